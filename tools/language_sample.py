@@ -1,4 +1,4 @@
-"""Draw names, docstrings and sentences at random, for a reader who does not know the project.
+"""Draw names, docstrings, sentences and tests at random, for a reader who does not know the project.
 
     python tools/language_sample.py --seed 1 > sample.md
 
@@ -16,10 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-SOURCE = Path(__file__).parent.parent / "src" / "excerpt"
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "excerpt"
 GUIDE = SOURCE / "demo"
+TESTS = ROOT / "tests"
 DRAWN = 40
-"""How many docstrings, names and sentences are drawn of each kind."""
+"""How many are drawn of docstrings, names, sentences, tests and helpers of tests."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[])")
 _FRONTMATTER_END = 10
@@ -102,8 +104,17 @@ def guide_sentences(path: Path) -> Iterator[Item]:
             before = sentence
 
 
-def _place(path: Path, line: int) -> str:
-    return f"{path.relative_to(SOURCE)}:{line}"
+def test_functions(path: Path, tree: ast.Module, lines: list[str]) -> Iterator[tuple[bool, Item]]:
+    """Yield the functions of a test file: tests by their name alone, helpers and fixtures with their signature."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            is_test = node.name.startswith("test_")
+            signature = " ".join(line.strip() for line in lines[node.lineno - 1 : node.body[0].lineno - 1])
+            yield is_test, Item(_place(path, node.lineno, TESTS), node.name if is_test else signature)
+
+
+def _place(path: Path, line: int, folder: Path = SOURCE) -> str:
+    return f"{path.relative_to(folder)}:{line}"
 
 
 def main() -> None:
@@ -121,6 +132,11 @@ def main() -> None:
         documented += docstrings(path, tree, lines)
         named += names(path, tree, lines)
         (screen if path.is_relative_to(SOURCE / "tui") else other).extend(shown_sentences(path, tree))
+    tests: dict[bool, list[Item]] = {True: [], False: []}
+    for path in sorted(TESTS.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        for is_test, item in test_functions(path, ast.parse(text), text.splitlines()):
+            tests[is_test].append(item)
     guide = [item for path in sorted(GUIDE.rglob("*.md")) for item in guide_sentences(path)]
     draw = random.Random(seed)
     shares = ((screen, 14), (other, 13), (guide, DRAWN - 27))
@@ -128,6 +144,8 @@ def main() -> None:
         "Docstrings": draw.sample(documented, DRAWN),
         "Names": draw.sample(named, DRAWN),
         "Sentences": [item for group, count in shares for item in draw.sample(group, count)],
+        "Tests": draw.sample(tests[True], DRAWN),
+        "Helpers of tests": draw.sample(tests[False], DRAWN),
     }
     print(f"# Sample, seed {seed}")
     for title, items in parts.items():

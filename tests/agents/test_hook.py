@@ -98,7 +98,7 @@ def test_headings_and_paths_of_notes_stand_in_the_fence(bees: Path) -> None:
     assert outside.count("End of the quotations.") == 1
 
 
-def test_passages_that_say_nothing_are_left_out(bees: Path) -> None:
+def test_passages_without_information_are_left_out(bees: Path) -> None:
     text = ask(SWARM, bees)
     with excerpt.open(bees) as vault:
         hits = vault.search("how do I catch a swarm", literal=True, limit=MAX_PASSAGES)
@@ -131,7 +131,7 @@ def test_the_log_has_sources_but_no_prompt_and_is_private(bees: Path) -> None:
 
 
 @pytest.mark.programs
-def test_a_long_log_loses_its_older_half(bees: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_log_is_cut_to_its_newer_half(bees: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hook, "_MAX_LOG_BYTES", 1_000)
     monkeypatch.setattr(hook, "_MAX_LOG_LINES", 3)
     for number in range(20):
@@ -145,7 +145,7 @@ def test_an_event_without_a_prompt_is_refused(data: bytes) -> None:
         parse_event(data)
 
 
-def test_half_a_character_in_a_prompt_costs_no_passage(bees: Path) -> None:
+def test_half_a_surrogate_pair_in_a_prompt_loses_no_passage(bees: Path) -> None:
     event = parse_event(json.dumps({"prompt": f"{SWARM} \ud83d", "session_id": "\ud83d"}).encode())
     assert answer_event(event, "claude", [bees], user_paths().hook_folder)
 
@@ -163,7 +163,7 @@ def test_an_event_that_is_too_long_is_refused() -> None:
         pytest.param(json.dumps({"prompt": "y" * 1_000_000}).encode(), id="1 MB"),
     ],
 )
-def test_the_command_is_silent_and_succeeds_whatever_it_gets(bees: Path, data: bytes) -> None:
+def test_the_command_prints_nothing_and_succeeds_for_any_input(bees: Path, data: bytes) -> None:
     ended = _run_command(data, bees)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
 
@@ -177,7 +177,7 @@ def test_the_command_prints_the_json_that_agents_read(bees: Path) -> None:
     assert "Swarms.md" in output["additionalContext"]
 
 
-def test_the_command_is_silent_after_its_time(bees: Path) -> None:
+def test_the_command_prints_nothing_after_its_time_limit(bees: Path) -> None:
     event = {"session_id": "four", "prompt": SWARM}
     ended = _run_command(json.dumps(event).encode(), bees, slow="0.001")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
@@ -211,7 +211,7 @@ def _ask_status(vault: Path) -> str:
 # --- time-outs and servers --------------------------------------------------------------------------------------------
 
 
-def test_a_prompt_without_an_answer_in_time_is_logged(bees: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prompt_that_times_out_is_logged(bees: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ends: list[int] = []
     monkeypatch.setattr(os, "_exit", ends.append)
     limit = TimeLimit("claude")
@@ -223,7 +223,7 @@ def test_a_prompt_without_an_answer_in_time_is_logged(bees: Path, monkeypatch: p
     assert ends[0] == 0
 
 
-def test_the_state_counts_the_time_outs_of_the_last_week_and_names_vaults_without_a_server(bees: Path) -> None:
+def test_the_state_counts_the_timeouts_of_the_last_week_and_names_vaults_without_a_server(bees: Path) -> None:
     ask(SWARM, bees)
     folder, now = user_paths().hook_folder, time.strftime("%Y-%m-%dT%H:%M:%S")
     for stamp in ("2020-01-01T00:00:00", now):
@@ -233,7 +233,7 @@ def test_the_state_counts_the_time_outs_of_the_last_week_and_names_vaults_withou
     assert (state.served, state.unserved) == ([], [str(bees)])
 
 
-def test_status_names_time_outs_and_a_system_without_sockets(
+def test_status_names_timeouts_and_a_system_without_sockets(
     bees: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HOME", str(bees.parent))
@@ -251,14 +251,14 @@ def test_status_names_time_outs_and_a_system_without_sockets(
     assert "gave up after 2.0 s, asking the server" in capsys.readouterr().out
 
 
-def test_the_hook_keeps_its_files_where_the_paths_of_the_program_say(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hook_saves_its_files_in_the_folders_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     assert hook_folder() == user_paths().hook_folder
     monkeypatch.delenv("EXCERPT_HOME", raising=False)
     assert hook_folder() == user_paths().hook_folder
 
 
 @pytest.mark.parametrize("text", ["", "{", "5", '{"sessions": 5}', '{"sessions": {"one": 5}}', "[" * 100_000])
-def test_a_damaged_file_of_sessions_costs_no_passage(bees: Path, text: str) -> None:
+def test_a_damaged_session_file_loses_no_passage(bees: Path, text: str) -> None:
     file = user_paths().hook_folder / "sessions.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
@@ -269,7 +269,7 @@ def test_a_damaged_file_of_sessions_costs_no_passage(bees: Path, text: str) -> N
 _SLOW_IMPORTS = {"click", "msgspec", "numpy", "excerpt.settings", "excerpt.cli.main", "excerpt.api"}
 
 
-def test_the_hook_is_imported_without_the_command_line_and_the_settings() -> None:
+def test_the_hook_imports_neither_the_command_line_nor_the_settings() -> None:
     program = "import sys; from excerpt.agents import hook; print(*sys.modules)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert _SLOW_IMPORTS.isdisjoint(ended.stdout.split())
@@ -307,12 +307,12 @@ def test_a_running_server_answers_without_the_search_engine(served_bees: Path) -
 
 @pytest.mark.programs
 @needs_sockets
-def test_a_long_prompt_reaches_the_server_by_its_beginning_and_end(served_bees: Path) -> None:
+def test_the_beginning_and_end_of_a_long_prompt_are_sent_to_the_server(served_bees: Path) -> None:
     assert "Swarms.md" in ask(f"{SWARM}\n{'y' * 2_000_000}", served_bees, session="five")
 
 
 @needs_sockets
-def test_a_server_that_does_not_know_the_method_is_passed_over(bees: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_without_the_method_is_skipped(bees: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(_file: Path, _vault: str, _prompt: str, _shown_before: frozenset[str]) -> None:
         raise LineServerError("unknown_method", "There is no method passages.")
 

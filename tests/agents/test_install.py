@@ -84,7 +84,7 @@ def all_files(folder: Path) -> dict[Path, bytes]:
 
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("is_project", [False, True])
-def test_an_empty_configuration_is_empty_again_after_uninstall(agent: str, is_project: bool, home: Path) -> None:
+def test_uninstall_leaves_an_empty_configuration_empty(agent: str, is_project: bool, home: Path) -> None:
     project = home / "project" if is_project else None
     put(agent, hook=agent in HOOK_AGENTS, project=project)
     assert state(agent, project).is_any
@@ -93,7 +93,7 @@ def test_an_empty_configuration_is_empty_again_after_uninstall(agent: str, is_pr
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_an_existing_configuration_has_its_bytes_again_after_uninstall(agent: str, home: Path) -> None:
+def test_uninstall_restores_the_bytes_of_an_existing_configuration(agent: str, home: Path) -> None:
     before = write_existing(agent)
     put(agent, hook=agent in HOOK_AGENTS)
     assert all(file.read_bytes() != text for file, text in before.items())
@@ -102,7 +102,7 @@ def test_an_existing_configuration_has_its_bytes_again_after_uninstall(agent: st
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_what_others_wrote_since_is_kept(agent: str) -> None:
+def test_later_changes_by_other_programs_are_kept(agent: str) -> None:
     write_existing(agent)
     put(agent, hook=agent in HOOK_AGENTS)
     tools = agent_files(agent, None).tools
@@ -124,7 +124,7 @@ def test_a_second_install_changes_nothing(agent: str) -> None:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_later_vault_is_added_to_the_first(agent: str, tmp_path: Path) -> None:
+def test_a_vault_installed_later_is_added_to_the_first(agent: str, tmp_path: Path) -> None:
     write_existing(agent)
     has_hook = agent in HOOK_AGENTS
     put(agent, VAULT, str(tmp_path), hook=has_hook)
@@ -135,7 +135,7 @@ def test_a_later_vault_is_added_to_the_first(agent: str, tmp_path: Path) -> None
     assert plan(agent, str(tmp_path), hook=has_hook) == ()
 
 
-def test_a_folder_that_is_gone_makes_room_for_the_one_it_became(tmp_path: Path) -> None:
+def test_a_missing_folder_is_replaced_by_the_folder_it_was_moved_to(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     put("claude", str(tmp_path / "old"))
     (tmp_path / "old").rename(tmp_path / "new")
@@ -143,7 +143,7 @@ def test_a_folder_that_is_gone_makes_room_for_the_one_it_became(tmp_path: Path) 
     assert state("claude").vaults == (str(tmp_path / "new"),)
 
 
-def test_the_hook_asks_no_vault_that_was_added_for_the_tools_alone(tmp_path: Path) -> None:
+def test_the_hook_does_not_search_a_vault_that_was_added_for_the_tools_only(tmp_path: Path) -> None:
     put("claude", hook=True)
     put("claude", str(tmp_path))
     assert state("claude").hook_vaults == (VAULT,)
@@ -151,7 +151,7 @@ def test_the_hook_asks_no_vault_that_was_added_for_the_tools_alone(tmp_path: Pat
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_options_and_members_of_the_server_stay(agent: str) -> None:
+def test_options_and_members_of_the_server_are_kept(agent: str) -> None:
     tools = agent_files(agent, None).tools
     if agent == "codex":
         write(
@@ -169,7 +169,7 @@ def test_options_and_members_of_the_server_stay(agent: str) -> None:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_the_rest_of_the_configuration_is_untouched(agent: str) -> None:
+def test_the_rest_of_the_configuration_is_unchanged(agent: str) -> None:
     write_existing(agent)
     put(agent)
     text = agent_files(agent, None).tools.read_text()
@@ -183,7 +183,7 @@ def test_the_rest_of_the_configuration_is_untouched(agent: str) -> None:
 
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("text", [b"{,", b"\xff\xfe", b"[1]", b"= ="])
-def test_a_damaged_configuration_is_left_alone(agent: str, text: bytes) -> None:
+def test_a_damaged_configuration_is_not_changed(agent: str, text: bytes) -> None:
     file = agent_files(agent, None).tools
     if agent == "codex" and text == b"[1]":
         pytest.skip("this is TOML")
@@ -196,7 +196,7 @@ def test_a_damaged_configuration_is_left_alone(agent: str, text: bytes) -> None:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_read_only_configuration_is_left_alone(agent: str) -> None:
+def test_a_read_only_configuration_is_not_changed(agent: str) -> None:
     if os.name != "posix" or os.geteuid() == 0:
         pytest.skip("root may write everything")
     before = write_existing(agent)
@@ -250,7 +250,7 @@ def commands(file: Path) -> list[str]:
         "/opt/bin/python -P -E -s -X utf8 -m excerpt",
     ],
 )
-def test_a_hook_of_excerpt_wherever_its_program_was_is_replaced(program: str) -> None:
+def test_a_hook_of_excerpt_is_replaced_wherever_its_program_was(program: str) -> None:
     group = {"hooks": [{"type": "command", "command": f"{program} agents hook claude {shlex.quote(VAULT)}"}]}
     hooks = write(agent_files("claude", None).hooks, json.dumps({"hooks": {"UserPromptSubmit": [group]}}))
     assert state("claude").hook_vaults == (VAULT,)
@@ -260,7 +260,7 @@ def test_a_hook_of_excerpt_wherever_its_program_was_is_replaced(program: str) ->
 
 @pytest.mark.parametrize("agent", HOOK_AGENTS)
 @pytest.mark.parametrize("command", OTHERS_HOOKS)
-def test_a_hook_of_somebody_else_stays(agent: str, command: str) -> None:
+def test_a_hook_of_another_program_is_kept(agent: str, command: str) -> None:
     group = {"hooks": [{"type": "command", "command": command}]}
     hooks = write(agent_files(agent, None).hooks, json.dumps({"hooks": {"UserPromptSubmit": [group]}}))
     put(agent, hook=True)
@@ -273,7 +273,7 @@ def test_a_hook_of_somebody_else_stays(agent: str, command: str) -> None:
     assert not state(agent).hook
 
 
-def test_a_hook_in_one_group_with_that_of_excerpt_stays_and_keeps_its_place() -> None:
+def test_a_hook_in_the_same_group_keeps_its_position() -> None:
     put("claude", hook=True)
     hooks = agent_files("claude", None).hooks
     assert hooks is not None
@@ -287,7 +287,7 @@ def test_a_hook_in_one_group_with_that_of_excerpt_stays_and_keeps_its_place() ->
     assert commands(hooks) == ["mine.sh"]
 
 
-def test_hooks_that_are_there_twice_become_one() -> None:
+def test_duplicate_hooks_become_one() -> None:
     put("claude", hook=True)
     hooks = agent_files("claude", None).hooks
     assert hooks is not None
@@ -301,7 +301,7 @@ def test_hooks_that_are_there_twice_become_one() -> None:
 @pytest.mark.parametrize(
     "server", ["x", 5, [], {"command": "/opt/excerpt-server", "args": ["mcp"]}, {"command": "excerpt", "args": ["run"]}]
 )
-def test_a_server_of_others_with_the_name_excerpt_is_left_alone(agent: str, server: object) -> None:
+def test_a_server_named_excerpt_of_another_program_is_not_changed(agent: str, server: object) -> None:
     tools = agent_files(agent, None).tools
     key = {"codex": "mcp_servers", "vscode": "servers"}.get(agent, "mcpServers")
     write(
@@ -317,7 +317,7 @@ def test_a_server_of_others_with_the_name_excerpt_is_left_alone(agent: str, serv
 
 
 @pytest.mark.parametrize("text", ["5", "true", "2025-05-01", '"excerpt"', "[]", "[{}]"])
-def test_servers_of_codex_of_another_type_are_left_alone(text: str) -> None:
+def test_codex_servers_of_another_type_are_not_changed(text: str) -> None:
     tools = write(agent_files("codex", None).tools, f"mcp_servers = {text}\n")
     with pytest.raises(ExcerptError, match=r"config\.toml: mcp_servers is not a table"):
         plan("codex")
@@ -329,7 +329,7 @@ def test_servers_of_codex_of_another_type_are_left_alone(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ['{"mcpServers": 5}', '{"mcpServers": []}', '{"mcpServers": {}, "mcpServers": {"o": 1}}']
 )
-def test_servers_of_another_shape_or_there_twice_are_left_alone(text: str) -> None:
+def test_malformed_or_duplicate_servers_are_not_changed(text: str) -> None:
     tools = write(agent_files("claude", None).tools, text)
     with pytest.raises(ExcerptError, match="Cannot understand"):
         plan("claude")
@@ -338,7 +338,7 @@ def test_servers_of_another_shape_or_there_twice_are_left_alone(text: str) -> No
 
 
 @pytest.mark.parametrize("text", ['{"hooks": 5}', '{"hooks": {"UserPromptSubmit": {}}}', '{"hooks": {}, "hooks": {}}'])
-def test_hooks_of_another_shape_or_there_twice_are_left_alone(text: str) -> None:
+def test_malformed_or_duplicate_hooks_are_not_changed(text: str) -> None:
     hooks = write(agent_files("claude", None).hooks, text)
     with pytest.raises(ExcerptError, match="Cannot understand"):
         plan("claude", hook=True)
@@ -346,7 +346,7 @@ def test_hooks_of_another_shape_or_there_twice_are_left_alone(text: str) -> None
 
 
 @pytest.mark.parametrize("text", ["---\nname: excerpt\n---\nMine.\n", "", "Mine.\n"])
-def test_a_skill_of_others_is_left_alone(text: str) -> None:
+def test_a_skill_of_another_program_is_not_changed(text: str) -> None:
     skill = write(agent_files("claude", None).skill, text)
     with pytest.raises(ExcerptError, match="is a skill that excerpt has not written"):
         plan("claude")
@@ -363,7 +363,7 @@ def test_a_skill_that_an_earlier_version_wrote_is_replaced(monkeypatch: pytest.M
     assert agent_files("claude", None).skill.read_text() == SKILL_FILE.read_text(encoding="utf-8")
 
 
-def test_a_skill_with_other_line_ends_is_excerpts() -> None:
+def test_a_skill_with_other_line_ends_is_recognised() -> None:
     put("claude")
     skill = agent_files("claude", None).skill
     skill.write_bytes(skill.read_bytes().replace(b"\n", b"\r\n"))
@@ -372,7 +372,7 @@ def test_a_skill_with_other_line_ends_is_excerpts() -> None:
     assert not skill.exists()
 
 
-def test_what_others_wrote_between_two_installations_is_kept(tmp_path: Path) -> None:
+def test_changes_between_two_installations_are_kept(tmp_path: Path) -> None:
     write_existing("claude")
     put("claude")
     tools = agent_files("claude", None).tools
@@ -383,7 +383,7 @@ def test_what_others_wrote_between_two_installations_is_kept(tmp_path: Path) -> 
     assert not state("claude").is_any
 
 
-def test_a_file_whose_copy_is_lost_is_not_removed() -> None:
+def test_a_file_whose_backup_is_missing_is_not_removed() -> None:
     write_existing("claude")
     put("claude")
     for copy in user_paths().agents_folder.glob("*.claude.json"):
@@ -392,7 +392,7 @@ def test_a_file_whose_copy_is_lost_is_not_removed() -> None:
     assert json.loads(agent_files("claude", None).tools.read_text())["theme"] == "dark"
 
 
-def test_a_file_that_changed_after_it_was_shown_is_not_written() -> None:
+def test_a_file_that_changed_after_the_diff_was_shown_is_not_written() -> None:
     write_existing("claude")
     edits = plan("claude")
     tools = agent_files("claude", None).tools
@@ -452,12 +452,12 @@ def test_the_diff_names_the_file_that_a_link_leads_to(home: Path) -> None:
 
 
 @pytest.mark.parametrize("agent", ["cursor", "vscode"])
-def test_a_hook_that_the_agent_does_not_have_is_refused(agent: str) -> None:
+def test_a_hook_is_refused_for_an_agent_without_hooks(agent: str) -> None:
     with pytest.raises(ExcerptError, match="Nothing was installed"):
         plan(agent, hook=True)
 
 
-def test_servers_of_codex_in_one_line_are_changed_or_left_alone() -> None:
+def test_inline_tables_of_codex_are_changed_or_left_unchanged() -> None:
     file = agent_files("codex", None).tools
     write(file, 'mcp_servers = {excerpt = {command = "excerpt", args = ["mcp"]}}\n')
     put("codex")
@@ -493,7 +493,7 @@ def test_the_paths_in_the_manifests_exist() -> None:
     assert (PLUGIN / manifest["mcpServers"]).is_file()
 
 
-def test_the_server_is_started_without_a_path_of_this_machine() -> None:
+def test_the_server_command_has_no_path_of_this_machine() -> None:
     servers = json.loads((PLUGIN / ".mcp.json").read_text(encoding="utf-8"))["mcpServers"]
     assert servers == {"excerpt": {"command": "excerpt", "args": ["mcp"]}}
 

@@ -39,7 +39,7 @@ def test_missing_objects_are_added() -> None:
     assert json.loads(append_element('{"a": {}}', ("a", "b"), 1)) == {"a": {"b": [1]}}
 
 
-def test_a_removed_member_leaves_the_file_as_it_was() -> None:
+def test_removing_a_member_restores_the_file() -> None:
     for text in (COMPACT, SPACED):
         changed = set_member(text, ("mcpServers", "excerpt"), {"command": "excerpt"})
         assert remove_member(changed, ("mcpServers", "excerpt")) == text
@@ -50,12 +50,12 @@ def test_elements_are_removed_by_index() -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", "// comment\n{}", '{"a": 1,}', "\x00"])
-def test_what_is_not_a_json_object_is_refused(text: str) -> None:
+def test_anything_but_a_json_object_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         set_member(text, ("a",), 1)
 
 
-def test_a_value_on_the_way_that_is_no_object_is_refused() -> None:
+def test_a_value_on_the_path_that_is_not_an_object_is_refused() -> None:
     with pytest.raises(ValueError, match="not an object"):
         set_member('{"a": 3}', ("a", "b"), 1)
     with pytest.raises(ValueError, match="not a list"):
@@ -63,7 +63,7 @@ def test_a_value_on_the_way_that_is_no_object_is_refused() -> None:
 
 
 @pytest.mark.parametrize("edit", [set_member, append_element])
-def test_a_key_that_is_there_twice_is_refused(edit: Callable[[str, Sequence[str], object], str]) -> None:
+def test_a_duplicate_key_is_refused(edit: Callable[[str, Sequence[str], object], str]) -> None:
     with pytest.raises(ValueError, match="it has a twice"):
         edit('{"a": {}, "a": {"o": 1}}', ("a", "b"), 1)
 
@@ -76,7 +76,7 @@ def test_a_path_may_have_indexes_of_arrays() -> None:
 
 
 @pytest.mark.parametrize("path", [("z",), ("a", 9), ("a", 0, "b", 5), ("a", "b"), (0,), ("a", 1, "b", "c")])
-def test_a_value_that_is_not_there_is_none(path: Sequence[str | int]) -> None:
+def test_a_missing_value_is_none(path: Sequence[str | int]) -> None:
     assert parse_value('{"a": [{"b": [1, 2]}, {"b": 3}]}', path) is None
 
 
@@ -89,7 +89,9 @@ def test_setting_a_member_equals_setting_it_in_the_parsed_object(
 
 
 @given(objects, layouts, keys)
-def test_a_member_added_and_removed_leaves_the_bytes(data: dict[str, Any], indent: int | str | None, key: str) -> None:
+def test_adding_and_removing_a_member_restores_the_bytes(
+    data: dict[str, Any], indent: int | str | None, key: str
+) -> None:
     text = json.dumps(data, indent=indent, ensure_ascii=False)
     if key not in data and data:
         assert remove_member(set_member(text, (key,), 1), (key,)) == text

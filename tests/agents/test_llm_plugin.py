@@ -38,7 +38,7 @@ def test_a_fragment_holds_the_passages_that_answer(bees: Path, vault: str) -> No
     assert prompt.count("Confidence that the notes answer: strong") == 1
 
 
-def test_the_log_of_llm_keeps_the_source(bees: Path) -> None:
+def test_the_log_of_llm_has_the_source(bees: Path) -> None:
     llm("-f", "excerpt:how do I catch a swarm", "Summarise")
     fragments = CliRunner().invoke(cli, ["fragments", "list"])
     assert "source: Swarms.md:5" in fragments.output
@@ -74,6 +74,6 @@ def test_an_argument_is_a_question_or_a_vault_with_options(
 
 
 @pytest.mark.parametrize("argument", ["v?query=x&budget=many", "v?query=x&colour=red"])
-def test_an_option_that_is_wrong_is_refused(argument: str) -> None:
+def test_an_invalid_option_is_refused(argument: str) -> None:
     with pytest.raises(ValueError, match=r"budget|colour"):
         parse_argument(argument)

@@ -29,17 +29,17 @@ def reached(auto: float, best: float, others: float = 0.5) -> dict[str, dict[str
     return {name: {"cacm": Summary(value, None, None, 1.0)} for name, value in values.items()}
 
 
-def test_auto_may_be_a_little_below_the_best_of_the_four() -> None:
+def test_auto_may_be_slightly_below_the_best_strategy() -> None:
     assert against_best(reached(0.7, 0.7 + 0.9 * BELOW_BEST)).startswith("- pass")
     assert against_best(reached(0.7, 0.7 + 1.1 * BELOW_BEST)).startswith("- FAIL")
 
 
-def test_where_auto_stays_farthest_below_the_best_is_said() -> None:
+def test_the_largest_loss_of_auto_is_reported() -> None:
     assert "-0.0200 on cacm" in against_best(reached(0.7, 0.72))
 
 
 @pytest.mark.parametrize(("auto", "word"), [(0.6, "pass"), (0.5, "FAIL"), (0.4, "FAIL")])
-def test_auto_has_to_be_above_reciprocal_ranks(auto: float, word: str) -> None:
+def test_auto_must_beat_reciprocal_rank_fusion(auto: float, word: str) -> None:
     assert against_rrf(reached(auto, auto)).startswith(f"- {word}")
 
 
@@ -60,13 +60,13 @@ def test_every_weight_is_halved_and_doubled() -> None:
     assert turned[f"links {LINKS / 2:g}"].links == LINKS / 2
 
 
-def test_what_is_compared_has_names_of_its_own() -> None:
+def test_compared_variants_have_unique_names() -> None:
     names = [variant.name for variant in compared()]
     assert len(names) == len(set(names))
     assert {"auto", *map(str, FOUR), "RRF"} < set(names)
 
 
 @pytest.mark.parametrize("leader", list(Strategy))
-def test_the_shipped_lead_gives_the_shipped_weights(leader: Strategy) -> None:
+def test_the_shipped_primary_strategy_gives_the_shipped_weights(leader: Strategy) -> None:
     assert led(HYBRID, ranking.PRIMARY_WEIGHT)[leader] == ranking.weights_for(leader)
     assert led(HYBRID, 0.0)[leader] == HYBRID

@@ -29,21 +29,21 @@ def test_a_file_is_read_to_the_first_line_of_the_judged_section() -> None:
     assert until_read(FILES, SECTION, ["target.md"]) < FILES.tokens("target.md")
 
 
-def test_what_is_not_found_is_never_read() -> None:
+def test_a_file_that_is_not_found_is_never_read() -> None:
     assert until_read(FILES, NOTE, ["first.md"]) == math.inf
 
 
-def test_reading_ends_at_the_most_tokens() -> None:
+def test_reading_ends_at_the_token_limit() -> None:
     long = Files({"long.md": "word " * (MAX + 1), **FILES.texts})
     assert until_read(long, NOTE, ["long.md", "target.md"]) == math.inf
 
 
-def test_the_best_way_to_grep_is_chosen_after_the_fact() -> None:
+def test_the_best_way_to_grep_is_chosen_afterwards() -> None:
     of = measured(400, ({}, {}))
     assert (of.held(GREP, 500), of.held(BEST, 500), of.held(BEST, 399)) == (0, 2, 0)
 
 
-def test_a_median_over_questions_most_of_which_are_not_answered_is_never() -> None:
+def test_a_median_is_never_if_most_questions_are_unanswered() -> None:
     assert measured(400, ({}, {}, {500: 450})).median(PACK) == "never"
 
 
@@ -53,6 +53,6 @@ def test_a_pack_that_answers_less_than_ten_times_the_tokens_of_grep_fails() -> N
     assert promise(measured(9_000, (held, held)), BEST).startswith("- pass")
 
 
-def test_judged_sections_are_counted_by_themselves() -> None:
+def test_judged_sections_are_counted_separately() -> None:
     of = measured(9_000, ({1_000: 900}, {}))
     assert "answers 1 of 1 with a judged section" in promise(of, BEST, sections=True)

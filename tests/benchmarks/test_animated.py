@@ -24,7 +24,7 @@ FRAMES = [
 ]
 
 
-def test_what_stays_is_in_it_once_and_what_changes_is_seen_in_its_time() -> None:
+def test_constant_elements_appear_once_and_changing_ones_at_their_time() -> None:
     svg = animated(FRAMES)
     assert [svg.count(f">{word}<") for word in ("same", "one", "two")] == [1, 1, 1]
     (first,) = re.findall(r'<g class="(s\d+)">(?:(?!</g>).)*>one<', svg)
@@ -35,7 +35,7 @@ def test_what_stays_is_in_it_once_and_what_changes_is_seen_in_its_time() -> None
     assert f".{second} {{ visibility: visible; animation: {second} 4s step-end infinite }}" in svg
 
 
-def test_it_is_well_formed_fetches_nothing_and_runs_no_script() -> None:
+def test_the_picture_is_well_formed_and_has_no_script_or_external_resource() -> None:
     svg = animated(FRAMES)
     ElementTree.fromstring(svg)
     assert "url(http" not in svg.replace('"', "")
@@ -43,7 +43,7 @@ def test_it_is_well_formed_fetches_nothing_and_runs_no_script() -> None:
     assert "first &lt;b&gt;" in svg
 
 
-def test_a_style_keeps_its_colour_though_each_picture_numbers_its_own() -> None:
+def test_a_style_keeps_its_colour_in_every_frame() -> None:
     svg = animated(FRAMES)
     for word, colour in (("same", "#cc555a"), ("two", "#608ab1")):
         (name,) = re.findall(rf'class="(c\d+)"[^>]*>{word}<', svg)

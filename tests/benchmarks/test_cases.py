@@ -52,25 +52,25 @@ def searched(snapshot: Snapshot, text: str, strategy: Strategy, settings: Search
 
 
 @pytest.mark.parametrize("text", QUERIES)
-def test_the_shipped_ranking_is_the_engines(snapshot: Snapshot, text: str) -> None:
+def test_the_shipped_ranking_equals_the_engines(snapshot: Snapshot, text: str) -> None:
     assert listed(snapshot, text, auto()) == searched(snapshot, text, Strategy.AUTO, SearchSettings())
 
 
 @pytest.mark.parametrize("text", QUERIES)
 @pytest.mark.parametrize("strategy", [s for s in Strategy if s is not Strategy.AUTO])
-def test_each_strategy_is_the_engines(snapshot: Snapshot, text: str, strategy: Strategy) -> None:
+def test_each_strategy_equals_the_engines(snapshot: Snapshot, text: str, strategy: Strategy) -> None:
     expected = searched(snapshot, text, strategy, SearchSettings())
     assert listed(snapshot, text, Variant("one", strategy, STRATEGY_WEIGHTS)) == expected
 
 
 @pytest.mark.parametrize("text", QUERIES)
-def test_reciprocal_ranks_are_the_engines(snapshot: Snapshot, text: str) -> None:
+def test_reciprocal_rank_fusion_equals_the_engines(snapshot: Snapshot, text: str) -> None:
     expected = searched(snapshot, text, Strategy.HYBRID, SearchSettings(fusion=Fusion.RRF))
     assert listed(snapshot, text, Variant("RRF", Strategy.HYBRID, None)) == expected
 
 
 @pytest.mark.parametrize("per_note", [0, 1, 2])
-def test_fragments_of_one_note_are_held_back_as_the_engine_does(snapshot: Snapshot, per_note: int) -> None:
+def test_diversity_equals_the_engines(snapshot: Snapshot, per_note: int) -> None:
     expected = searched(snapshot, QUERIES[4], Strategy.AUTO, SearchSettings(per_note=per_note))
     assert listed(snapshot, QUERIES[4], replace(auto(), per_note=per_note, listed=2 * per_note)) == expected
 
@@ -85,13 +85,13 @@ def test_a_variant_without_links_is_the_engine_without_them(snapshot: Snapshot) 
     assert any(difference.any() for difference in scores), "no query tells the two apart"
 
 
-def test_names_can_be_denied_the_first_place(snapshot: Snapshot) -> None:
+def test_exact_names_can_be_excluded_from_the_first_rank(snapshot: Snapshot) -> None:
     case = case_of(Engine(snapshot, Settings()), Question("First plan", {}))
     assert "name" in score(case, auto()).names
     assert "name" not in score(case, replace(auto(), names_first=False)).names
 
 
-def test_for_a_while_every_word_can_tell_as_much_as_its_rarity(snapshot: Snapshot) -> None:
+def test_word_weights_can_be_replaced_temporarily(snapshot: Snapshot) -> None:
     question = Question("what does the beta need", {})
     before = case_of(Engine(snapshot, Settings()), question)
     with every_word_telling():
@@ -103,6 +103,6 @@ def test_for_a_while_every_word_can_tell_as_much_as_its_rarity(snapshot: Snapsho
 
 
 @pytest.mark.parametrize("text", ["alpha | beta", "!s alpha"])
-def test_a_query_that_is_several_or_names_its_strategy_is_refused(snapshot: Snapshot, text: str) -> None:
+def test_alternatives_and_forced_strategies_are_refused(snapshot: Snapshot, text: str) -> None:
     with pytest.raises(QualityError, match="not compared"):
         case_of(Engine(snapshot, Settings()), Question(text, {}))

@@ -22,7 +22,7 @@ def test_the_same_seed_draws_the_same_weights() -> None:
     assert sample(5, 1) != sample(5, 2)
 
 
-def test_drawn_weights_are_near_the_shipped_ones_and_of_the_same_sum() -> None:
+def test_drawn_weights_are_near_the_shipped_ones_and_have_the_same_sum() -> None:
     for variant in sample(20, 1):
         assert variant.weights is not None
         drawn = astuple(variant.weights[Strategy.HYBRID])
@@ -31,7 +31,7 @@ def test_drawn_weights_are_near_the_shipped_ones_and_of_the_same_sum() -> None:
         assert max(ratios) / min(ratios) <= FACTOR**2 + 1e-9
 
 
-def test_translations_together_count_as_one() -> None:
+def test_translations_count_as_one_set() -> None:
     values = {GERMAN.name: 0.4, ENGLISH.name: 0.6, OTHER.name: 0.9}
     assert by_family([GERMAN, ENGLISH, OTHER], values) == pytest.approx(0.7)
 

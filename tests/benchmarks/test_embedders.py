@@ -37,7 +37,7 @@ def random_vectors(count: int) -> Floats:
 # --- intervals --------------------------------------------------------------------------------------------------------
 
 
-def test_equal_differences_have_no_width() -> None:
+def test_equal_differences_have_an_interval_of_width_zero() -> None:
     interval = bootstrap_interval([0.25] * 40)
     assert (interval.mean, interval.low, interval.high) == (0.25, 0.25, 0.25)
 
@@ -53,14 +53,14 @@ def test_differences_are_by_query() -> None:
     assert differences([1.0, 0.5], [0.5, 0.0]).low == 0.5
 
 
-def test_an_interval_of_nothing_has_no_minus() -> None:
+def test_an_interval_of_zero_has_no_minus_sign() -> None:
     assert str(bootstrap_interval([-0.0001, 0.0])) == "+0.000 (+0.000 to +0.000)"
 
 
 # --- vectors ----------------------------------------------------------------------------------------------------------
 
 
-def test_stored_vectors_are_those_of_an_index(tmp_path: Path) -> None:
+def test_stored_vectors_equal_those_of_an_index(tmp_path: Path) -> None:
     vectors = random_vectors(9)
     stored = store_vectors(np.arange(9), vectors, tmp_path)
     np.testing.assert_array_equal(stored.vectors, quantise(vectors).floats)
@@ -81,7 +81,7 @@ class CountingEmbedder(WordEmbedder):
         return super().embed_passages(texts)
 
 
-def test_saved_parts_are_not_embedded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_batches_are_not_embedded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_cache, "PART_TEXTS", 2)
     embedder, texts = CountingEmbedder(), ["alpha", "beta", "gamma"]
     first = embed_passages(embedder, texts, tmp_path)
@@ -91,7 +91,7 @@ def test_saved_parts_are_not_embedded_again(tmp_path: Path, monkeypatch: pytest.
     np.testing.assert_array_equal(second, embedder.embed_passages([*texts[:2], "delta"]))
 
 
-def test_another_model_has_parts_of_its_own(tmp_path: Path) -> None:
+def test_another_model_has_its_own_batches(tmp_path: Path) -> None:
     embedder, other = CountingEmbedder(), CountingEmbedder({"alpha": "beta"})
     other.id = "other"
     first = embed_passages(embedder, ["alpha"], tmp_path)

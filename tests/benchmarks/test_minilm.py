@@ -23,7 +23,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OnnxModel:
     return OnnxModel(read_model_folder(minilm.export(tmp_path / "model")), 1)
 
 
-def test_the_graph_computes_bert(model: OnnxModel) -> None:
+def test_the_exported_graph_computes_bert(model: OnnxModel) -> None:
     encoding = model.tokenizer.encode(TEXTS[1])
     computed, _ = model.run([encoding], "last_hidden_state")
     np.testing.assert_allclose(computed[0], _compute_bert(encoding.ids), atol=1e-4)
@@ -42,7 +42,7 @@ def test_the_folder_is_an_embedder(model: OnnxModel) -> None:
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
-def test_a_model_that_is_there_is_not_exported_again(model: OnnxModel) -> None:
+def test_an_existing_model_is_not_exported_again(model: OnnxModel) -> None:
     (minilm.WORK / "tiny.whl").unlink()
     assert minilm.export(model.files.folder) == model.files.folder
 

@@ -16,7 +16,7 @@ kind:link-text-to-note                80   0.900   1.000        -
 """
 
 
-def test_missing_data_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_data_is_reported_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--data", str(tmp_path)]) == 3
     said = capsys.readouterr().err
     assert str(tmp_path) in said
@@ -40,7 +40,7 @@ def test_judged_sets_are_read() -> None:
 
 
 @pytest.mark.parametrize("read", [read_known, read_judged])
-def test_an_answer_not_understood_is_said(read: object) -> None:
+def test_an_unreadable_answer_is_reported(read: object) -> None:
     assert callable(read)
     with pytest.raises(QualityError, match="not understood"):
         read("")

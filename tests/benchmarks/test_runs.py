@@ -223,7 +223,7 @@ def test_a_script_runs_to_its_end(name: str, data: Path, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("piece", [name for name in bench.PIECES if name != "edits"])
-def test_a_piece_of_make_bench_runs_to_its_end(piece: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_part_of_make_bench_runs_to_its_end(piece: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _main(bench.main, "--data", str(data), "--only", piece)
     printed = capsys.readouterr().out
     assert "|" in printed
@@ -236,7 +236,7 @@ TEXTS = {file.stem: file.read_text(encoding="utf-8") for file in sorted((REPOSIT
 PIECES = {module.__name__.rpartition(".")[2] for module in bench.PIECES.values()}
 
 
-def test_every_script_is_run_here() -> None:
+def test_every_script_is_run_by_these_tests() -> None:
     started = {name for name, text in TEXTS.items() if 'if __name__ == "__main__":' in text}
     assert started - PIECES == {*RUNS, *STARTED, "__main__"} - PIECES
 

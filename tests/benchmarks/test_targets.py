@@ -25,7 +25,7 @@ def test_the_mean_gain_is_over_english_and_german_sets(mrr: float, word: str) ->
     assert line(ours, plain, "over 1 English and German sets").startswith(f"- {word}")
 
 
-def test_one_set_below_the_baseline_is_named() -> None:
+def test_a_set_below_the_baseline_is_named() -> None:
     ours = {"cpp-docs.dev": {"MRR@10": 0.8}, "obsidian-help-ja": {"MRR@10": 0.3}}
     plain = {"cpp-docs.dev": {"MRR@10": 0.5}, "obsidian-help-ja": {"MRR@10": 0.4}}
     said = line(ours, plain, "no set below")
@@ -34,17 +34,17 @@ def test_one_set_below_the_baseline_is_named() -> None:
 
 
 @pytest.mark.parametrize(("gap", "word"), [(0.57, "pass"), (0.55, "FAIL")])
-def test_gap_rows_have_a_gain_of_their_own(gap: float, word: str) -> None:
+def test_gap_rows_have_their_own_gain(gap: float, word: str) -> None:
     ours, plain = {"cpp-docs.dev": {"MRR@10": 0.9, "gap MRR": gap}}, {"cpp-docs.dev": {"MRR@10": 0.1, "gap MRR": 0.5}}
     assert line(ours, plain, "gap rows").startswith(f"- {word}")
 
 
 @pytest.mark.parametrize(("section", "word"), [(0.801, "pass"), (0.799, "FAIL")])
-def test_single_sets_have_floors(section: float, word: str) -> None:
+def test_single_sets_have_minimum_values(section: float, word: str) -> None:
     ours, plain = {"cpp-docs.dev": {"MRR@10": 0.9, "section@10": section}}, {"cpp-docs.dev": {"MRR@10": 0.1}}
     assert line(ours, plain, "section@10 of cpp-docs.dev").startswith(f"- {word}")
 
 
-def test_what_was_not_measured_is_not_judged() -> None:
+def test_unmeasured_values_are_not_judged() -> None:
     said = verdicts({known("obsidian-help-ko"): {"MRR@10": 0.5}}, {known("obsidian-help-ko"): {"MRR@10": 0.4}})
     assert said == ["- pass: no set below the baseline (least: +0.100 on obsidian-help-ko)"]

@@ -39,7 +39,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-async def test_a_turn_that_computes_is_a_block_of_its_own_making(clock: Clock) -> None:
+async def test_a_callback_that_computes_too_long_is_a_block(clock: Clock) -> None:
     with Watchdog() as watchdog:
         await asyncio.sleep(0)
         clock.compute(BLOCK * 1.5)
@@ -48,7 +48,7 @@ async def test_a_turn_that_computes_is_a_block_of_its_own_making(clock: Clock) -
     assert watchdog.worst == Turn(BLOCK * 1.5, BLOCK * 1.5)
 
 
-async def test_a_turn_that_only_waits_keeps_the_loop_without_computing(clock: Clock) -> None:
+async def test_a_callback_that_waits_holds_the_loop_without_computing(clock: Clock) -> None:
     with Watchdog() as watchdog:
         await asyncio.sleep(0)
         clock.wait(BLOCK * 1.5)
@@ -57,7 +57,7 @@ async def test_a_turn_that_only_waits_keeps_the_loop_without_computing(clock: Cl
     assert watchdog.own_blocks == []
 
 
-async def test_waiting_for_what_is_to_come_is_no_block(clock: Clock) -> None:
+async def test_waiting_for_events_is_not_a_block(clock: Clock) -> None:
     with Watchdog() as watchdog:
         asyncio.get_running_loop().call_later(0.01, clock.wait, 0)
         await asyncio.sleep(0.02)

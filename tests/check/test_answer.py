@@ -39,7 +39,7 @@ def quoted(text: str) -> list[str]:
         ("<details>so [1]</details>", [(1,)]),
     ],
 )
-def test_citations_are_read_as_models_write_them(text: str, numbers: list[tuple[int, ...]]) -> None:
+def test_citations_in_the_forms_of_models_are_parsed(text: str, numbers: list[tuple[int, ...]]) -> None:
     assert cited(text) == numbers
 
 
@@ -60,11 +60,11 @@ def test_citations_are_read_as_models_write_them(text: str, numbers: list[tuple[
         "[…] [a] [] [1",
     ],
 )
-def test_what_looks_like_a_citation_is_none(text: str) -> None:
+def test_text_that_resembles_a_citation_is_not_one(text: str) -> None:
     assert cited(text) == []
 
 
-def test_a_footnote_of_the_answer_may_cite() -> None:
+def test_a_footnote_of_the_answer_may_be_a_citation() -> None:
     assert cited("So it is[^1].\n\n[^1]: See [2].") == [(2,)]
 
 
@@ -117,7 +117,7 @@ def test_a_footnote_of_the_answer_may_cite() -> None:
         ('Type `x "two devices" y`.', ['x "two devices" y']),
     ],
 )
-def test_quotations_are_what_marks_blockquotes_and_long_code_spans_hold(text: str, passages: list[str]) -> None:
+def test_quotation_marks_blockquotes_and_long_code_spans_are_quotations(text: str, passages: list[str]) -> None:
     assert quoted(text) == passages
 
 
@@ -134,7 +134,7 @@ def test_quotations_are_what_marks_blockquotes_and_long_code_spans_hold(text: st
         '```\nprint("a b c")\n```',
     ],
 )
-def test_what_looks_like_a_quotation_is_none(text: str) -> None:
+def test_text_that_resembles_a_quotation_is_not_one(text: str) -> None:
     assert quoted(text) == []
 
 
@@ -162,11 +162,11 @@ def test_what_looks_like_a_quotation_is_none(text: str) -> None:
         ('| claim | source |\n|---|---|\n| "two devices" | [1] |\n', [(1,)]),
     ],
 )
-def test_a_quotation_is_from_what_is_cited_beside_it(text: str, sources: list[tuple[int, ...]]) -> None:
+def test_a_quotation_belongs_to_the_citation_beside_it(text: str, sources: list[tuple[int, ...]]) -> None:
     assert [quotation.cited for quotation in parse_answer(text).quotations] == sources
 
 
-def test_lines_are_those_of_the_answer() -> None:
+def test_line_numbers_are_those_of_the_answer() -> None:
     answer = parse_answer('# A\r\n\r\none\r\n"two devices" [1]\r\n\r\n> three\r\n> [2]\r\n\r\n- x\r\n  - y [3]\r\n')
     assert [citation.line for citation in answer.citations] == [4, 7, 10]
     assert [quotation.line for quotation in answer.quotations] == [4, 6]
@@ -176,7 +176,7 @@ def sentences(text: str) -> list[tuple[str, tuple[int, ...]]]:
     return [(sentence.text, sentence.cited) for sentence in parse_answer(text).sentences]
 
 
-def test_sentences_come_with_what_they_cite_and_without_the_citations() -> None:
+def test_sentences_are_given_with_their_citations_removed() -> None:
     assert sentences("One is so [1]. Two is so.[2] Three, e.g. this, is v1.5. Four [3]\nis so! [4] says five.") == [
         ("One is so.", (1,)),
         ("Two is so.", (2,)),
@@ -186,7 +186,7 @@ def test_sentences_come_with_what_they_cite_and_without_the_citations() -> None:
     ]
 
 
-def test_a_full_stop_in_a_quotation_ends_no_sentence() -> None:
+def test_a_full_stop_in_a_quotation_does_not_end_the_sentence() -> None:
     assert sentences('It says "One. Two" here. And "three." Then four.') == [
         ('It says "One. Two" here.', ()),
         ('And "three."', ()),
@@ -194,7 +194,7 @@ def test_a_full_stop_in_a_quotation_ends_no_sentence() -> None:
     ]
 
 
-def test_items_rows_and_lines_of_a_list_of_sources_are_sentences_titles_are_none() -> None:
+def test_list_items_and_table_rows_are_sentences_and_titles_are_not() -> None:
     text = "# Title\n\n- one\n- two [1]\n\nSources:\n[1] A.md\n[2] B.md\n\n| a | b |\n|---|---|\n| c | [3] |"
     assert [numbers for _, numbers in sentences(text)] == [(), (1,), (), (1,), (2,), (3,)]
 
@@ -215,13 +215,13 @@ def test_chinese_sentences_end_without_a_space() -> None:
         ('It says "two devices\n\n# A title\n\nmeet"', [(1, '"two devices'), (5, 'meet"')]),
     ],
 )
-def test_a_mark_without_its_other_one_is_named(text: str, unchecked: list[tuple[object, ...]]) -> None:
+def test_an_unpaired_quotation_mark_is_reported(text: str, unchecked: list[tuple[object, ...]]) -> None:
     found = [(each.line, each.text, each.reason) for each in parse_answer(text).unchecked]
     assert [each[: len(told)] for each, told in zip(found, unchecked, strict=True)] == unchecked
 
 
 @pytest.mark.parametrize("text", ['a 5" disk', 'the " sign, the “x” mark and `"`', "'Tis so", '> "two devices'])
-def test_what_is_no_quotation_mark_is_not_named(text: str) -> None:
+def test_an_apostrophe_or_inch_sign_is_not_reported_as_unpaired(text: str) -> None:
     assert parse_answer(text).unchecked == ()
 
 
@@ -233,7 +233,7 @@ _APOSTROPHES = [
 
 
 @given(st.lists(st.sampled_from([*_APOSTROPHES, "and", "notes.", "(so)", "- 2,", "well"]), max_size=12), st.booleans())
-def test_apostrophes_quote_nothing(words: list[str], curly: bool) -> None:
+def test_apostrophes_do_not_quote(words: list[str], curly: bool) -> None:
     text = " ".join(words)
     assert quoted(text.replace("'", "’") if curly else text) == []
     assert parse_answer(text).unchecked == ()
@@ -245,7 +245,7 @@ def test_apostrophes_quote_nothing(words: list[str], curly: bool) -> None:
     st.sampled_from(["", "It don't say: ", "The '90s, ", "James' cat "]),
     st.sampled_from(["", " [1].", ", so it isn't.", " and the rest"]),
 )
-def test_what_stands_in_marks_is_seen_among_apostrophes(words: list[str], marks: str, before: str, after: str) -> None:
+def test_a_quotation_among_apostrophes_is_found(words: list[str], marks: str, before: str, after: str) -> None:
     inner = " ".join(["Two", *words, "end"])
     assert quoted(f"{before}{marks.format(inner)}{after}") == [inner]
 
@@ -290,7 +290,7 @@ _PIECES = st.one_of(st.sampled_from(_STARTS), st.sampled_from(_INSIDE))
 
 
 @given(st.one_of(st.text(), st.lists(_PIECES, max_size=40).map("".join)))
-def test_any_text_is_read(text: str) -> None:
+def test_any_text_can_be_parsed(text: str) -> None:
     answer = parse_answer(text)
     assert isinstance(answer, CitedAnswer)
     lines = text.replace("\r\n", "\n").replace("\r", "\n").count("\n") + 1
@@ -300,6 +300,6 @@ def test_any_text_is_read(text: str) -> None:
     assert all(citation.numbers and min(citation.numbers) >= 1 for citation in answer.citations)
 
 
-def test_the_kind_of_a_quotation_is_told() -> None:
+def test_each_quotation_has_its_kind() -> None:
     answer = parse_answer('"a b" `c d e`\n\n> f')
     assert [quotation.kind for quotation in answer.quotations] == [QuoteKind.MARKS, QuoteKind.CODE, QuoteKind.BLOCK]

@@ -61,19 +61,19 @@ def quotation(answer: str, notes: Mapping[str, str] = NOTES) -> CheckedQuotation
 # --- citations --------------------------------------------------------------------------------------------------------
 
 
-def test_a_source_whose_lines_are_as_they_were_stands() -> None:
+def test_a_source_with_unchanged_lines_is_fresh() -> None:
     found = citation("So it is [1].")
     assert found.state is SourceState.STANDS
     assert found.comparison is not None
     assert (found.comparison.path, found.comparison.line_start, found.comparison.line_end) == ("Sync.md", 3, 5)
 
 
-def test_a_number_that_the_pack_does_not_have_is_unknown() -> None:
+def test_a_citation_of_a_number_that_the_pack_lacks_is_unknown() -> None:
     assert citation("So it is [3].").state is SourceState.UNKNOWN
     assert not check("So it is [3].").holds
 
 
-def test_a_number_that_does_not_hold_comes_once_with_how_often_it_is_cited() -> None:
+def test_an_invalid_number_is_listed_once_with_its_count() -> None:
     found = check("So [1]. So [1-3].\n\nSo [3][1].")
     assert [(each.number, each.citation.line, each.times) for each in found.citations] == [
         (1, 1, 1),
@@ -101,7 +101,7 @@ def test_a_text_in_another_note_has_moved_there() -> None:
     assert (found.comparison.path, found.comparison.line_start) == ("Archive/Old.md", 5)
 
 
-def test_a_part_of_a_line_stands_where_it_was_cut_and_nowhere_else() -> None:
+def test_a_part_of_a_line_is_fresh_only_where_it_was_cut() -> None:
     cut = PackSource(1, "Sync.md", "Sync", 3, 3, "arises when two devices", "", cut_above=True, cut_below=True)
     for part, state in (
         (cut, SourceState.STANDS),
@@ -114,7 +114,7 @@ def test_a_part_of_a_line_stands_where_it_was_cut_and_nowhere_else() -> None:
         assert found.state is state
 
 
-def test_a_changed_text_comes_with_what_is_there_now() -> None:
+def test_a_changed_source_is_given_with_its_present_text() -> None:
     edited = "New.\n\n" + SYNC.replace("two devices", "three devices")
     found = citation("So it is [1].", {**NOTES, "Sync.md": edited})
     assert found.state is SourceState.CHANGED
@@ -124,13 +124,13 @@ def test_a_changed_text_comes_with_what_is_there_now() -> None:
     assert found.comparison.text.startswith("A sync conflict arises when three devices")
 
 
-def test_of_a_text_with_nothing_left_of_it_the_same_lines_are_shown() -> None:
+def test_a_source_with_no_remaining_text_is_shown_by_its_line_numbers() -> None:
     found = citation("So it is [1].", {**NOTES, "Sync.md": "All\nnew\nhere\nand\nnow\nlonger"})
     assert found.comparison is not None
     assert (found.comparison.state, found.comparison.text) == (SourceState.CHANGED, "here\nand\nnow")
 
 
-def test_a_text_that_grew_in_its_middle_is_shown_whole() -> None:
+def test_a_text_with_insertions_is_shown_whole() -> None:
     grown = SYNC.replace("note.\n\nEach", "note.\n\nOr three.\n\nOr four.\n\nEach")
     found = citation("So it is [1].", {**NOTES, "Sync.md": grown})
     assert found.comparison is not None
@@ -138,12 +138,12 @@ def test_a_text_that_grew_in_its_middle_is_shown_whole() -> None:
     assert found.comparison.text.endswith("own history.")
 
 
-def test_a_note_that_is_no_more_is_gone() -> None:
+def test_a_deleted_note_is_gone() -> None:
     assert citation("So it is [1].", {"Soup.md": SOUP}).state is SourceState.GONE
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../secret.md", "C:\\secret.md", "Sync.md/../../x", "\x00", ""])
-def test_a_path_that_is_no_notes_is_nothing_at_all(path: str) -> None:
+def test_a_path_outside_the_vault_is_ignored(path: str) -> None:
     pack = PackFile((source(1, path, 1, "Nothing of the kind."),))
     (found,) = check("So it is [1].", pack=pack).citations
     assert found.state is SourceState.GONE
@@ -152,7 +152,7 @@ def test_a_path_that_is_no_notes_is_nothing_at_all(path: str) -> None:
 # --- quotations -------------------------------------------------------------------------------------------------------
 
 
-def test_what_stands_in_the_cited_source_is_true_and_has_its_line() -> None:
+def test_a_quotation_found_in_the_cited_source_is_true_and_has_its_line() -> None:
     found = quotation('It says "Each device keeps its own history" [1].')
     assert (found.verdict, found.differences, found.similarity) == (Verdict.TRUE, (), 1.0)
     assert found.place is not None
@@ -161,7 +161,7 @@ def test_what_stands_in_the_cited_source_is_true_and_has_its_line() -> None:
     assert (found.now.path, found.now.line_start) == ("Sync.md", 5)
 
 
-def test_without_a_citation_it_is_true_wherever_it_stands() -> None:
+def test_a_quotation_without_a_citation_is_true_wherever_it_is_found() -> None:
     assert quotation('It says "red lentils with cumin".').verdict is Verdict.TRUE
     in_vault = quotation('It says "tell by their colour".')
     assert in_vault.verdict is Verdict.TRUE
@@ -169,7 +169,7 @@ def test_without_a_citation_it_is_true_wherever_it_stands() -> None:
     assert (in_vault.place.source, in_vault.place.path, in_vault.place.line_start) == (None, "Other.md", 3)
 
 
-def test_what_stands_in_another_source_or_note_is_misattributed() -> None:
+def test_a_quotation_found_in_another_source_or_note_is_misattributed() -> None:
     other_source = quotation('It says "red lentils with cumin" [1].')
     other_note = quotation('It says "tell by their colour" [1].')
     no_source = quotation('It says "red lentils with cumin" [7].')
@@ -177,7 +177,7 @@ def test_what_stands_in_another_source_or_note_is_misattributed() -> None:
     assert [found.place and found.place.source for found in (other_source, other_note, no_source)] == [2, None, 2]
 
 
-def test_what_stood_there_and_stands_nowhere_now_has_changed() -> None:
+def test_a_quotation_missing_from_its_changed_source_is_changed() -> None:
     notes = {**NOTES, "Sync.md": SYNC.replace("two devices", "three devices")}
     assert quotation('"two devices change one note" [1]', notes).verdict is Verdict.CHANGED
     still = quotation('"Each device keeps its own history" [1]', {**notes, "Sync.md": f"New.\n{notes['Sync.md']}"})
@@ -186,14 +186,14 @@ def test_what_stood_there_and_stands_nowhere_now_has_changed() -> None:
     assert still.now.line_start == 6
 
 
-def test_what_moved_with_its_source_is_true_at_its_new_place() -> None:
+def test_a_quotation_that_moved_with_its_source_is_true_at_its_new_lines() -> None:
     found = quotation('"Each device keeps its own history" [1]', {"New.md": f"\n\n{SYNC}"})
     assert found.verdict is Verdict.TRUE
     assert found.now is not None
     assert (found.now.path, found.now.line_start) == ("New.md", 7)
 
 
-def test_what_is_nearly_there_is_altered_and_comes_with_what_is() -> None:
+def test_a_similar_quotation_is_altered_and_has_the_true_text() -> None:
     found = quotation('"A sync conflict arises when three devices change one note" [1]')
     assert found.verdict is Verdict.ALTERED
     assert found.place is not None
@@ -201,13 +201,13 @@ def test_what_is_nearly_there_is_altered_and_comes_with_what_is() -> None:
     assert 0.9 < found.similarity < 1
 
 
-def test_what_is_nowhere_is_invented() -> None:
+def test_a_quotation_found_nowhere_is_invented() -> None:
     found = quotation('"Conflicts are settled by the moon on Tuesdays" [1]')
     assert found.verdict is Verdict.INVENTED
     assert not check('"Conflicts are settled by the moon on Tuesdays" [1]').holds
 
 
-def test_a_word_or_two_may_be_the_answers_own() -> None:
+def test_one_or_two_words_are_checked_only_if_introduced_as_a_quotation() -> None:
     assert quotation('This "moon" is meant [1].').verdict is Verdict.SHORT
     assert quotation('This "blue moon" is meant.').verdict is Verdict.SHORT
     assert quotation('It says "blue moon" [1].').verdict is Verdict.INVENTED
@@ -215,7 +215,7 @@ def test_a_word_or_two_may_be_the_answers_own() -> None:
     assert check('This "moon" is meant [1].').holds
 
 
-def test_what_an_ellipsis_turns_around_is_altered_with_the_words_left_out() -> None:
+def test_an_ellipsis_that_reverses_the_meaning_is_altered_and_names_the_omitted_words() -> None:
     notes = {"Sync.md": "You must not delete the key."}
     pack = PackFile((source(1, "Sync.md", 1, notes["Sync.md"]),))
     (found,) = check("“You must […] delete the key.” [1]", notes, pack).quotations
@@ -224,7 +224,7 @@ def test_what_an_ellipsis_turns_around_is_altered_with_the_words_left_out() -> N
     assert found.place.passage == "You must not delete the key."
 
 
-def test_it_is_true_if_it_stands_elsewhere_without_what_turns_it() -> None:
+def test_an_ellipsis_is_true_if_another_note_has_the_text_without_the_negation() -> None:
     notes = {"Sync.md": "You must not delete the key.", "Other.md": "You must now delete the key."}
     pack = PackFile((source(1, "Sync.md", 1, notes["Sync.md"]),))
     assert check("“You must […] delete the key.”", notes, pack).quotations[0].verdict is Verdict.TRUE
@@ -232,7 +232,7 @@ def test_it_is_true_if_it_stands_elsewhere_without_what_turns_it() -> None:
     assert cited.verdict is Verdict.MISATTRIBUTED
 
 
-def test_the_question_may_be_repeated() -> None:
+def test_a_repeated_question_is_not_checked() -> None:
     assert quotation('You asked "how do conflicts arise at all".').verdict is Verdict.TRUE
     assert quotation('It says "how do conflicts arise at all" [1].').verdict is not Verdict.TRUE
 
@@ -241,7 +241,7 @@ def test_titles_and_paths_of_a_source_may_be_quoted() -> None:
     assert quotation('See "Soup.md" [2].').verdict is Verdict.TRUE
 
 
-def test_numbers_in_brackets_that_the_note_itself_has_are_no_citations() -> None:
+def test_bracketed_numbers_of_the_note_itself_are_not_citations() -> None:
     text = "It was shown [7] that they meet."
     pack = PackFile((source(1, "Sync.md", 1, text),))
     found = check(f'It says "{text}" [1].', {"Sync.md": text}, pack)
@@ -252,14 +252,14 @@ def test_numbers_in_brackets_that_the_note_itself_has_are_no_citations() -> None
 # --- sentences --------------------------------------------------------------------------------------------------------
 
 
-def test_of_a_sentence_that_cites_the_words_that_the_source_lacks_are_named() -> None:
+def test_words_of_a_sentence_that_its_source_lacks_are_named() -> None:
     (found,) = check("Devices change notes on Mondays, says Sync.md [1].").sentences
     assert found.words == ("Devices", "change", "notes", "Mondays", "says", "Sync", "md")
     assert found.missing == ("Mondays", "says")
     assert found.found == 5
 
 
-def test_a_sentence_that_has_none_of_its_words_in_its_source_is_not_found() -> None:
+def test_a_sentence_that_shares_no_word_with_its_source_is_not_found() -> None:
     found = check(
         "The backend is Django and MongoDB [1].\n\nTwo devices change a note [1]. Quantum unicorns prevail [1]."
     )
@@ -275,12 +275,12 @@ def test_a_sentence_that_has_none_of_its_words_in_its_source_is_not_found() -> N
     assert found.to_dict()["not_found"] == 2
 
 
-def test_a_missing_word_that_a_longer_name_contains_is_named_too() -> None:
+def test_a_missing_word_inside_a_longer_name_is_named() -> None:
     (found,) = check("Unicorns prevail, say Quantum and the QuantumComputer [1].").sentences
     assert {"QuantumComputer", "Quantum"} <= set(found.missing)
 
 
-def test_a_sentence_with_all_its_words_holds_and_so_does_one_that_says_little() -> None:
+def test_a_sentence_with_all_its_words_or_few_content_words_passes() -> None:
     found = check("A sync conflict arises when devices change one note [1]. So it is [1].")
     assert (found.not_found, found.holds, found.describe_not_found()) == ((), True, "")
 
@@ -301,7 +301,7 @@ SERVER = "The server Atlas in Berlin keeps 1,500 notes and 12 VS Code windows fo
         ("For two years run `Get-Item` on the server Atlas in Berlin", ("Get-Item",)),
     ],
 )
-def test_a_single_name_or_number_that_the_source_lacks_is_not_found(sentence: str, missing: tuple[str, ...]) -> None:
+def test_a_single_missing_name_or_number_is_not_found(sentence: str, missing: tuple[str, ...]) -> None:
     pack = PackFile((source(1, "Server.md", 1, SERVER),))
     (found,) = check(f"{sentence} [1].", {"Server.md": SERVER}, pack).sentences
     assert (found.holds, found.missing[: len(missing)]) == (not missing, missing)
@@ -312,7 +312,7 @@ def test_a_name_may_be_in_any_source_that_the_sentence_cites() -> None:
     assert not check("Devices change a note, and so does Cumin with Lentils [1].").holds
 
 
-def test_of_a_sentence_in_another_language_than_its_source_only_names_are_compared() -> None:
+def test_a_sentence_in_another_language_is_compared_by_names_only() -> None:
     notes = {"Sync.md": "A sync conflict arises when two devices of Acme change the same note before they can meet."}
     pack = PackFile((source(1, "Sync.md", 1, notes["Sync.md"]),))
     assert check("Ein Konflikt entsteht, wenn die Geräte von Acme sich nicht treffen [1].", notes, pack).holds
@@ -340,11 +340,11 @@ def test_the_words_beside_a_quotation_are_compared_with_the_source(sentence: str
     "sentence",
     ['By "Django" devices are meant', 'The documentation recommends it with the words "two devices change one note"'],
 )
-def test_quoted_words_and_those_that_introduce_them_are_not_missing(sentence: str) -> None:
+def test_quoted_words_and_their_introduction_are_not_missing(sentence: str) -> None:
     assert check(f"{sentence} [1].").holds
 
 
-def test_a_sentence_that_quotes_or_cites_nothing_that_is_there_has_no_words() -> None:
+def test_a_sentence_with_only_invalid_citations_is_not_compared() -> None:
     assert check('It says "red lentils with cumin" [2]. So it is [9].').sentences == ()
 
 
@@ -353,7 +353,7 @@ def test_sentences_without_a_citation_are_counted() -> None:
     assert [each.text for each in found.uncited] == ["This cites nothing at all."]
 
 
-def test_an_answer_that_claims_nothing_holds() -> None:
+def test_an_answer_without_claims_passes() -> None:
     assert check("").holds
 
 
@@ -399,7 +399,7 @@ _QUOTED = st.sampled_from(['It says "{}" [{}].', "It says “{}” [{}].", "« {
 
 
 @given(cuts(), _QUOTED)
-def test_what_is_cut_from_a_pack_is_true(cut: tuple[dict[str, str], PackFile, int, list[str]], quoted: str) -> None:
+def test_words_cut_from_a_pack_are_true(cut: tuple[dict[str, str], PackFile, int, list[str]], quoted: str) -> None:
     notes, pack, number, words = cut
     found = check_against(quoted.format(" ".join(words), number), pack, notes)
     assert [each.verdict for each in found.quotations] == [Verdict.TRUE]
@@ -407,7 +407,7 @@ def test_what_is_cut_from_a_pack_is_true(cut: tuple[dict[str, str], PackFile, in
 
 
 @given(cuts(), _QUOTED, st.data(), st.sampled_from(["zebra", "ZEBRA,", "syncs", "2.5", "斑马"]))
-def test_with_a_word_that_the_vault_does_not_have_it_is_not_true(
+def test_a_quotation_with_a_word_that_the_vault_lacks_is_not_true(
     cut: tuple[dict[str, str], PackFile, int, list[str]], quoted: str, data: st.DataObject, other: str
 ) -> None:
     notes, pack, number, words = cut
@@ -420,7 +420,7 @@ def test_with_a_word_that_the_vault_does_not_have_it_is_not_true(
 
 @pytest.mark.programs
 @given(cuts(), st.data())
-def test_an_edit_is_seen_by_whoever_cites_it(
+def test_an_edit_is_reported_for_every_citation_of_it(
     cut: tuple[dict[str, str], PackFile, int, list[str]], data: st.DataObject
 ) -> None:
     notes, pack, number, _ = cut
@@ -439,7 +439,7 @@ _PIECES = st.lists(
 
 
 @given(_NOTES, st.one_of(_PIECES, st.text()))
-def test_every_answer_is_checked_and_twice_the_same(notes: dict[str, str], answer: str) -> None:
+def test_every_answer_can_be_checked_and_gives_the_same_result_twice(notes: dict[str, str], answer: str) -> None:
     pack = packed(notes)
     found = check_against(answer, pack, notes)
     assert found == check_against(answer, pack, notes)
@@ -449,7 +449,7 @@ def test_every_answer_is_checked_and_twice_the_same(notes: dict[str, str], answe
             assert re.sub(r"\W", "", each.place.passage)
 
 
-def test_only_the_paths_of_the_pack_are_asked_for() -> None:
+def test_only_paths_in_the_pack_are_read() -> None:
     notes = {"a.md": "One two three four."}
     lookup = Notes(notes)
     check_answer(parse_answer("See /etc/passwd and [x](../../y) [1]."), packed(notes), lookup)

@@ -64,7 +64,7 @@ def test_a_quotation_is_found_wherever_it_stands(lookup: SnapshotLookup, text: s
     assert (found.place.path, found.place.line_start) == (path, line)
 
 
-def test_what_was_altered_is_found_by_its_telling_words(lookup: SnapshotLookup) -> None:
+def test_an_altered_quotation_is_found_by_its_rare_words(lookup: SnapshotLookup) -> None:
     found = quotation("A sync conflict arises when four gadgets change one note", lookup)
     assert found.verdict is Verdict.ALTERED
     assert found.place is not None
@@ -72,26 +72,26 @@ def test_what_was_altered_is_found_by_its_telling_words(lookup: SnapshotLookup) 
 
 
 @pytest.mark.parametrize("text", ["quantum unicorns of the moon", "…", "\x00 a b c", "%_% _ %", "「」『』 x y"])
-def test_what_is_nowhere_is_not_found(lookup: SnapshotLookup, text: str) -> None:
+def test_an_invented_quotation_is_not_found(lookup: SnapshotLookup, text: str) -> None:
     pack = PackFile((PackSource(1, "gone.md", "Gone", 1, 1, "Nothing of it."),))
     found = check_answer(parse_answer(f"It says “{text}” [1]."), pack, lookup).quotations
     assert all(each.verdict is not Verdict.TRUE for each in found)
 
 
 @pytest.mark.parametrize("path", ["../secret.md", "secret.md", "/etc/passwd", "sync.md/", "SYNC.md", "\ud800", ""])
-def test_only_the_paths_of_notes_are_paths(lookup: SnapshotLookup, path: str) -> None:
+def test_only_paths_of_notes_are_paths(lookup: SnapshotLookup, path: str) -> None:
     assert lookup.find_path(path) is None
 
 
-def test_a_path_is_known_as_it_is_shown(lookup: SnapshotLookup) -> None:
+def test_a_path_is_recognised_as_it_is_displayed(lookup: SnapshotLookup) -> None:
     assert lookup.find_path("b/c␛.md") == lookup.find_path("b/c\x1b.md") == "b/c\x1b.md"
 
 
-def test_notes_with_a_line_are_named(lookup: SnapshotLookup) -> None:
+def test_notes_that_contain_a_line_are_named(lookup: SnapshotLookup) -> None:
     assert list(lookup.find_notes_with_line("The end comes late.")) == ["long.md"]
 
 
-def test_words_that_all_notes_have_tell_nothing(lookup: SnapshotLookup) -> None:
+def test_words_in_all_notes_are_not_searched(lookup: SnapshotLookup) -> None:
     words = lookup.select_important_words("The filler fills the devices with wiki-links, and unicorns.")
     assert [word.surface for word in words] == ["devices", "wiki", "links", "unicorns"]
 
@@ -135,7 +135,7 @@ def test_the_work_of_a_check_grows_no_faster_than_the_answer(lookup: SnapshotLoo
     assert once[0] == thrice[0]
 
 
-def test_of_a_long_quotation_the_first_words_are_looked_up(lookup: SnapshotLookup) -> None:
+def test_only_the_first_words_of_a_long_quotation_are_searched(lookup: SnapshotLookup) -> None:
     counted = CountedLookup(lookup)
     assert list(counted.find_lines_with(NOTES["long.md"][8:]))
     looked_up = counted.analyzed - len(NOTES["long.md"][8:])

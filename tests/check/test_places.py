@@ -42,7 +42,7 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[excerpt.V
         "(see Sync.md:3)",
     ],
 )
-def test_a_place_beside_a_quotation_is_its_source(vault: excerpt.Vault, place: str) -> None:
+def test_a_location_beside_a_quotation_is_its_source(vault: excerpt.Vault, place: str) -> None:
     check, missing = vault.check_places(f'It says "kept in two files" {place}.')
     assert not missing
     assert [each.verdict for each in check.quotations] == [excerpt.Verdict.TRUE]
@@ -61,7 +61,7 @@ def test_a_quotation_of_another_note_is_misattributed(vault: excerpt.Vault) -> N
     assert [each.verdict for each in check.quotations] == [excerpt.Verdict.MISATTRIBUTED]
 
 
-def test_numbers_name_the_given_sources_and_are_not_taken_by_places(vault: excerpt.Vault) -> None:
+def test_numbers_refer_to_the_given_sources_not_to_locations(vault: excerpt.Vault) -> None:
     answer = 'First "move to the coast" [1]. Then "kept in two files" Sync.md:3. Last [2].'
     check, _ = vault.check_places(answer, ["Big plans/Next year.md:3"])
     assert [(each.number, each.path) for each in check.pack.sources] == [(1, "Big plans/Next year.md"), (3, "Sync.md")]
@@ -75,15 +75,13 @@ def test_numbers_name_the_given_sources_and_are_not_taken_by_places(vault: excer
         ("See [Sync.md:70].", "Sync.md:70", "Sync.md has no line 70: it has 5 lines."),
     ],
 )
-def test_a_place_that_the_vault_does_not_have_is_missing(
-    vault: excerpt.Vault, text: str, place: str, reason: str
-) -> None:
+def test_a_location_that_the_vault_lacks_is_missing(vault: excerpt.Vault, text: str, place: str, reason: str) -> None:
     _, missing = vault.check_places(f"A line.\n{text}")
     assert missing == (excerpt.MissingPlace(2, place, reason),)
 
 
 @pytest.mark.parametrize("text", ["At 12:30 we met.", "Open http://example.org:8080.", "std::vector:3", "ratio 3:1"])
-def test_other_text_with_a_colon_is_no_place(vault: excerpt.Vault, text: str) -> None:
+def test_other_text_with_a_colon_is_not_a_location(vault: excerpt.Vault, text: str) -> None:
     check, missing = vault.check_places(text)
     assert not missing
     assert not check.pack.sources
@@ -112,15 +110,15 @@ def count_reads(answer: str, text: str = "Text.") -> tuple[int, int]:
     return len(read), len(missing)
 
 
-def test_a_place_is_read_once_however_often_it_is_cited_and_found_or_not() -> None:
+def test_a_location_is_read_once_however_often_it_is_cited() -> None:
     assert count_reads("(A.md:1) " * 500) == (1, 0)
     assert count_reads("(B.md:1) " * 500) == (1, 500)
 
 
-def test_of_places_that_are_missing_a_hundred_are_looked_for() -> None:
+def test_at_most_a_hundred_missing_locations_are_searched() -> None:
     assert count_reads(" ".join(f"(B.md:{line})" for line in range(1, 501))) == (100, 500)
 
 
-def test_places_are_read_until_their_sources_are_long() -> None:
+def test_locations_are_read_up_to_a_total_length() -> None:
     answer = " ".join(f"(A.md:{line})" for line in range(1, 101))
     assert count_reads(answer, "word " * 100_000) == (4, 96)

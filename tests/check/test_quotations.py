@@ -27,7 +27,7 @@ def found(quotation: str) -> tuple[str, list[str]] | None:
     return NOTE[passage.start : passage.end], [each.value for each in passage.differences]
 
 
-def test_what_stands_there_to_the_letter_differs_in_nothing() -> None:
+def test_a_literal_quotation_has_no_difference() -> None:
     assert found("arises when *two devices* change") == ("arises when *two devices* change", [])
 
 
@@ -50,7 +50,7 @@ def test_what_stands_there_to_the_letter_differs_in_nothing() -> None:
         ("…before they meet…", []),
     ],
 )
-def test_what_stands_there_nearly_says_what_differs(quotation: str, differences: list[str]) -> None:
+def test_a_similar_quotation_names_its_differences(quotation: str, differences: list[str]) -> None:
     passage = found(quotation)
     assert passage is not None
     assert passage[1] == differences
@@ -71,7 +71,7 @@ def test_what_stands_there_nearly_says_what_differs(quotation: str, differences:
         "***",
     ],
 )
-def test_other_words_do_not_stand_there(quotation: str) -> None:
+def test_unrelated_words_are_not_found(quotation: str) -> None:
     assert found(quotation) is None
 
 
@@ -93,26 +93,24 @@ def test_other_words_do_not_stand_there(quotation: str) -> None:
         ("You must … delete the key", "You must not delete the key. You must now delete the key.", ()),
     ],
 )
-def test_an_ellipsis_that_leaves_out_what_turns_the_meaning_names_it(
-    quotation: str, text: str, turned_by: tuple[str, ...]
-) -> None:
+def test_an_ellipsis_that_omits_a_negation_names_it(quotation: str, text: str, turned_by: tuple[str, ...]) -> None:
     passage = find_quotation(quotation, text)
     assert passage is not None
     assert passage.turned_by == turned_by
 
 
-def test_marks_within_marks_may_be_others_but_feet_are_no_inches() -> None:
+def test_nested_quotation_marks_may_differ_but_feet_are_not_inches() -> None:
     assert find_quotation("It isn't able to merge 'both'", NOTE) is not None
     assert find_quotation("It is 5' wide", 'It is 5" wide') is None
 
 
 @pytest.mark.parametrize("quotation", ["ync conflict", "two device", "It isn", "5 GB of", "at 1", "empty", "t able to"])
-def test_a_word_is_not_cut(quotation: str) -> None:
+def test_a_quotation_does_not_match_a_part_of_a_word(quotation: str) -> None:
     """Check word boundaries: "able to" does not match in "unable to", nor "5 GB" in "1.5 GB"."""
     assert found(quotation) is None
 
 
-def test_scripts_without_spaces_may_be_cut_anywhere() -> None:
+def test_scripts_without_spaces_match_at_any_character() -> None:
     assert find_quotation("步冲突", "同步冲突会发生。") is not None
 
 
@@ -122,7 +120,7 @@ def test_accents_may_be_composed_or_not() -> None:
     assert passage.differences == (QuotationDifference.SIGNS,)
 
 
-def test_accents_are_letters() -> None:
+def test_a_letter_with_another_accent_is_another_letter() -> None:
     assert find_quotation("un cafe creme", "un café crème") is None
 
 
@@ -132,7 +130,7 @@ _WORDS = st.lists(
 
 
 @given(_WORDS, st.data(), st.sampled_from([" ", "\n", "\n\n"]))
-def test_whole_words_cut_from_a_text_stand_in_it(words: list[str], data: st.DataObject, apart: str) -> None:
+def test_whole_words_cut_from_a_text_are_found_in_it(words: list[str], data: st.DataObject, apart: str) -> None:
     text = apart.join(words)
     first = data.draw(st.integers(0, len(words) - 1))
     last = data.draw(st.integers(first, len(words) - 1))
@@ -141,21 +139,21 @@ def test_whole_words_cut_from_a_text_stand_in_it(words: list[str], data: st.Data
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_any_two_texts_are_compared(quotation: str, text: str) -> None:
+def test_any_two_texts_can_be_compared(quotation: str, text: str) -> None:
     passage, like = find_quotation(quotation, text), find_most_similar(quotation, text)
     for place in (passage, like):
         assert place is None or 0 <= place.start < place.end <= len(text)
     assert like is None or 0 <= like.similarity <= 100
 
 
-def test_the_most_alike_passage_is_whole_words() -> None:
+def test_the_most_similar_passage_has_whole_words() -> None:
     like = find_most_similar("A sync conflict arises when three devices change", NOTE)
     assert like is not None
     assert NOTE[like.start : like.end] == "A **sync conflict** arises when *two devices* change"
     assert like.similarity > 90
 
 
-def test_a_quotation_longer_than_the_text_is_not_it() -> None:
+def test_a_quotation_longer_than_the_text_is_not_found() -> None:
     like = find_most_similar("sync conflict and a great deal more that nobody wrote", "sync conflict")
     assert like is not None
     assert like.similarity < 50

@@ -34,7 +34,7 @@ def packed(excerpt: Excerpt, vault: Path, folder: Path, form: str = "markdown", 
     return file
 
 
-def test_a_true_answer_is_said_to_be_true(
+def test_a_true_answer_is_reported_as_true(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path, form: str
 ) -> None:
     answer.write_text(f'# Conflicts\n\nThe note says "{CONFLICT}" [1].\n', encoding="utf-8")
@@ -45,7 +45,7 @@ def test_a_true_answer_is_said_to_be_true(
     assert re.findall(r"\d+", told.err) == ["1", "1", "1", "1", "0"]
 
 
-def test_what_is_not_true_is_exit_code_1(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
+def test_an_untrue_answer_exits_with_1(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
     pack = packed(excerpt, vault, tmp_path)
     answer.write_text(
         'It says "a sync conflict arises when three devices change one note" [1].\n'
@@ -62,7 +62,7 @@ def test_what_is_not_true_is_exit_code_1(excerpt: Excerpt, vault: Path, tmp_path
     assert any("[2]" in line and "[1]" in line for line in told.out.split("\n"))
 
 
-def test_what_changed_since_shows_the_difference(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
+def test_a_changed_source_is_shown_as_a_difference(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
     pack = packed(excerpt, vault, tmp_path)
     note = vault / "Sync.md"
     note.write_text(note.read_text().replace("two devices", "three devices"), encoding="utf-8")
@@ -73,7 +73,7 @@ def test_what_changed_since_shows_the_difference(excerpt: Excerpt, vault: Path, 
     assert "+A sync conflict arises when three devices" in told.out
 
 
-def test_a_text_that_moved_is_as_true_as_before(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
+def test_a_moved_text_is_still_true(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
     pack = packed(excerpt, vault, tmp_path)
     (vault / "Sync.md").rename(vault / "Old sync.md")
     answer.write_text(f"> {CONFLICT} [1]\n", encoding="utf-8")
@@ -82,13 +82,13 @@ def test_a_text_that_moved_is_as_true_as_before(excerpt: Excerpt, vault: Path, t
     assert told.out.count("now Old sync.md:9") == 2
 
 
-def test_it_is_read_from_stdin(excerpt: Excerpt, vault: Path, tmp_path: Path, piped: Piped) -> None:
+def test_the_answer_is_read_from_stdin(excerpt: Excerpt, vault: Path, tmp_path: Path, piped: Piped) -> None:
     pack = packed(excerpt, vault, tmp_path)
     piped(b"So it is [1].\r\n")
     assert excerpt("check", "-", "--pack", pack, "--vault", vault).code == 0
 
 
-def test_a_pack_that_a_shell_wrote_as_utf_16_is_read(
+def test_a_pack_written_by_a_shell_as_utf_16_is_read(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
 ) -> None:
     pack = packed(excerpt, vault, tmp_path)
@@ -97,7 +97,7 @@ def test_a_pack_that_a_shell_wrote_as_utf_16_is_read(
     assert excerpt("check", answer, "--pack", pack, "--vault", vault).code == 0
 
 
-def test_words_of_a_sentence_are_counted_and_uncited_ones_listed_on_demand(
+def test_sentences_are_counted_and_uncited_ones_listed_with_an_option(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
 ) -> None:
     pack = packed(excerpt, vault, tmp_path)
@@ -111,7 +111,7 @@ def test_words_of_a_sentence_are_counted_and_uncited_ones_listed_on_demand(
     assert re.search(r"^ +1  uncited +Nothing backs this up\.$", listed.out, re.M)
 
 
-def test_a_sentence_whose_words_are_not_found_is_counted_first_and_is_exit_code_1(
+def test_a_sentence_not_found_is_counted_first_and_exits_with_1(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
 ) -> None:
     pack = packed(excerpt, vault, tmp_path)
@@ -127,7 +127,7 @@ def test_a_sentence_whose_words_are_not_found_is_counted_first_and_is_exit_code_
     assert [each["not_found"] for each in data["sentences"]] == [True, False]
 
 
-def test_as_data_it_has_the_keys_of_the_reference(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
+def test_the_json_has_the_documented_keys(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
     pack = packed(excerpt, vault, tmp_path)
     answer.write_text(f'It says "{CONFLICT}" [1, 2]. Devices meet [1]. So they do it.\n', encoding="utf-8")
     told = excerpt("check", answer, "--pack", pack, "--vault", vault, "--json")
@@ -172,7 +172,7 @@ def test_as_data_it_has_the_keys_of_the_reference(excerpt: Excerpt, vault: Path,
     assert data["more"] == dict.fromkeys(("citations", "quotations", "sentences", "uncited", "unchecked"), 0)
 
 
-def test_what_could_not_be_checked_is_named_and_is_exit_code_3_if_one_is_strict(
+def test_unchecked_parts_are_named_and_exit_with_3_with_strict(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
 ) -> None:
     pack = packed(excerpt, vault, tmp_path)
@@ -189,9 +189,7 @@ def test_what_could_not_be_checked_is_named_and_is_exit_code_3_if_one_is_strict(
     assert excerpt("check", answer, "--pack", pack, "--vault", vault, "--strict").code == 1
 
 
-def test_an_ellipsis_that_leaves_out_a_not_is_said_to_do_so(
-    excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
-) -> None:
+def test_an_ellipsis_that_omits_a_not_is_reported(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
     (vault / "Keys.md").write_text("You must not delete the key.\n", encoding="utf-8")
     pack = packed(excerpt, vault, tmp_path, query="delete key")
     answer.write_text("It says “You must […] delete the key.” [1]\n", encoding="utf-8")
@@ -203,7 +201,7 @@ def test_an_ellipsis_that_leaves_out_a_not_is_said_to_do_so(
 
 @pytest.mark.programs
 @pytest.mark.parametrize("apart", [" ", "\n\n"])
-def test_what_is_told_of_an_answer_is_bounded(
+def test_the_report_of_an_answer_is_limited(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path, apart: str
 ) -> None:
     pack = packed(excerpt, vault, tmp_path)
@@ -221,7 +219,7 @@ def test_what_is_told_of_an_answer_is_bounded(
 
 
 @pytest.mark.programs
-def test_of_thousands_of_quotations_the_untrue_ones_are_told_first(
+def test_untrue_quotations_are_reported_first_among_thousands(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
 ) -> None:
     pack = packed(excerpt, vault, tmp_path)
@@ -243,7 +241,7 @@ def test_of_thousands_of_quotations_the_untrue_ones_are_told_first(
     ("said", "pack"),
     [(None, "x"), (b"\xff\xfe\x00", "x"), (b"So [1].", None), (b"So [1].", b"no pack"), (b"So [1].", b"{")],
 )
-def test_what_cannot_be_read_is_wrong_usage(
+def test_unreadable_input_is_wrong_usage(
     excerpt: Excerpt, vault: Path, tmp_path: Path, said: bytes | None, pack: bytes | str | None
 ) -> None:
     answer = tmp_path / "answer.md"
@@ -260,18 +258,18 @@ def test_what_cannot_be_read_is_wrong_usage(
     assert "Traceback" not in told.err
 
 
-def test_without_a_pack_or_with_both_from_stdin_it_is_wrong_usage(excerpt: Excerpt, vault: Path) -> None:
+def test_a_missing_pack_or_both_inputs_from_stdin_are_wrong_usage(excerpt: Excerpt, vault: Path) -> None:
     assert excerpt("check", "-", "--vault", vault).code == 2
     assert excerpt("check", "-", "--pack", "-", "--vault", vault).code == 2
 
 
-def test_without_a_vault_it_cannot_be_done(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
+def test_a_check_without_a_vault_is_an_error(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
     answer.write_text("So it is [1].", encoding="utf-8")
     pack = packed(excerpt, vault, tmp_path)
     assert excerpt("check", answer, "--pack", pack, "--vault", tmp_path / "none").code == 3
 
 
-def test_controls_are_shown_and_no_file_outside_of_the_vault_is_read(
+def test_control_characters_are_shown_and_no_file_outside_the_vault_is_read(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
 ) -> None:
     secret = tmp_path / "secret.md"
@@ -295,7 +293,7 @@ def test_controls_are_shown_and_no_file_outside_of_the_vault_is_read(
 @pytest.mark.parametrize(
     ("change", "told"), [("leave", (0, "stands")), ("edit", (1, "changed")), ("forget", (1, "gone"))]
 )
-def test_a_memory_that_is_cited_is_held_to_what_is_remembered(
+def test_a_cited_memory_is_compared_with_the_saved_memory(
     excerpt: Excerpt, vault: Path, tmp_path: Path, change: str, told: tuple[int, str]
 ) -> None:
     store = MemoryStore(user_paths().memory_folder(vault))

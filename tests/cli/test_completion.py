@@ -10,7 +10,7 @@ from tests.cli.conftest import Excerpt
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_is_installed_once_and_says_where(
+def test_completion_is_installed_once_and_names_its_file(
     excerpt: Excerpt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -32,7 +32,7 @@ def test_completion_is_installed_once_and_says_where(
     assert [str(written) in line for line in lines[1:]] == ([] if shell == "fish" else [True])
 
 
-def test_completion_for_another_shell_is_refused_with_those_there_are(
+def test_an_unsupported_shell_is_refused_with_the_supported_ones(
     excerpt: Excerpt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SHELL", "/bin/tcsh")
@@ -41,7 +41,7 @@ def test_completion_for_another_shell_is_refused_with_those_there_are(
     assert "bash, zsh and fish" in answer.err
 
 
-def test_completing_makes_no_index_and_reads_none_that_is_damaged(
+def test_completion_builds_no_index_and_reads_no_damaged_one(
     excerpt: Excerpt, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_VAULT", str(vault))

@@ -23,7 +23,7 @@ def test_path_is_printed_whether_the_file_exists_or_not(excerpt: Excerpt, home: 
     assert excerpt("config", "--path").out == f"{home / 'config' / 'excerpt.toml'}\n"
 
 
-def test_what_is_printed_is_a_settings_file_that_says_the_same(excerpt: Excerpt, settings_file: Path) -> None:
+def test_the_printed_settings_are_a_file_with_the_same_values(excerpt: Excerpt, settings_file: Path) -> None:
     settings_file.write_text(
         '[pack]\nbudget = 123\n[screen]\neditor = "code \\"x\\" --goto {file}"\nkeys = {"pack.copy" = "f5"}\n',
         encoding="utf-8",
@@ -71,14 +71,14 @@ def test_check_names_keys_that_the_app_cannot_use(excerpt: Excerpt, settings_fil
     assert said in done.err
 
 
-def test_the_schema_is_printed_even_where_the_file_is_broken(excerpt: Excerpt, settings_file: Path) -> None:
+def test_the_schema_is_printed_even_if_the_file_is_invalid(excerpt: Excerpt, settings_file: Path) -> None:
     settings_file.write_text("[pack\n", encoding="utf-8")
     answer = excerpt("config", "--schema")
     assert answer.code == 0
     assert "budget" in json.loads(answer.out)["$defs"]["PackSettings"]["properties"]
 
 
-def test_check_says_that_there_is_no_file(excerpt: Excerpt, home: Path) -> None:
+def test_check_reports_a_missing_file(excerpt: Excerpt, home: Path) -> None:
     answer = excerpt("config", "--check")
     assert answer.code == 0
     assert "does not exist" in answer.out
@@ -93,7 +93,7 @@ def test_check_says_that_there_is_no_file(excerpt: Excerpt, home: Path) -> None:
         ("[pack\n", "TOML"),
     ],
 )
-def test_a_broken_file_is_told_by_key_and_exit_code_2(
+def test_an_invalid_file_is_reported_by_its_key_and_exits_with_2(
     excerpt: Excerpt, settings_file: Path, vault: Path, text: str, said: str
 ) -> None:
     settings_file.write_text(text, encoding="utf-8")
@@ -116,12 +116,12 @@ def vault_file(excerpt: Excerpt, vault: Path) -> Path:
     return file
 
 
-def test_the_path_of_a_vaults_own_settings_is_beside_those_for_all(vault_file: Path, home: Path, vault: Path) -> None:
+def test_settings_of_a_vault_are_beside_those_for_all_vaults(vault_file: Path, home: Path, vault: Path) -> None:
     assert vault_file.parent == home / "config" / "vaults"
     assert vault not in vault_file.parents
 
 
-def test_the_settings_in_effect_in_a_vault_are_printed(
+def test_the_effective_settings_of_a_vault_are_printed(
     excerpt: Excerpt, settings_file: Path, vault_file: Path, vault: Path
 ) -> None:
     settings_file.write_text("[pack]\nbudget = 123\nlimit = 4\n", encoding="utf-8")
@@ -131,7 +131,7 @@ def test_the_settings_in_effect_in_a_vault_are_printed(
     assert "budget = 123\n" in excerpt("config").out
 
 
-def test_check_is_of_the_vaults_own_file(excerpt: Excerpt, vault_file: Path, vault: Path) -> None:
+def test_check_reads_the_settings_of_the_vault(excerpt: Excerpt, vault_file: Path, vault: Path) -> None:
     missing = excerpt("config", "--vault", vault, "--check")
     assert missing.code == 0
     assert str(vault_file) in missing.out
@@ -146,7 +146,7 @@ def test_check_is_of_the_vaults_own_file(excerpt: Excerpt, vault_file: Path, vau
     ("text", "said"),
     [("[pack]\nbugdet = 5\n", "pack.budget?"), ('[vault]\ninclude = ["a[z-b]"]\n', "a[z-b]")],
 )
-def test_a_mistake_in_the_vaults_own_file_names_it(
+def test_a_mistake_in_the_settings_of_a_vault_names_their_file(
     excerpt: Excerpt, vault_file: Path, vault: Path, text: str, said: str
 ) -> None:
     vault_file.write_text(text, encoding="utf-8")
@@ -160,7 +160,7 @@ def test_a_mistake_in_the_vaults_own_file_names_it(
 @pytest.mark.parametrize(
     "command", [("search", "lentils"), ("pack", "lentils"), ("status",), ("index",), ("index", "--progress")]
 )
-def test_every_command_minds_the_vaults_own_settings(
+def test_every_command_uses_the_settings_of_the_vault(
     excerpt: Excerpt, vault_file: Path, vault: Path, command: tuple[str, ...]
 ) -> None:
     vault_file.write_text("[vault]\nnonsense = 1\n", encoding="utf-8")
@@ -169,9 +169,7 @@ def test_every_command_minds_the_vaults_own_settings(
     assert str(vault_file) in answer.out + answer.err
 
 
-def test_a_change_of_what_is_included_holds_from_the_next_build(
-    excerpt: Excerpt, vault_file: Path, vault: Path
-) -> None:
+def test_a_changed_include_setting_applies_from_the_next_build(excerpt: Excerpt, vault_file: Path, vault: Path) -> None:
     def found() -> set[str]:
         hits = excerpt("search", "colour lentils conflict", "--vault", vault, "--json").json["hits"]
         return {hit["path"] for hit in hits}
@@ -183,7 +181,7 @@ def test_a_change_of_what_is_included_holds_from_the_next_build(
     assert found() == {"Colour.md", "Sync.md"}
 
 
-def test_edit_makes_the_file_opens_it_and_checks_it(
+def test_edit_creates_the_file_opens_it_and_checks_it(
     excerpt: Excerpt, vault: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     editor = tmp_path / "editor.py"
@@ -199,7 +197,7 @@ def test_edit_makes_the_file_opens_it_and_checks_it(
     assert str(file) in answer.err
 
 
-def test_an_editor_that_fails_is_told(excerpt: Excerpt, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_editor_that_fails_is_reported(excerpt: Excerpt, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", f"{sys.executable} -c 'raise SystemExit(4)'")
     answer = excerpt("config", "--edit")
     assert answer.code == 3

@@ -30,7 +30,7 @@ def first(excerpt: Excerpt, vault: Path, query: str) -> str:
 
 
 @pytest.mark.programs
-def test_a_note_of_ten_megabytes_is_found_and_holds_nothing_up(excerpt: Excerpt, vault: Path) -> None:
+def test_a_note_of_ten_megabytes_is_found_without_delaying_the_others(excerpt: Excerpt, vault: Path) -> None:
     paragraph = "The quick brown fox jumps over the lazy dog while the marmalade cools.\n\n"
     text = paragraph * (10_000_000 // len(paragraph)) + "At the very end stands a zeppelin.\n"
     (vault / "Large.md").write_text(text, encoding="utf-8")
@@ -45,29 +45,27 @@ def test_a_note_of_one_line_is_found(excerpt: Excerpt, vault: Path) -> None:
 
 
 @pytest.mark.programs
-def test_a_note_of_zeros_is_skipped_with_its_reason(excerpt: Excerpt, vault: Path) -> None:
+def test_a_note_of_null_bytes_is_skipped_with_its_reason(excerpt: Excerpt, vault: Path) -> None:
     (vault / "Zeros.md").write_bytes(bytes(1_000_000))
     assert list(skipped(excerpt, vault)) == ["Zeros.md"]
     assert first(excerpt, vault, "sync conflict") == "Sync.md"
 
 
-def test_a_note_over_the_limit_of_the_settings_is_skipped_with_its_reason(
-    excerpt: Excerpt, home: Path, vault: Path
-) -> None:
+def test_a_note_over_the_size_limit_is_skipped_with_its_reason(excerpt: Excerpt, home: Path, vault: Path) -> None:
     (home / "config").mkdir(parents=True)
     (home / "config" / "excerpt.toml").write_text("[vault]\nmax_bytes = 100\n", encoding="utf-8")
     assert list(skipped(excerpt, vault)) == ["Sync.md"]
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read every file")
-def test_a_note_that_may_not_be_read_is_skipped_with_its_reason(excerpt: Excerpt, vault: Path) -> None:
+def test_a_note_without_read_permission_is_skipped_with_its_reason(excerpt: Excerpt, vault: Path) -> None:
     (vault / "Colour.md").chmod(0)
     assert list(skipped(excerpt, vault)) == ["Colour.md"]
     assert first(excerpt, vault, "sync conflict") == "Sync.md"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX special files")
-def test_what_is_no_file_is_no_note(excerpt: Excerpt, vault: Path) -> None:
+def test_folders_pipes_and_links_are_not_notes(excerpt: Excerpt, vault: Path) -> None:
     os.mkfifo(vault / "Pipe.md")
     (vault / "Folder.md").mkdir()
     (vault / "Dangling.md").symlink_to(vault / "nowhere.md")
@@ -77,7 +75,7 @@ def test_what_is_no_file_is_no_note(excerpt: Excerpt, vault: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs file names of bytes")
-def test_a_file_name_that_is_not_utf_8_is_told_and_the_rest_goes_on(excerpt: Excerpt, vault: Path) -> None:
+def test_a_file_name_that_is_not_utf_8_is_reported_and_the_rest_is_indexed(excerpt: Excerpt, vault: Path) -> None:
     (Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9.md"))).write_text("Coffee.\n", encoding="utf-8")
     answer = excerpt("index", "--vault", vault)
     assert answer.code == 0
@@ -90,7 +88,7 @@ def index_files(home: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("damage", ["emptied", "cut short", "overwritten", "deleted"])
-def test_any_damaged_file_of_the_index_is_mended_by_the_next_command(
+def test_any_damaged_file_of_the_index_is_repaired_by_the_next_command(
     excerpt: Excerpt, home: Path, vault: Path, damage: str
 ) -> None:
     excerpt("index", "--vault", vault)
@@ -106,14 +104,14 @@ def test_any_damaged_file_of_the_index_is_mended_by_the_next_command(
         assert first(excerpt, vault, "sync conflict") == "Sync.md", f"after {name} was {damage}"
 
 
-def test_an_index_folder_that_is_gone_is_made_anew(excerpt: Excerpt, home: Path, vault: Path) -> None:
+def test_a_missing_index_folder_is_built_again(excerpt: Excerpt, home: Path, vault: Path) -> None:
     excerpt("index", "--vault", vault)
     for file in index_files(home):
         file.unlink()
     assert first(excerpt, vault, "sync conflict") == "Sync.md"
 
 
-def test_a_file_where_the_index_folder_should_be_is_told(excerpt: Excerpt, home: Path, vault: Path) -> None:
+def test_a_file_in_place_of_the_index_folder_is_reported(excerpt: Excerpt, home: Path, vault: Path) -> None:
     (home / "cache").mkdir(parents=True)
     (home / "cache" / "index").write_text("in the way", encoding="utf-8")
     answer = excerpt("search", "sync", "--vault", vault)
@@ -124,7 +122,7 @@ def test_a_file_where_the_index_folder_should_be_is_told(excerpt: Excerpt, home:
 
 
 @pytest.mark.programs
-def test_two_indexings_at_once_both_end_well_and_lose_nothing(home: Path, tmp_path: Path) -> None:
+def test_two_concurrent_builds_succeed_and_lose_nothing(home: Path, tmp_path: Path) -> None:
     vault = tmp_path / "many"
     vault.mkdir()
     for number in range(200):
@@ -140,7 +138,7 @@ def test_two_indexings_at_once_both_end_well_and_lose_nothing(home: Path, tmp_pa
     assert json.loads(shown.stdout)["notes"] == 200
 
 
-def test_a_settings_model_that_is_not_there_is_told(excerpt: Excerpt, home: Path, vault: Path) -> None:
+def test_a_missing_model_of_the_settings_is_reported(excerpt: Excerpt, home: Path, vault: Path) -> None:
     (home / "config").mkdir(parents=True)
     missing = home / "no-model"
     (home / "config" / "excerpt.toml").write_text(f'[embedding]\nmodel = "{missing}"\n', encoding="utf-8")
@@ -167,7 +165,7 @@ ZERO = Path("/dev/zero")
         (("search", "sync", "--vault", ZERO), 3, "is a file"),
     ],
 )
-def test_a_file_without_an_end_is_not_read_to_its_end(
+def test_an_endless_file_is_not_read_to_its_end(
     excerpt: Excerpt, vault: Path, argv: tuple[str | Path, ...], code: int, fact: str
 ) -> None:
     answer = excerpt(*argv, *(("--vault", vault) if argv[0] in ("pack", "check") else ()))
@@ -178,7 +176,7 @@ def test_a_file_without_an_end_is_not_read_to_its_end(
 
 @ENDLESS
 @pytest.mark.parametrize("argv", [("search", "sync"), ("config", "--check")])
-def test_settings_that_are_a_link_to_a_file_without_an_end_are_named(
+def test_settings_linked_to_an_endless_file_are_reported(
     excerpt: Excerpt, vault: Path, home: Path, argv: tuple[str, ...]
 ) -> None:
     (home / "config").mkdir(parents=True)
@@ -216,7 +214,7 @@ def state_files(paths: Paths, vault: Path) -> dict[str, Path]:
 @PIPES
 @pytest.mark.usefixtures("home", "no_waiting")
 @pytest.mark.parametrize("replace", [os.mkfifo, Path.mkdir], ids=["pipe", "folder"])
-def test_what_is_in_place_of_state_files_hangs_no_command(
+def test_special_files_in_place_of_state_files_block_no_command(
     excerpt: Excerpt, vault: Path, replace: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EDITOR", sys.executable)  # without an editor, `doctor` reports a problem
@@ -244,7 +242,7 @@ def test_what_is_in_place_of_state_files_hangs_no_command(
 
 @PIPES
 @pytest.mark.parametrize("name", ["settings_file", "vault_settings_file"])
-def test_a_pipe_in_place_of_settings_is_named(
+def test_a_pipe_in_place_of_the_settings_is_reported(
     excerpt: Excerpt, vault: Path, home: Path, no_waiting: None, name: str
 ) -> None:
     file = state_files(user_paths(), vault)[name]
@@ -255,9 +253,7 @@ def test_a_pipe_in_place_of_settings_is_named(
 
 
 @pytest.mark.parametrize("model", ["x" * 5000, "a/" + "x" * 5000, "~nobody-here/model", "a\\u0000b"])
-def test_a_model_that_cannot_be_a_folder_is_named_shortly(
-    excerpt: Excerpt, vault: Path, home: Path, model: str
-) -> None:
+def test_an_impossible_model_name_is_reported_in_short(excerpt: Excerpt, vault: Path, home: Path, model: str) -> None:
     (home / "config").mkdir(parents=True)
     (home / "config" / "excerpt.toml").write_text(f'[embedding]\nmodel = "{model}"\n')
     answer = excerpt("search", "sync", "--vault", vault)
@@ -280,7 +276,7 @@ class PanicException(BaseException):
         PanicException("The global thread pool has not been initialized.: ThreadPoolBuildError { kind: IOError }"),
     ],
 )
-def test_too_little_memory_is_said_as_that(
+def test_too_little_memory_is_reported_as_such(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -293,7 +289,7 @@ def test_too_little_memory_is_said_as_that(
     assert "inside excerpt" not in answer.err
 
 
-def test_another_panic_of_a_library_is_a_sentence_too(
+def test_another_panic_of_a_library_is_reported_in_a_sentence(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:

@@ -42,7 +42,7 @@ def files(*folders: Path) -> Files:
 
 
 @pytest.mark.usefixtures("indexed")
-def test_where_all_is_well_it_says_what_it_looked_at_and_ends_with_0(excerpt: Excerpt, vault: Path) -> None:
+def test_a_healthy_index_lists_the_checks_and_exits_with_0(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("doctor", "--vault", vault)
     assert (answer.code, answer.err) == (0, "")
     assert lines(answer, "problem") == []
@@ -56,13 +56,13 @@ def test_where_all_is_well_it_says_what_it_looked_at_and_ends_with_0(excerpt: Ex
 
 
 @pytest.mark.usefixtures("indexed")
-def test_quick_says_what_it_left_out(excerpt: Excerpt, vault: Path) -> None:
+def test_quick_names_the_omitted_checks(excerpt: Excerpt, vault: Path) -> None:
     said = lines(excerpt("doctor", "--vault", vault, "--quick"), "ok")
     assert any("(--quick)" in line for line in said)
     assert not any(" postings " in line for line in said)
 
 
-def test_a_damaged_file_is_named_mended_on_request_and_well_the_next_time(
+def test_a_damaged_file_is_named_repaired_by_fix_and_healthy_afterwards(
     excerpt: Excerpt, vault: Path, indexed: Path
 ) -> None:
     file = next((indexed / "words").glob("*.pst"))
@@ -80,7 +80,9 @@ def test_a_damaged_file_is_named_mended_on_request_and_well_the_next_time(
     assert (again.code, lines(again, "problem"), lines(again, "done"), lines(again, "left")) == (0, [], [], [])
 
 
-def test_a_catalog_that_is_no_database_is_mended_from_the_vault(excerpt: Excerpt, vault: Path, indexed: Path) -> None:
+def test_a_catalog_that_is_not_a_database_is_rebuilt_from_the_vault(
+    excerpt: Excerpt, vault: Path, indexed: Path
+) -> None:
     (indexed / "catalog.sqlite").write_bytes(b"garbage" * 1000)
     found = excerpt("doctor", "--vault", vault)
     assert found.code == 3
@@ -112,7 +114,7 @@ def test_leftovers_of_a_killed_build_are_removed(excerpt: Excerpt, vault: Path, 
     assert not leftover.exists()
 
 
-def test_fix_touches_neither_vault_nor_settings_nor_memories(
+def test_fix_changes_neither_vault_nor_settings_nor_memories(
     excerpt: Excerpt, vault: Path, home: Path, indexed: Path
 ) -> None:
     excerpt("remember", "Lentils keep well.", "--vault", vault)
@@ -124,7 +126,7 @@ def test_fix_touches_neither_vault_nor_settings_nor_memories(
     assert files(vault, home / "config", home / "data") == before
 
 
-def test_a_broken_settings_file_is_a_problem_and_the_index_is_not_made_by_other_settings(
+def test_a_broken_settings_file_is_a_problem_and_fix_does_not_rebuild_with_defaults(
     excerpt: Excerpt, vault: Path, home: Path, indexed: Path
 ) -> None:
     (home / "config").mkdir(exist_ok=True)
@@ -140,7 +142,7 @@ def test_a_broken_settings_file_is_a_problem_and_the_index_is_not_made_by_other_
 
 
 @pytest.mark.usefixtures("indexed")
-def test_a_vault_that_is_gone_is_a_problem_and_its_index_is_left(excerpt: Excerpt, vault: Path) -> None:
+def test_a_missing_vault_is_a_problem_and_its_index_is_kept(excerpt: Excerpt, vault: Path) -> None:
     vault.rename(vault.with_name("elsewhere"))
     answer = excerpt("doctor", "--vault", vault, "--fix")
     assert answer.code == 3
@@ -159,20 +161,20 @@ def test_a_vault_that_lost_all_notes_keeps_its_index(excerpt: Excerpt, vault: Pa
     assert any("3 notes, 5 fragments" in line for line in lines(answer, "ok"))
 
 
-def test_without_any_vault_the_rest_is_looked_at(excerpt: Excerpt) -> None:
+def test_without_a_vault_the_other_checks_run(excerpt: Excerpt) -> None:
     answer = excerpt("doctor")
     assert any("`excerpt doctor --vault" in line for line in lines(answer, "warning"))
     assert "\nversions\n" in answer.out
 
 
-def test_before_the_first_index_it_says_so_and_fix_makes_it(excerpt: Excerpt, vault: Path) -> None:
+def test_a_missing_index_is_reported_and_built_by_fix(excerpt: Excerpt, vault: Path) -> None:
     assert any("no index" in line for line in lines(excerpt("doctor", "--vault", vault), "warning"))
     mended = excerpt("doctor", "--vault", vault, "--fix")
     (done,) = lines(mended, "done")
     assert re.findall(r"\d+ \w+", done) == ["3 added", "3 notes"]
 
 
-def test_a_home_that_cannot_be_told_is_one_sentence(
+def test_an_unknown_home_folder_is_reported_in_one_sentence(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_HOME", "~no-such-user-here/x")
@@ -181,7 +183,7 @@ def test_a_home_that_cannot_be_told_is_one_sentence(
     assert "EXCERPT_HOME" in answer.err
 
 
-def test_a_file_in_the_place_of_the_index_folders_is_a_problem_that_fix_leaves(
+def test_a_file_in_place_of_the_index_folders_is_a_problem_that_fix_does_not_change(
     excerpt: Excerpt, vault: Path, home: Path
 ) -> None:
     home.mkdir()
@@ -192,7 +194,7 @@ def test_a_file_in_the_place_of_the_index_folders_is_a_problem_that_fix_leaves(
     assert "index" in lines(answer, "left")[0]
 
 
-def test_as_data_it_has_every_finding_with_level_and_advice(excerpt: Excerpt, vault: Path, indexed: Path) -> None:
+def test_the_json_has_every_finding_with_level_and_advice(excerpt: Excerpt, vault: Path, indexed: Path) -> None:
     flip(next(indexed.glob("vectors-*")))
     answer = excerpt("doctor", "--vault", vault, "--json", "--quick")
     assert answer.code == 3
@@ -205,7 +207,7 @@ def test_as_data_it_has_every_finding_with_level_and_advice(excerpt: Excerpt, va
     assert "`excerpt doctor --fix`" in wrong["todo"]
 
 
-def test_names_of_the_vault_cannot_reach_the_terminal_as_commands(excerpt: Excerpt, tmp_path: Path) -> None:
+def test_control_characters_in_names_do_not_reach_the_terminal(excerpt: Excerpt, tmp_path: Path) -> None:
     vault = tmp_path / "va\x1b[31mult"
     vault.mkdir()
     (vault / "no\x1b]0;te\x07.md").write_text("x")
@@ -224,7 +226,7 @@ with FileLock(sys.argv[1]):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who holds a lock")
-def test_who_is_writing_the_index_is_named(excerpt: Excerpt, vault: Path, indexed: Path) -> None:
+def test_the_process_that_writes_the_index_is_named(excerpt: Excerpt, vault: Path, indexed: Path) -> None:
     command = [sys.executable, "-c", HOLD, str(indexed / "write.lock")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None

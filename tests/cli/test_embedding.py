@@ -64,7 +64,7 @@ def test_an_embedder_is_chosen_measured_run_and_used(excerpt: Excerpt, vault: Pa
     assert excerpt("search", "banana", "--vault", vault, "--json").json["hits"][0]["path"] == "Colour.md"
 
 
-def test_a_trial_embeds_what_may_be_found_and_changes_nothing(
+def test_a_trial_embeds_candidates_only_and_changes_nothing(
     excerpt: Excerpt, vault: Path, letters: str, server: ModelTestServer
 ) -> None:
     excerpt("gold", "add", "two devices change one note", "Sync#Conflicts", "--vault", vault)
@@ -80,12 +80,12 @@ def test_a_trial_embeds_what_may_be_found_and_changes_nothing(
     assert passages(server) == 10  # each once more
 
 
-def test_a_model_that_is_static_is_not_tried(excerpt: Excerpt, vault: Path) -> None:
+def test_a_static_model_is_not_tried(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("embedding", "--try", "minishlab/potion", "--vault", vault)
     assert (answer.code, "is a static model" in answer.err) == (3, True)
 
 
-def test_a_server_that_is_gone_is_one_sentence(excerpt: Excerpt, vault: Path) -> None:
+def test_an_unreachable_server_is_reported_in_one_sentence(excerpt: Excerpt, vault: Path) -> None:
     choose("openai:http://127.0.0.1:9/v1#letters")
     answer = excerpt("embedding", "--vault", vault)
     assert (answer.code, answer.err.count("\n")) == (3, 1)
@@ -94,7 +94,7 @@ def test_a_server_that_is_gone_is_one_sentence(excerpt: Excerpt, vault: Path) ->
 
 
 @pytest.mark.parametrize("options", [["--run"], []], ids=["run", "show"])
-def test_a_server_that_does_not_answer_is_what_excerpt_says_it_waits_for(
+def test_waiting_for_a_silent_server_is_reported(
     excerpt: Excerpt, vault: Path, server: ModelTestServer, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
     choose(f"openai:{server.url}/v1#letters")
@@ -116,7 +116,7 @@ def test_a_server_that_does_not_answer_is_what_excerpt_says_it_waits_for(
     assert f"Waiting for letters at {server.url}/v1." in answer.err
 
 
-def test_an_address_on_another_machine_is_refused_unless_it_is_allowed_and_then_said(
+def test_an_address_on_another_machine_is_refused_unless_allowed_and_then_reported(
     excerpt: Excerpt, vault: Path
 ) -> None:
     model = "openai:https://192.0.2.7/v1?key=secret#letters"
@@ -133,7 +133,7 @@ def test_an_address_on_another_machine_is_refused_unless_it_is_allowed_and_then_
 
 
 @pytest.mark.programs
-def test_the_watching_process_embeds_what_is_new_and_says_how_far_it_is(
+def test_the_watching_process_embeds_new_notes_and_reports_progress(
     home: Path, vault: Path, letters: str, server: ModelTestServer
 ) -> None:
     choose(letters)
@@ -147,7 +147,7 @@ def test_the_watching_process_embeds_what_is_new_and_says_how_far_it_is(
 
 
 @pytest.mark.programs
-def test_a_pause_holds_for_embedding_too(home: Path, vault: Path, letters: str, server: ModelTestServer) -> None:
+def test_a_pause_stops_embedding_too(home: Path, vault: Path, letters: str, server: ModelTestServer) -> None:
     choose(letters)
     is_asked, may_answer = threading.Event(), threading.Event()
 
@@ -171,7 +171,7 @@ def test_a_pause_holds_for_embedding_too(home: Path, vault: Path, letters: str, 
 
 
 @pytest.mark.programs
-def test_a_failure_is_said_once_and_the_server_is_asked_again(
+def test_a_failure_is_reported_once_and_the_server_is_asked_again(
     home: Path, vault: Path, letters: str, server: ModelTestServer
 ) -> None:
     choose(letters)
@@ -188,7 +188,7 @@ def test_a_failure_is_said_once_and_the_server_is_asked_again(
 
 
 @pytest.mark.programs
-def test_embedding_waits_while_the_user_is_at_work(
+def test_embedding_waits_while_the_user_is_active(
     home: Path, vault: Path, letters: str, server: ModelTestServer
 ) -> None:
     choose(letters)

@@ -24,11 +24,11 @@ def test_a_question_is_added_listed_and_removed(excerpt: Excerpt, vault: Path) -
 
 
 @pytest.mark.parametrize("words", [("add", "sync", "Nowhere"), ("add", "sync", "Sync#Nothing"), ("remove", "sync")])
-def test_what_is_not_there_is_not_found(excerpt: Excerpt, vault: Path, words: tuple[str, ...]) -> None:
+def test_removing_an_unknown_question_is_not_found(excerpt: Excerpt, vault: Path, words: tuple[str, ...]) -> None:
     assert excerpt("gold", *words, "--vault", vault).code == 1
 
 
-def test_an_export_is_a_batch_and_is_imported_again(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+def test_an_export_is_a_batch_that_can_be_imported(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
     excerpt("gold", "add", *QUESTION, "--vault", vault)
     file = tmp_path / "gold.jsonl"
     file.write_text(excerpt("gold", "export", "--vault", vault).out, encoding="utf-8")
@@ -38,7 +38,7 @@ def test_an_export_is_a_batch_and_is_imported_again(excerpt: Excerpt, vault: Pat
     assert excerpt("gold", "export", "--vault", vault).out == file.read_text(encoding="utf-8")
 
 
-def test_lines_that_are_no_questions_are_named_and_left_out(excerpt: Excerpt, vault: Path, piped: Piped) -> None:
+def test_invalid_lines_of_an_import_are_named_and_skipped(excerpt: Excerpt, vault: Path, piped: Piped) -> None:
     piped(b'no JSON\n{"query": "lentils", "relevant": [{"path": "Cooking/Lentil soup.md"}]}\n')
     answer = excerpt("gold", "import", "-", "--vault", vault)
     assert (answer.code, "Line 1 " in answer.err) == (0, True)
@@ -46,11 +46,11 @@ def test_lines_that_are_no_questions_are_named_and_left_out(excerpt: Excerpt, va
     assert excerpt("gold", "import", "-", "--vault", vault).code == 1
 
 
-def test_a_run_without_questions_finds_nothing(excerpt: Excerpt, vault: Path) -> None:
+def test_a_run_without_questions_exits_with_1(excerpt: Excerpt, vault: Path) -> None:
     assert excerpt("gold", "run", "--vault", vault).code == 1
 
 
-def test_a_run_says_what_changed_and_exits_with_1_when_it_fell(excerpt: Excerpt, vault: Path) -> None:
+def test_a_run_reports_changes_and_exits_with_1_if_it_got_worse(excerpt: Excerpt, vault: Path) -> None:
     excerpt("gold", "add", *QUESTION, "--vault", vault)
     assert excerpt("gold", "run", "--vault", vault).code == 0
     (vault / "Two devices change one note.md").write_text("Two devices change one note.\n", encoding="utf-8")
@@ -60,7 +60,7 @@ def test_a_run_says_what_changed_and_exits_with_1_when_it_fell(excerpt: Excerpt,
     assert excerpt("gold", "run", "--vault", vault).code == 0
 
 
-def test_a_missing_place_is_an_error(excerpt: Excerpt, vault: Path) -> None:
+def test_a_missing_target_is_an_error(excerpt: Excerpt, vault: Path) -> None:
     excerpt("gold", "add", *QUESTION, "Colour", "--vault", vault)
     (vault / "Colour.md").unlink()
     answer = excerpt("gold", "run", "--vault", vault, "--json")
@@ -69,7 +69,7 @@ def test_a_missing_place_is_an_error(excerpt: Excerpt, vault: Path) -> None:
     assert "Colour.md is not in the vault" in answer.err
 
 
-def test_settings_are_compared_side_by_side(excerpt: Excerpt, vault: Path) -> None:
+def test_two_settings_are_compared_side_by_side(excerpt: Excerpt, vault: Path) -> None:
     excerpt("gold", "add", *QUESTION, "--vault", vault)
     words = ("--strategy", "semantic", "--set", "search.boosts.links=false", "--set", "search.fusion=rrf")
     report = excerpt("gold", "run", *words, "--vault", vault, "--json").json
@@ -85,7 +85,7 @@ def test_a_setting_that_cannot_be_compared_is_wrong_usage(excerpt: Excerpt, vaul
 # --- news -------------------------------------------------------------------------------------------------------------
 
 
-def test_news_are_listed_until_they_are_seen(excerpt: Excerpt, vault: Path) -> None:
+def test_news_are_listed_until_they_are_marked_as_seen(excerpt: Excerpt, vault: Path) -> None:
     change_saved(user_paths().saved_queries_file(vault), lambda saved: saved.with_query("Conflicts", "conflict"))
     assert excerpt("news", "--vault", vault).code == 1
     (vault / "Merge.md").write_text("Every conflict has two sides.\n", encoding="utf-8")
@@ -101,7 +101,7 @@ def test_without_saved_queries_there_is_no_news(excerpt: Excerpt, vault: Path) -
     assert (answer.code, answer.out) == (1, "")
 
 
-def test_saved_queries_that_cannot_be_read_are_an_error(excerpt: Excerpt, vault: Path) -> None:
+def test_unreadable_saved_queries_are_an_error(excerpt: Excerpt, vault: Path) -> None:
     file = user_paths().saved_queries_file(vault)
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"queries": 3}), encoding="utf-8")

@@ -59,20 +59,20 @@ def test_the_guide_is_a_small_vault() -> None:
 
 
 @pytest.mark.parametrize("path", NOTES)
-def test_a_note_is_well_formed(path: str) -> None:
+def test_every_page_has_tags_and_aliases_and_no_warning(path: str) -> None:
     note = read(path)
     assert not note.warnings
     assert note.tags
     assert note.aliases
 
 
-def test_no_two_notes_have_the_same_name() -> None:
+def test_note_names_are_unique() -> None:
     names = [name.lower() for path in NOTES for name in (Path(path).stem, *read(path).aliases)]
     assert sorted(set(names)) == sorted(names)
 
 
 @pytest.mark.parametrize("path", NOTES)
-def test_every_link_leads_to_a_note_and_a_heading_of_it(path: str) -> None:
+def test_every_link_leads_to_an_existing_note_and_heading(path: str) -> None:
     by_name = {name: other for other in NOTES for name in (Path(other).stem, other.removesuffix(".md"))}
     for link in read(path).links:
         if link.target.startswith("https://"):
@@ -91,11 +91,11 @@ def test_every_note_is_linked_from_another() -> None:
 
 
 @pytest.mark.parametrize("path", ["Memories.md", "Overviews.md", "Related notes.md", "Maps.md"])
-def test_what_has_a_place_on_the_screen_has_a_picture(path: str) -> None:
+def test_pages_about_parts_of_the_screen_have_a_picture(path: str) -> None:
     assert any(link.target.endswith(".svg") for link in read(path).links)
 
 
-def test_the_pictures_of_the_guide_are_shown_and_the_newest() -> None:
+def test_the_pictures_of_the_guide_are_used_and_current() -> None:
     shown = {link.target for path in NOTES for link in read(path).links if link.target.endswith(".svg")}
     assert {f"Pictures/{file.name}" for file in (DEMO / "Pictures").iterdir()} == shown
     newest = Path(__file__).parents[2] / "screenshots"
@@ -103,28 +103,28 @@ def test_the_pictures_of_the_guide_are_shown_and_the_newest() -> None:
         assert (DEMO / target).read_bytes() == (newest / Path(target).name).read_bytes()
 
 
-def test_the_keys_are_those_of_the_app() -> None:
+def test_the_key_table_equals_the_apps() -> None:
     page = (DEMO / "Keys.md").read_text(encoding="utf-8")
     assert page == key_page.rewritten(page), "`make keys` writes it anew"
     assert len(page.split()) < 900
 
 
 @pytest.mark.parametrize("path", [path for path in NOTES if path != "Keys.md"])
-def test_every_key_that_a_note_names_does_something(path: str) -> None:
+def test_every_key_named_in_a_note_is_bound(path: str) -> None:
     text = (DEMO / path).read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:ctrl|alt|shift)\+[^`\s]+|[fF]\d+)`", text))
     keys = {key for place in CONTEXTS.values() for binding in place for key in binding.keys.split(",")}
     assert {key.lower() for key in named} <= keys
 
 
-def test_the_settings_are_those_of_the_program() -> None:
+def test_the_settings_table_equals_the_programs() -> None:
     page = (DEMO / "Settings.md").read_text(encoding="utf-8")
     assert page == settings_page.rewritten(page), "`make settings` writes it anew"
     written = {f"{heading}.{cells[0].strip('`')}" for heading, cells in rows("Settings.md") if cells[0] != "key"}
     assert written == {setting.key for setting in all_settings()}
 
 
-def test_the_signals_are_all_described() -> None:
+def test_every_signal_is_described() -> None:
     assert set(listed("Scores.md", "Signals")) == {
         *SIGNALS,
         *BOOST_WEIGHTS,
@@ -132,14 +132,14 @@ def test_the_signals_are_all_described() -> None:
     }
 
 
-def test_every_toml_example_is_a_settings_file() -> None:
+def test_every_toml_example_is_a_valid_settings_file() -> None:
     for path in NOTES:
         for example in re.findall(r"^```toml\n(.*?)^```", (DEMO / path).read_text(encoding="utf-8"), re.M | re.S):
             settings = msgspec.convert(tomllib.loads(example), Settings)
             assert validate_keymap(settings.screen.keys)[1] == []
 
 
-def test_every_json_example_is_json() -> None:
+def test_every_json_example_is_valid() -> None:
     for path in NOTES:
         for example in re.findall(r"^```json\n(.*?)^```", (DEMO / path).read_text(encoding="utf-8"), re.M | re.S):
             decoder = json.JSONDecoder()
@@ -155,7 +155,7 @@ def test_every_command_is_described() -> None:
 
 
 @pytest.mark.parametrize("path", NOTES)
-def test_every_command_that_is_shown_is_one_that_is_understood(path: str) -> None:
+def test_every_command_shown_can_be_parsed(path: str) -> None:
     """Check that the options of commands in shell examples and in running text exist."""
     text = (DEMO / path).read_text(encoding="utf-8")
     for name, rest in re.findall(r"\bexcerpt ([a-z]+)\b([^\n`|]*)", "\n".join(_code(text))):
@@ -172,7 +172,7 @@ def _code(text: str) -> Iterator[str]:
     yield from re.findall(r"(?<!`)`(excerpt [^`\n]+)`", text)
 
 
-def test_the_readme_names_keys_commands_and_files_that_there_are() -> None:
+def test_keys_commands_and_files_named_in_the_readme_exist() -> None:
     root = Path(__file__).parents[2]
     text = (root / "README.md").read_text(encoding="utf-8")
     keys = {key for place in CONTEXTS.values() for binding in place for key in binding.keys.split(",")}
@@ -183,7 +183,7 @@ def test_the_readme_names_keys_commands_and_files_that_there_are() -> None:
     assert [target for target in targets if not (root / target).exists()] == []
 
 
-def test_the_options_of_pack_are_all_described() -> None:
+def test_every_option_of_pack_is_described() -> None:
     command = program.get_command(click.Context(program), "pack")
     assert command is not None
     described = {item.split(" ")[0] for item in listed("Command line.md", "pack")}
@@ -206,11 +206,11 @@ def test_every_option_of_every_command_is_described() -> None:
     assert options == set()
 
 
-def test_the_tokenizers_that_ship_are_the_ones_named() -> None:
+def test_the_documented_tokenizers_are_those_that_ship() -> None:
     assert sorted(listed("Token budget.md")) == sorted({*TOKENIZERS} - {"chars/4"})
 
 
-def test_the_memory_that_is_shown_is_one(tmp_path: Path) -> None:
+def test_the_memory_shown_can_be_parsed(tmp_path: Path) -> None:
     example = re.search(r"^```markdown\n(.*?)^```", (DEMO / "Memories.md").read_text(encoding="utf-8"), re.M | re.S)
     assert example
     (tmp_path / "shown.md").write_text(example[1], encoding="utf-8")

@@ -30,7 +30,7 @@ def test_a_first_heading_that_repeats_the_title_is_left_out() -> None:
     assert title_and_headings("Packs", ("Packs", "Merging")) == "Packs › Merging"
 
 
-def test_a_hit_shows_rank_place_lines_tokens_score_and_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hit_shows_rank_path_lines_tokens_score_and_text(capsys: pytest.CaptureFixture[str]) -> None:
     print_hits(result(fragment("Some text\nof the note.", "Packs", ("Merging",), "Guide/Packs.md")).hits)
     assert capsys.readouterr().out == (
         "  1  Packs › Merging\n     Guide/Packs.md:5-7 · 12 tokens · score 1.000\n     Some text of the note.\n"
@@ -48,7 +48,7 @@ def test_a_hit_shows_rank_place_lines_tokens_score_and_text(capsys: pytest.Captu
         ("First steps", (), "Install/Tea.md", "First steps"),
     ],
 )
-def test_a_title_of_one_word_has_the_name_of_its_file_or_folder_before_it(
+def test_a_title_of_one_word_follows_the_name_of_its_file_or_folder(
     capsys: pytest.CaptureFixture[str], title: str, heading_path: tuple[str, ...], path: str, name: str
 ) -> None:
     print_hits(result(fragment("Text.", title, heading_path, path)).hits)
@@ -56,7 +56,7 @@ def test_a_title_of_one_word_has_the_name_of_its_file_or_folder_before_it(
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_a_hit_is_three_lines_whatever_stands_in_it(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hit_takes_three_lines_whatever_its_text(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     class Screen(io.StringIO):
         def isatty(self) -> bool:
             return is_terminal
@@ -71,7 +71,7 @@ def test_a_hit_is_three_lines_whatever_stands_in_it(is_terminal: bool, monkeypat
     assert text == "     red ␛[31mtext"
 
 
-def test_matches_are_set_off_on_a_terminal_with_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_matches_are_highlighted_on_a_terminal_with_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     class Screen(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -85,7 +85,7 @@ def test_matches_are_set_off_on_a_terminal_with_colours(monkeypatch: pytest.Monk
 
 
 @given(st.text(alphabet=st.sampled_from("ab 日")), st.integers(2, 20))
-def test_wrapped_lines_hold_every_character_but_the_spaces_they_break_at(text: str, width: int) -> None:
+def test_wrapping_drops_only_the_spaces_at_line_breaks(text: str, width: int) -> None:
     lines = [text[start:end] for start, end in wrap(text, width)]
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
     assert all(sum(2 if c == "日" else 1 for c in line) <= width for line in lines)
@@ -102,7 +102,7 @@ def test_a_hit_is_a_line_of_path_number_and_text(
     assert (answer.code, answer.err) == (0, "")
 
 
-def test_elsewhere_the_path_of_a_hit_is_absolute(
+def test_outside_the_vault_the_path_of_a_hit_is_absolute(
     excerpt: Excerpt, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
@@ -111,7 +111,7 @@ def test_elsewhere_the_path_of_a_hit_is_absolute(
     assert line.startswith(f"{vault}/Cooking/Lentil soup.md:3:")
 
 
-def test_nothing_found_is_no_line(excerpt: Excerpt, vault: Path) -> None:
+def test_without_a_hit_no_line_is_printed(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("search", '"no such phrase"', "--lines", "--vault", vault)
     assert (answer.code, answer.out) == (1, "")
 
@@ -125,12 +125,12 @@ def test_hits_of_several_vaults_are_lines_with_their_paths(excerpt: Excerpt, vau
 
 
 @pytest.mark.parametrize("option", ["--json", "--explain"])
-def test_lines_are_not_combined_with_other_forms(excerpt: Excerpt, vault: Path, option: str) -> None:
+def test_lines_exclude_other_output_formats(excerpt: Excerpt, vault: Path, option: str) -> None:
     assert excerpt("search", "lentils", "--lines", option, "--vault", vault).code == 2
 
 
 @pytest.mark.parametrize("name", ["Lentil soup.md:3", "Lentil soup.md:3-3", "../Cooking/Lentil soup.md:3"])
-def test_a_note_may_be_named_as_a_file_with_its_lines(
+def test_a_note_can_be_named_by_file_and_lines(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(vault / "Cooking")
@@ -139,7 +139,7 @@ def test_a_note_may_be_named_as_a_file_with_its_lines(
         assert excerpt("peek", each.partition(":")[0], "--vault", vault).code == 0
 
 
-def test_a_file_outside_of_the_vault_is_no_note(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+def test_a_file_outside_the_vault_is_not_a_note(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"
     outside.write_text("Secret.\n")
     answer = excerpt("read", outside, "--vault", vault)

@@ -23,7 +23,7 @@ from tests.drawn import drawn, saved
 from tests.index.conftest import MEMORY, full_disk
 
 
-def test_a_reader_is_told_what_was_done(excerpt: Excerpt, vault: Path) -> None:
+def test_text_output_summarises_the_build(excerpt: Excerpt, vault: Path) -> None:
     first = excerpt("index", "--vault", vault)
     assert first.code == 0
     assert first.out.startswith(f"{len(NOTES)} notes, ")
@@ -31,7 +31,7 @@ def test_a_reader_is_told_what_was_done(excerpt: Excerpt, vault: Path) -> None:
     assert "0 added, 0 changed, 0 removed" in excerpt("index", "--vault", vault).out
 
 
-def test_a_program_gets_the_report(excerpt: Excerpt, vault: Path) -> None:
+def test_json_output_is_the_report(excerpt: Excerpt, vault: Path) -> None:
     report = excerpt("index", "--vault", vault, "--json").json
     assert (report["added"], report["changed"], report["removed"], report["unchanged"]) == (3, 0, 0, 0)
     (vault / "Colour.md").write_text("The colour of a pear tells little.\n", encoding="utf-8")
@@ -55,7 +55,7 @@ def test_progress_is_json_lines_that_end_with_the_report(excerpt: Excerpt, vault
     assert events[-2]["notes_done"] == events[-2]["notes_total"] == 3
 
 
-def test_progress_ends_with_the_error_where_there_is_one(excerpt: Excerpt, tmp_path: Path) -> None:
+def test_progress_ends_with_the_error_if_there_is_one(excerpt: Excerpt, tmp_path: Path) -> None:
     answer = excerpt("index", "--vault", tmp_path / "nowhere", "--progress")
     assert answer.code == 3
     assert answer.json["event"] == "error"
@@ -74,7 +74,7 @@ def test_a_skipped_file_is_named_with_its_reason(excerpt: Excerpt, vault: Path) 
     assert status["skipped"][0]["reason"]
 
 
-def test_status_says_what_is_indexed(excerpt: Excerpt, vault: Path) -> None:
+def test_status_counts_what_is_indexed(excerpt: Excerpt, vault: Path) -> None:
     status = excerpt("status", "--vault", vault, "--json").json
     assert status["vault"] == str(vault.resolve())
     assert status["notes"] == 3
@@ -95,9 +95,7 @@ def test_an_empty_vault_has_a_status(excerpt: Excerpt, tmp_path: Path) -> None:
     assert (status.json["notes"], status.json["fragments"]) == (0, 0)
 
 
-def test_a_vault_that_lost_all_notes_is_not_indexed_as_empty_before_the_user_agrees(
-    excerpt: Excerpt, vault: Path
-) -> None:
+def test_a_vault_that_lost_all_notes_keeps_its_index_until_the_user_confirms(excerpt: Excerpt, vault: Path) -> None:
     excerpt("index", "--vault", vault)
     shutil.rmtree(vault)
     vault.mkdir()
@@ -109,9 +107,7 @@ def test_a_vault_that_lost_all_notes_is_not_indexed_as_empty_before_the_user_agr
     assert excerpt("status", "--vault", vault, "--json").json["notes"] == 0
 
 
-def test_a_search_in_a_vault_that_lost_all_notes_says_so_and_uses_the_index_as_it_is(
-    excerpt: Excerpt, vault: Path
-) -> None:
+def test_a_search_in_a_vault_that_lost_all_notes_warns_and_uses_the_old_index(excerpt: Excerpt, vault: Path) -> None:
     excerpt("index", "--vault", vault)
     shutil.rmtree(vault)
     vault.mkdir()
@@ -122,7 +118,7 @@ def test_a_search_in_a_vault_that_lost_all_notes_says_so_and_uses_the_index_as_i
     assert "--accept-empty" in answer.err
 
 
-def test_a_damaged_index_is_mended_by_the_next_search_which_says_so(excerpt: Excerpt, vault: Path) -> None:
+def test_a_damaged_index_is_repaired_by_the_next_search_which_reports_it(excerpt: Excerpt, vault: Path) -> None:
     asked = ("search", "sync conflict", "--vault", vault)
     before = excerpt(*asked)
     postings = next(user_paths().index_folder(vault).glob("words/*.pst"))
@@ -148,7 +144,7 @@ def ocr_of(vault: Path) -> Ocr:
 
 @pytest.mark.programs
 @pytest.mark.needs("tesseract")
-def test_images_are_read_once_it_is_asked_for_and_stay_read(excerpt: Excerpt, with_image: Path) -> None:
+def test_ocr_reads_images_when_requested_and_stays_on(excerpt: Excerpt, with_image: Path) -> None:
     assert "list.png" not in excerpt("search", "spruce", "--vault", with_image).out
     answer = excerpt("index", "--ocr", "--vault", with_image)
     assert answer.code == 0
@@ -159,7 +155,7 @@ def test_images_are_read_once_it_is_asked_for_and_stay_read(excerpt: Excerpt, wi
 
 @pytest.mark.programs
 @pytest.mark.needs("tesseract")
-def test_a_setting_that_is_on_already_stays_as_it_is(excerpt: Excerpt, with_image: Path) -> None:
+def test_ocr_that_is_on_already_changes_no_settings(excerpt: Excerpt, with_image: Path) -> None:
     file = user_paths().vault_settings_file(with_image)
     file.parent.mkdir(parents=True)
     file.write_text('[vault.attachments]\nocr = "tesseract" # as installed\n', encoding="utf-8")
@@ -170,14 +166,14 @@ def test_a_setting_that_is_on_already_stays_as_it_is(excerpt: Excerpt, with_imag
 
 @pytest.mark.programs
 @pytest.mark.needs("tesseract")
-def test_a_program_that_follows_the_index_can_ask_for_it_too(excerpt: Excerpt, with_image: Path) -> None:
+def test_ocr_can_be_requested_together_with_progress(excerpt: Excerpt, with_image: Path) -> None:
     answer = excerpt("index", "--ocr", "--progress", "--vault", with_image)
     assert json.loads(answer.out.splitlines()[-1])["event"] == "done"
     assert ocr_of(with_image) is Ocr.AUTO
 
 
 @pytest.mark.programs
-def test_without_a_program_nothing_is_changed(
+def test_ocr_without_its_program_changes_nothing(
     excerpt: Excerpt, with_image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -190,7 +186,7 @@ def test_without_a_program_nothing_is_changed(
 
 
 @pytest.mark.programs
-def test_it_is_refused_where_nothing_beside_notes_is_read(excerpt: Excerpt, with_image: Path) -> None:
+def test_ocr_is_refused_if_attachments_are_not_read(excerpt: Excerpt, with_image: Path) -> None:
     file = user_paths().vault_settings_file(with_image)
     file.parent.mkdir(parents=True)
     file.write_text("[vault.attachments]\nread = false\n", encoding="utf-8")
@@ -214,7 +210,9 @@ def make_unwritable(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (folder / "catalog.sqlite-shm").mkdir()  # so that SQLite cannot create the file
 
 
-def test_it_is_searched_as_it_is_and_said_so(excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_index_is_searched_with_a_warning(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = excerpt("search", "sync conflict", "--vault", vault)
     make_unwritable(vault, monkeypatch)
     (vault / "New.md").write_text("# New\n\nA sync conflict that the index does not know.\n")
@@ -226,7 +224,9 @@ def test_it_is_searched_as_it_is_and_said_so(excerpt: Excerpt, vault: Path, monk
     assert excerpt("search", "sync conflict", "--vault", vault).out == before.out
 
 
-def test_without_one_it_is_an_error_with_a_hint(excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_index_an_unwritable_folder_is_an_error_with_a_hint(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make_unwritable(vault, monkeypatch)
     for command in (("search", "sync"), ("index",)):
         answer = excerpt(*command, "--vault", vault)
@@ -238,7 +238,7 @@ def test_without_one_it_is_an_error_with_a_hint(excerpt: Excerpt, vault: Path, m
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read every folder")
 @pytest.mark.parametrize("command", [("search", "soup"), ("status",), ("learned",), ("index",), ("pack", "soup")])
 @pytest.mark.parametrize("which", ["", ".."])
-def test_an_index_folder_without_permission_is_one_sentence(
+def test_an_index_folder_without_permission_is_reported_in_one_sentence(
     excerpt: Excerpt, vault: Path, command: tuple[str, ...], which: str
 ) -> None:
     excerpt("index", "--vault", vault)
@@ -253,7 +253,7 @@ def test_an_index_folder_without_permission_is_one_sentence(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the limit of a file's size is of POSIX")
-def test_where_no_file_can_grow_the_last_index_answers_and_one_line_says_so(excerpt: Excerpt, vault: Path) -> None:
+def test_on_a_full_disk_the_last_index_answers_with_one_warning(excerpt: Excerpt, vault: Path) -> None:
     excerpt("index", "--vault", vault)
     (vault / "New.md").write_text("# New\n\nA sync conflict that the index does not know.\n")
     asked = [(command, "sync conflict", "--vault", vault, "--no-refresh") for command in ("search", "pack")]
@@ -317,7 +317,7 @@ def vault_of_odd_times(folder: Path) -> Path:
 
 
 @pytest.mark.programs
-def test_each_file_is_indexed_and_found(excerpt: Excerpt, vault_of_odd_times: Path) -> None:
+def test_files_with_unusual_times_are_indexed_and_found(excerpt: Excerpt, vault_of_odd_times: Path) -> None:
     assert excerpt("index", "--vault", vault_of_odd_times).code == 0
     hits = excerpt("search", "zeppelin", "--vault", vault_of_odd_times, "--json", "--limit", "50").json["hits"]
     assert {hit["path"] for hit in hits} == {f"{name}.{kind}" for name in TIMES for kind in ("md", "csv")}
@@ -332,7 +332,7 @@ PERIODS = {
 
 
 @pytest.mark.programs
-def test_a_filter_by_time_takes_times_that_no_calendar_has(excerpt: Excerpt, vault_of_odd_times: Path) -> None:
+def test_a_time_filter_accepts_times_outside_the_calendar(excerpt: Excerpt, vault_of_odd_times: Path) -> None:
     for period, found in PERIODS.items():
         answer = excerpt(
             "search", f"modified:{period} kind:note", "--vault", vault_of_odd_times, "--json", "--limit", "50"
@@ -343,9 +343,7 @@ def test_a_filter_by_time_takes_times_that_no_calendar_has(excerpt: Excerpt, vau
 
 
 @pytest.mark.programs
-def test_a_filter_by_a_date_that_no_calendar_has_ends_with_a_sentence(
-    excerpt: Excerpt, vault_of_odd_times: Path
-) -> None:
+def test_a_filter_by_an_impossible_date_is_reported_in_a_sentence(excerpt: Excerpt, vault_of_odd_times: Path) -> None:
     for value in ("99999-01-01", ">9999-12-31", "<0001-01-01", "0000", "99999d", "1..99999"):
         answer = excerpt("search", f"zeppelin modified:{value}", "--vault", vault_of_odd_times)
         assert answer.code in (0, 1), value
@@ -360,7 +358,7 @@ COMMANDS = (
 
 
 @pytest.mark.programs
-def test_every_command_answers(excerpt: Excerpt, vault_of_odd_times: Path, home: Path) -> None:
+def test_every_command_accepts_unusual_file_times(excerpt: Excerpt, vault_of_odd_times: Path, home: Path) -> None:
     (home / "config").mkdir(parents=True)
     (home / "config" / "excerpt.toml").write_text("[search.boosts]\nrecency = true\n")
     answers = {command: excerpt(*command, "--vault", vault_of_odd_times) for command in COMMANDS}
@@ -368,7 +366,7 @@ def test_every_command_answers(excerpt: Excerpt, vault_of_odd_times: Path, home:
 
 
 @pytest.mark.programs
-def test_an_index_of_such_files_is_up_to_date_after_a_build(excerpt: Excerpt, vault_of_odd_times: Path) -> None:
+def test_an_index_of_unusual_file_times_is_up_to_date_after_a_build(excerpt: Excerpt, vault_of_odd_times: Path) -> None:
     excerpt("index", "--vault", vault_of_odd_times)
     again = excerpt("index", "--vault", vault_of_odd_times, "--json").json
     assert (again["added"], again["changed"], again["removed"]) == (0, 0, 0)
@@ -377,7 +375,7 @@ def test_an_index_of_such_files_is_up_to_date_after_a_build(excerpt: Excerpt, va
 DATES = ("99999-01-01", "0001-01-01", "9999-12-31T23:59:59-12:00", "2300-02-30", "-5", "1e999", "[2020]", "~")
 
 
-def test_a_memory_is_recalled_whatever_times_its_file_and_its_frontmatter_have(
+def test_a_memory_with_unusual_times_is_recalled(
     excerpt: Excerpt, vault_of_odd_times: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_HOME", str(folder / "home"))

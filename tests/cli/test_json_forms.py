@@ -228,25 +228,25 @@ FORMS = {
 
 @pytest.mark.programs
 @pytest.mark.parametrize("name", FORMS)
-def test_what_is_printed_is_what_is_described(name: str, printed: Mapping[str, Any]) -> None:
+def test_every_printed_field_is_described(name: str, printed: Mapping[str, Any]) -> None:
     assert list(wrong(printed[name], form(FORMS[name]))) == []
 
 
 @pytest.mark.parametrize("heading", sorted({*FORMS.values()}))
-def test_every_field_that_is_described_is_printed(heading: str, printed: Mapping[str, Any]) -> None:
+def test_every_described_field_is_printed(heading: str, printed: Mapping[str, Any]) -> None:
     """Check that every described field is printed, also in lists and objects that may be empty."""
     fields = form(heading)
     all_printed = (printed_paths(printed[name], fields) for name in FORMS if FORMS[name] == heading)
     assert set(paths(fields)) == set(chain(*all_printed))
 
 
-def test_the_keys_are_printed_in_the_order_that_is_kept(printed: Mapping[str, Any]) -> None:
+def test_keys_are_printed_in_the_recorded_order(printed: Mapping[str, Any]) -> None:
     now = {f"{name}{at}": keys for name in FORMS for at, keys in orders(printed[name])}
     text = "".join(f"{at}: {' '.join(keys)}\n" for at, keys in now.items())
     assert text == read_golden(ORDER, text)
 
 
-def test_no_command_is_left_out(printed: Mapping[str, Any]) -> None:
+def test_every_command_with_json_is_tested(printed: Mapping[str, Any]) -> None:
     commands = {name: program.get_command(click.Context(program), name) for name in COMMANDS}
     with_json = {name for name, one in commands.items() if any("--json" in each.opts for each in parameters_of(one))}
     assert printed["commands"] == with_json - {"push"}  # `push` needs a server: see tests/store

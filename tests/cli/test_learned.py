@@ -26,13 +26,13 @@ def used(log: UseLog) -> UseLog:
     return log
 
 
-def test_nothing_learned_is_told_and_exit_code_1(excerpt: Excerpt, vault: Path) -> None:
+def test_nothing_learned_is_reported_and_exits_with_1(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("learned", "--vault", vault)
     assert (answer.code, answer.out) == (1, "")
     assert "opened, marked or copied" in answer.err
 
 
-def test_queries_are_listed_with_their_notes_the_last_used_first(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+def test_queries_are_listed_with_their_notes_the_most_recent_first(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
     answer = excerpt("learned", "--vault", vault)
     assert answer.code == 0
     first, second = answer.out.splitlines()
@@ -42,7 +42,7 @@ def test_queries_are_listed_with_their_notes_the_last_used_first(excerpt: Excerp
     assert str(used.file) in answer.err
 
 
-def test_json_holds_file_counts_and_times(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+def test_json_has_the_file_counts_and_times(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
     answer = excerpt("learned", "--vault", vault, "--json").json
     assert (answer["vault"], answer["file"], answer["events"]) == (str(vault), str(used.file), 3)
     sync = answer["learned"][0]
@@ -51,43 +51,43 @@ def test_json_holds_file_counts_and_times(excerpt: Excerpt, vault: Path, used: U
     assert sync["last"].endswith("Z")
 
 
-def test_one_query_is_listed_alone_in_any_case(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+def test_one_query_can_be_listed_ignoring_case(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
     assert len(excerpt("learned", "SYNC conflict", "--vault", vault).out.splitlines()) == 1
     assert excerpt("learned", "bread", "--vault", vault).code == 1
 
 
-def test_one_query_is_forgotten_alone(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+def test_one_query_can_be_forgotten(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
     assert "2 events" in excerpt("learned", "SYNC conflict", "--clear", "--vault", vault).out
     assert [event.query for event in used.events()] == ["theme"]
 
 
-def test_everything_is_forgotten(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+def test_everything_can_be_forgotten(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
     assert "3 events" in excerpt("learned", "--vault", vault, "--clear", "--all").out
     assert excerpt("learned", "--vault", vault, "--json").json["learned"] == []
     assert excerpt("learned", "--vault", vault, "--clear", "--all", "--json").json == {"forgotten": 0}
 
 
 @pytest.mark.parametrize("options", [("--clear",), ("--all",), ("theme", "--clear", "--all")])
-def test_what_to_forget_is_never_guessed(excerpt: Excerpt, vault: Path, used: UseLog, options: tuple[str, ...]) -> None:
+def test_forget_requires_a_query_or_all(excerpt: Excerpt, vault: Path, used: UseLog, options: tuple[str, ...]) -> None:
     assert excerpt("learned", *options, "--vault", vault).code == 2
     assert len(used.events()) == 3
 
 
-def test_one_vault_only_is_forgotten(excerpt: Excerpt, vault: Path, tmp_path: Path, used: UseLog) -> None:
+def test_only_the_named_vault_is_forgotten(excerpt: Excerpt, vault: Path, tmp_path: Path, used: UseLog) -> None:
     other = tmp_path / "other"
     other.mkdir()
     excerpt("learned", "--vault", other, "--clear", "--all")
     assert used.events()
 
 
-def test_a_log_that_cannot_be_removed_is_told(excerpt: Excerpt, vault: Path, log: UseLog) -> None:
+def test_a_log_that_cannot_be_removed_is_reported(excerpt: Excerpt, vault: Path, log: UseLog) -> None:
     log.file.mkdir(parents=True)
     answer = excerpt("learned", "--vault", vault, "--clear", "--all")
     assert answer.code == 3
     assert str(log.file) in answer.err
 
 
-def test_commands_neither_learn_nor_rank_by_what_was_learned(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+def test_commands_neither_record_nor_use_what_was_learned(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
     before = used.file.read_bytes()
     assert excerpt("pack", "sync conflict", "--vault", vault).code == 0
     hits = excerpt("search", "sync conflict", "--vault", vault, "--json").json["hits"]
@@ -95,7 +95,7 @@ def test_commands_neither_learn_nor_rank_by_what_was_learned(excerpt: Excerpt, v
     assert used.file.read_bytes() == before
 
 
-def test_a_renamed_note_keeps_what_was_learned_of_it(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+def test_a_renamed_note_keeps_what_was_learned(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
     excerpt("index", "--vault", vault)
     (vault / "Sync.md").rename(vault / "Synchronising.md")
     excerpt("index", "--vault", vault)

@@ -34,7 +34,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return vaults
 
 
-def test_version(excerpt: Excerpt) -> None:
+def test_version_is_printed(excerpt: Excerpt) -> None:
     answer = excerpt("--version")
     assert (answer.code, answer.out) == (0, f"excerpt {__version__}\n")
 
@@ -46,7 +46,7 @@ def test_help_names_every_command(excerpt: Excerpt) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_explains_itself_and_its_options(excerpt: Excerpt, name: str) -> None:
+def test_every_command_has_help_for_itself_and_its_options(excerpt: Excerpt, name: str) -> None:
     answer = excerpt(name, "--help")
     assert answer.code == 0
     assert f"Usage: excerpt {name}" in answer.out
@@ -65,25 +65,25 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("name", "option"), NUMBERS)
-def test_a_number_beyond_all_bounds_is_wrong_usage(excerpt: Excerpt, vault: Path, name: str, option: str) -> None:
+def test_a_number_beyond_its_range_is_wrong_usage(excerpt: Excerpt, vault: Path, name: str, option: str) -> None:
     answer = excerpt(name, "Sync.md", option, "9" * 20, "--vault", vault)
     assert answer.code == 2
     assert f"'{option}'" in answer.err
 
 
 @pytest.mark.parametrize(("name", "option"), NUMBERS)
-def test_the_largest_number_is_as_good_as_any(excerpt: Excerpt, vault: Path, name: str, option: str) -> None:
+def test_the_largest_number_is_accepted(excerpt: Excerpt, vault: Path, name: str, option: str) -> None:
     answer = excerpt(name, "Sync.md", option, MAX_COUNT, "--vault", vault)
     assert answer.code in (0, 1), answer.err
 
 
-def test_a_first_word_that_is_no_command_is_the_vault(excerpt: Excerpt, opened: list[Path], vault: Path) -> None:
+def test_a_first_word_that_is_not_a_command_is_the_vault(excerpt: Excerpt, opened: list[Path], vault: Path) -> None:
     assert excerpt(vault).code == 0
     assert opened == [vault]
 
 
 @pytest.mark.parametrize("argv", [("--plain", "VAULT"), ("VAULT", "--plain"), ("--plain", "demo")])
-def test_the_app_opens_plainly_where_the_option_stands_before_or_after_the_vault(
+def test_the_plain_option_may_precede_or_follow_the_vault(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, str]
 ) -> None:
     opened: list[bool] = []
@@ -101,13 +101,13 @@ def test_a_vault_named_like_a_command_opens_as_a_path(
     assert opened == [Path("./index")]
 
 
-def test_a_misspelt_command_is_guessed(excerpt: Excerpt) -> None:
+def test_a_misspelt_command_is_suggested(excerpt: Excerpt) -> None:
     answer = excerpt("serach", "words")
     assert answer.code == 2
     assert "search?" in answer.err
 
 
-def test_a_folder_with_a_name_like_a_command_is_opened(
+def test_an_existing_folder_named_nearly_like_a_command_is_opened(
     excerpt: Excerpt, opened: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "indexes").mkdir()
@@ -121,7 +121,7 @@ def test_two_vaults_are_opened_together(excerpt: Excerpt, opened: list[Path], va
     assert opened == [vault, tmp_path]
 
 
-def test_a_missing_vault_among_several_is_a_notice(
+def test_a_missing_vault_among_several_is_reported(
     excerpt: Excerpt, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[tuple[Path, str, list[Path]]] = []
@@ -135,13 +135,13 @@ def test_a_missing_vault_among_several_is_a_notice(
     assert excerpt(missing, tmp_path / "away").code == 3
 
 
-def test_a_store_is_not_opened_with_other_vaults(excerpt: Excerpt, vault: Path) -> None:
+def test_a_store_cannot_be_opened_with_other_vaults(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt(vault, "postgresql://ada@db.example/notes?vault=wiki")
     assert answer.code == 3
     assert "cannot be opened with other vaults" in answer.err
 
 
-def test_nothing_opens_the_vault_of_the_environment(
+def test_without_arguments_the_vault_of_the_environment_is_opened(
     excerpt: Excerpt, opened: list[Path], vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_VAULT", str(vault))
@@ -149,7 +149,7 @@ def test_nothing_opens_the_vault_of_the_environment(
     assert opened == [vault]
 
 
-def test_nothing_where_no_vault_was_ever_opened_says_what_to_do(excerpt: Excerpt) -> None:
+def test_without_any_known_vault_the_first_steps_are_shown(excerpt: Excerpt) -> None:
     answer = excerpt()
     assert answer.code == 3
     assert answer.err.count("\n") == 1
@@ -169,12 +169,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return reasons
 
 
-def test_at_a_terminal_who_has_opened_none_is_asked_for_a_vault(excerpt: Excerpt, asked: list[str]) -> None:
+def test_at_a_terminal_a_new_user_is_asked_for_a_vault(excerpt: Excerpt, asked: list[str]) -> None:
     assert excerpt().code == 0
     assert asked == [""]
 
 
-def test_at_a_terminal_a_last_vault_that_is_gone_is_said_and_another_asked_for(
+def test_at_a_terminal_a_missing_last_vault_is_reported_and_another_asked_for(
     excerpt: Excerpt, asked: list[str], tmp_path: Path
 ) -> None:
     add_recent_vault(user_paths(), tmp_path / "gone")
@@ -183,7 +183,7 @@ def test_at_a_terminal_a_last_vault_that_is_gone_is_said_and_another_asked_for(
     assert str(tmp_path / "gone") in said
 
 
-def test_a_vault_of_the_environment_that_is_not_there_is_told_and_no_other_asked_for(
+def test_a_missing_vault_of_the_environment_is_an_error(
     excerpt: Excerpt, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_VAULT", str(tmp_path / "gone"))
@@ -192,14 +192,14 @@ def test_a_vault_of_the_environment_that_is_not_there_is_told_and_no_other_asked
     assert str(tmp_path / "gone") in answer.err
 
 
-def test_the_app_without_a_terminal_says_what_to_use_instead(excerpt: Excerpt, vault: Path) -> None:
+def test_the_app_without_a_terminal_names_the_alternatives(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt(vault)
     assert answer.code == 3
     assert "terminal" in answer.err
     assert "excerpt search" in answer.err
 
 
-def test_a_defect_of_ours_is_a_sentence_and_a_log(
+def test_an_internal_error_is_a_sentence_and_a_log(
     excerpt: Excerpt, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -216,7 +216,7 @@ def test_a_defect_of_ours_is_a_sentence_and_a_log(
     assert "RuntimeError: boom" in log.read_text(encoding="utf-8")
 
 
-def test_a_log_that_cannot_be_written_is_said_too(
+def test_a_log_that_cannot_be_written_is_reported_too(
     excerpt: Excerpt, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -229,7 +229,7 @@ def test_a_log_that_cannot_be_written_is_said_too(
     assert str(home / "state") in answer.err
 
 
-def test_an_interrupt_ends_quietly(excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_prints_nothing(excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -246,18 +246,14 @@ def test_an_interrupt_ends_quietly(excerpt: Excerpt, vault: Path, monkeypatch: p
         (("peek", "--zeppelin"), "excerpt peek -- --zeppelin"),
     ],
 )
-def test_a_word_that_begins_with_a_dash_is_told_where_it_goes(
-    excerpt: Excerpt, argv: tuple[str, ...], hint: str
-) -> None:
+def test_a_word_that_begins_with_a_dash_gets_a_hint(excerpt: Excerpt, argv: tuple[str, ...], hint: str) -> None:
     answer = excerpt(*argv)
     assert answer.code == 2
     assert answer.err.endswith(f": {hint}\n")
 
 
 @pytest.mark.parametrize("argv", [("search", "x", "--limt", "3"), ("status", "-x"), ("-x",), ("./notes", "-x")])
-def test_a_misspelt_option_and_one_of_a_command_without_words_get_no_such_hint(
-    excerpt: Excerpt, argv: tuple[str, ...]
-) -> None:
+def test_a_misspelt_option_gets_no_hint_about_dashes(excerpt: Excerpt, argv: tuple[str, ...]) -> None:
     answer = excerpt(*argv)
     assert answer.code == 2
     assert "No such option" in answer.err
@@ -280,7 +276,7 @@ def test_data_goes_to_stdout_and_everything_else_to_stderr(tmp_path: Path, vault
 
 
 @pytest.mark.programs
-def test_a_warning_of_a_library_is_not_for_the_user() -> None:
+def test_a_warning_of_a_library_is_not_shown() -> None:
     lines = (
         "import atexit, warnings",
         "from excerpt.cli.main import main",
@@ -297,7 +293,7 @@ def test_a_warning_of_a_library_is_not_for_the_user() -> None:
     ("argv", "code"),
     [(("search", '"zzqqxx"'), 1), (("search",), 2), (("search", "x", "--limit", "0"), 2), (("nonsense", "x"), 3)],
 )
-def test_exit_codes_tell_nothing_found_from_wrong_usage_and_from_cannot(
+def test_exit_codes_distinguish_nothing_found_wrong_usage_and_failure(
     tmp_path: Path, vault: Path, argv: tuple[str, ...], code: int
 ) -> None:
     more = ("--vault", vault) if argv[0] == "search" else ()
@@ -311,7 +307,7 @@ def test_exit_codes_tell_nothing_found_from_wrong_usage_and_from_cannot(
 
 @pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX pipes")
-def test_a_reader_that_goes_away_ends_the_command_quietly(tmp_path: Path, vault: Path) -> None:
+def test_a_closed_pipe_ends_the_command_silently(tmp_path: Path, vault: Path) -> None:
     queries = tmp_path / "queries.jsonl"
     queries.write_text('{"id": 1, "query": "sync conflict"}\n' * 500, encoding="utf-8")
     with start(tmp_path, "search", "--batch", queries, "--json", "--vault", vault) as child:
@@ -326,7 +322,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(tmp_path: Path, vault:
 
 @pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
-def test_an_interrupt_is_exit_code_130_without_a_traceback(tmp_path: Path, vault: Path) -> None:
+def test_an_interrupt_exits_with_130_without_a_traceback(tmp_path: Path, vault: Path) -> None:
     queries = tmp_path / "queries.jsonl"
     queries.write_text('{"id": 1, "query": "sync conflict"}\n' * 50_000, encoding="utf-8")
     with start(tmp_path, "search", "--batch", queries, "--json", "--vault", vault) as child:
@@ -343,7 +339,7 @@ def test_an_interrupt_is_exit_code_130_without_a_traceback(tmp_path: Path, vault
 @pytest.mark.programs
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are UTF-8 whatever the locale")
 @pytest.mark.parametrize("how", [("-m", "excerpt"), ("-c", "from excerpt.__main__ import main; main()")])
-def test_names_of_files_are_read_as_utf8_whatever_the_locale(
+def test_file_names_are_read_as_utf8_in_any_locale(
     tmp_path: Path, vault: Path, monkeypatch: pytest.MonkeyPatch, how: tuple[str, str]
 ) -> None:
     (vault / "🚀 Überblick.md").write_text("A rocket for an overview.")
@@ -406,7 +402,7 @@ def unwritten_for(err: str) -> str:
 @STREAMS
 @pytest.mark.parametrize(("redirection", "reason"), [FULL, CLOSED])
 @pytest.mark.parametrize("argv", [("--help",), ("search", "sync")], ids=" ".join)
-def test_an_output_that_cannot_be_written_is_told(
+def test_an_unwritable_output_is_reported(
     tmp_path: Path, vault: Path, argv: tuple[str, ...], redirection: str, reason: str
 ) -> None:
     code, _, err = through_a_shell(tmp_path, vault, argv, redirection)
@@ -417,7 +413,7 @@ def test_an_output_that_cannot_be_written_is_told(
 @STREAMS
 @pytest.mark.parametrize("unwritable", [FULL, CLOSED], ids=["full", "closed"])
 @pytest.mark.parametrize("argv", PRINTING, ids=" ".join)
-def test_no_command_goes_on_where_its_output_cannot_be_written(
+def test_every_command_ends_if_its_output_cannot_be_written(
     excerpt: Excerpt, environment: pytest.MonkeyPatch, argv: tuple[str, ...], unwritable: tuple[str, str]
 ) -> None:
     """Check unwritable streams as Python represents them; a closed one is None."""
@@ -430,7 +426,7 @@ def test_no_command_goes_on_where_its_output_cannot_be_written(
 
 @pytest.mark.programs
 @STREAMS
-def test_an_output_that_cannot_be_written_is_told_where_python_writes_through(
+def test_an_unwritable_output_is_reported_with_unbuffered_python(
     tmp_path: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONUNBUFFERED", "1")
@@ -441,7 +437,7 @@ def test_an_output_that_cannot_be_written_is_told_where_python_writes_through(
 
 @pytest.mark.programs
 @STREAMS
-def test_watching_ends_where_its_events_cannot_be_written(tmp_path: Path, vault: Path) -> None:
+def test_watching_ends_if_its_events_cannot_be_written(tmp_path: Path, vault: Path) -> None:
     environment = {**os.environ, "EXCERPT_HOME": str(tmp_path)}
     command = [sys.executable, "-m", "excerpt", "watch", "--progress", "--vault", str(vault)]
     with (
@@ -465,7 +461,7 @@ def test_watching_ends_where_its_events_cannot_be_written(tmp_path: Path, vault:
         (("check", "-", "--pack", "pack.md"), "answer"),
     ],
 )
-def test_an_input_that_is_closed_is_told(tmp_path: Path, vault: Path, argv: tuple[str, ...], what: str) -> None:
+def test_a_closed_input_is_reported(tmp_path: Path, vault: Path, argv: tuple[str, ...], what: str) -> None:
     code, out, err = through_a_shell(tmp_path, vault, argv, "<&-")
     assert (code, out) == (3, "")
     assert err.count("\n") == 1
@@ -477,7 +473,7 @@ def test_an_input_that_is_closed_is_told(tmp_path: Path, vault: Path, argv: tupl
 @STREAMS
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "<&- 2>&-"])
 @pytest.mark.parametrize(("argv", "code"), [(("search", "sync"), 0), (("search",), 2)])
-def test_a_command_ends_as_ever_where_nothing_can_be_said(
+def test_a_command_keeps_its_exit_code_without_stderr(
     tmp_path: Path, vault: Path, argv: tuple[str, ...], code: int, redirection: str
 ) -> None:
     ended, out, err = through_a_shell(tmp_path, vault, argv, redirection)
@@ -488,7 +484,7 @@ def test_a_command_ends_as_ever_where_nothing_can_be_said(
 @STREAMS
 @pytest.mark.parametrize("closed", [True, False])
 @pytest.mark.parametrize(("argv", "code"), [(("search", '"zzqqxx"'), 1), (("forget", "m0"), 3)])
-def test_what_fails_ends_as_ever_where_nothing_can_be_said(
+def test_a_failing_command_keeps_its_exit_code_without_stderr(
     excerpt: Excerpt, environment: pytest.MonkeyPatch, argv: tuple[str, ...], code: int, closed: bool
 ) -> None:
     with Path("/dev/full").open("w") as full, environment.context() as streams:
@@ -509,7 +505,7 @@ def test_what_fails_ends_as_ever_where_nothing_can_be_said(
         (("search", "sync"), 0, ""),
     ],
 )
-def test_a_working_directory_that_is_gone_is_told_where_it_is_asked_for(
+def test_a_deleted_working_directory_is_reported_if_it_is_needed(
     tmp_path: Path, vault: Path, argv: tuple[str, ...], code: int, said: str
 ) -> None:
     (tmp_path / "gone").mkdir()
@@ -524,7 +520,7 @@ def test_a_working_directory_that_is_gone_is_told_where_it_is_asked_for(
 @pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="Windows names no users by ~")
 @pytest.mark.parametrize("argv", [("search", "sync"), ("doctor",), ("config",), ()])
-def test_a_home_folder_that_cannot_be_named_is_told(vault: Path, argv: tuple[str, ...]) -> None:
+def test_an_unknown_home_folder_is_reported(vault: Path, argv: tuple[str, ...]) -> None:
     code, out, err = through_a_shell(Path("~nobody-of-that-name"), vault, argv, "</dev/null")
     assert (code, out) == (3, "")
     assert err.count("\n") == 1
@@ -565,23 +561,23 @@ def imported(home: Path, *argv: str | Path) -> set[str]:
 
 
 @pytest.mark.parametrize("argv", [("--version",), ("--help",), ("config",), ("config", "--check"), ("demo", "--path")])
-def test_what_does_not_search_imports_neither_engine_nor_screen(tmp_path: Path, argv: tuple[str, ...]) -> None:
+def test_commands_that_do_not_search_import_neither_engine_nor_screen(tmp_path: Path, argv: tuple[str, ...]) -> None:
     assert not imported(tmp_path, *argv) & (ENGINE | SCREEN)
 
 
-def test_the_way_to_the_app_imports_nothing_of_the_engine(tmp_path: Path, vault: Path) -> None:
+def test_opening_the_app_imports_no_module_of_the_engine(tmp_path: Path, vault: Path) -> None:
     assert not imported(tmp_path, "--app", vault) & ENGINE
 
 
 @pytest.mark.programs
-def test_the_doctor_looks_at_keys_and_clipboard_without_the_screen(tmp_path: Path, vault: Path) -> None:
+def test_the_doctor_checks_keys_and_clipboard_without_importing_the_screen(tmp_path: Path, vault: Path) -> None:
     names = imported(tmp_path, "doctor", "--vault", vault, "--fix")
     assert "numpy" in names
     assert "textual" not in names
 
 
 @pytest.mark.programs
-def test_searching_imports_the_engine_and_no_command_about_notes_the_screen(tmp_path: Path, vault: Path) -> None:
+def test_searching_imports_the_engine_and_no_command_on_notes_imports_the_screen(tmp_path: Path, vault: Path) -> None:
     answer, pack = tmp_path / "answer.md", tmp_path / "pack.md"
     answer.write_text("Notes sync [1].\n", encoding="utf-8")
     asked = [(command, "sync conflict") for command in ("search", "pack", "overview", "recall")]
@@ -612,7 +608,7 @@ def modules(*argv: str | Path) -> set[str]:
 
 @pytest.mark.programs
 @pytest.mark.parametrize("command", ["search", "pack", "status"])
-def test_where_nothing_changed_the_builder_is_not_imported(vault: Path, command: str) -> None:
+def test_an_unchanged_vault_does_not_import_the_builder(vault: Path, command: str) -> None:
     asked = (command, *(() if command == "status" else ("sync conflict",)), "--vault", vault)
     assert "excerpt.index.build" in modules(*asked)
     assert not {"excerpt.index.build", "excerpt.index.pool"} & modules(*asked)
@@ -621,14 +617,14 @@ def test_where_nothing_changed_the_builder_is_not_imported(vault: Path, command:
 
 
 @pytest.mark.programs
-def test_a_search_imports_neither_the_model_s_library_nor_the_reasons_of_hits(vault: Path) -> None:
+def test_a_search_imports_neither_the_models_library_nor_explanations(vault: Path) -> None:
     asked = ("search", "sync conflict", "--vault", vault)
     modules(*asked)
     assert not {"model2vec", "joblib", "tqdm", "splintr", "excerpt.search.explain"} & modules(*asked)
 
 
 @pytest.mark.programs
-def test_a_search_for_a_program_does_not_import_the_markdown_parser(vault: Path) -> None:
+def test_a_search_with_json_does_not_import_the_markdown_parser(vault: Path) -> None:
     """Its text for a reader does: the rows show what Markdown shows, for 25 ms of CPU."""
     asked = ("search", "sync conflict", "--json", "--vault", vault)
     modules(*asked)

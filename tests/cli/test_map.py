@@ -31,7 +31,7 @@ def test_a_map_counts_what_a_search_with_its_filters_finds(excerpt: Excerpt, vau
         assert narrowed.json["matched"] == branch["fragments"]
 
 
-def test_a_map_for_a_reader_has_counts_bars_and_filters(excerpt: Excerpt, vault: Path) -> None:
+def test_the_text_of_a_map_has_counts_bars_and_filters(excerpt: Excerpt, vault: Path) -> None:
     told = excerpt("map", "--vault", vault)
     folders, cooking = told.out.split("\n")[:2]
     assert folders.split() == ["folders", "fragments", "notes"]
@@ -39,7 +39,7 @@ def test_a_map_for_a_reader_has_counts_bars_and_filters(excerpt: Excerpt, vault:
     assert re.findall(r"\d+ [a-z]+", told.err) == ["5 matching", "3 notes"]
 
 
-def test_depth_and_top_cut_what_is_shown(excerpt: Excerpt, vault: Path) -> None:
+def test_depth_and_top_limit_what_is_shown(excerpt: Excerpt, vault: Path) -> None:
     for number in range(3):
         (vault / f"{number}.md").write_text(f"---\ntags: [a{number}/b]\n---\nText.\n", encoding="utf-8")
     shown = excerpt("map", "--vault", vault, "tag:a0 | tag:a1 | tag:a2", "--depth", "1", "--top", "2").out
@@ -48,7 +48,7 @@ def test_depth_and_top_cut_what_is_shown(excerpt: Excerpt, vault: Path) -> None:
     assert "… 1 more" in shown
 
 
-def test_values_that_each_note_has_for_itself_are_only_counted(excerpt: Excerpt, vault: Path) -> None:
+def test_values_that_are_unique_to_notes_are_only_counted(excerpt: Excerpt, vault: Path) -> None:
     for number in range(5):
         text = f"---\nslug: note-{number}\nstate: open\n---\nText.\n"
         (vault / f"{number}.md").write_text(text, encoding="utf-8")
@@ -58,7 +58,7 @@ def test_values_that_each_note_has_for_itself_are_only_counted(excerpt: Excerpt,
     assert "state:=open" in shown
 
 
-def test_a_map_of_nothing_ends_with_1(excerpt: Excerpt, vault: Path) -> None:
+def test_a_map_without_matches_exits_with_1(excerpt: Excerpt, vault: Path) -> None:
     told = excerpt("map", "--vault", vault, '"no such phrase"')
     assert (told.code, told.out) == (1, "")
     assert told.err.count("\n") == 1

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Excerpt, Piped
 
 
-def test_what_is_remembered_is_recalled_by_words_and_tags(excerpt: Excerpt, vault: Path) -> None:
+def test_memories_are_recalled_by_words_and_tags(excerpt: Excerpt, vault: Path) -> None:
     kept = excerpt("remember", "We ship in March", "--tag", "release", "--why", "settled", "--vault", vault, "--json")
     assert kept.code == 0
     excerpt("remember", "Soup on Friday", "--vault", vault)
@@ -34,13 +34,13 @@ def test_recall_without_words_lists_all_newest_first(excerpt: Excerpt, vault: Pa
     assert answer.out.index("second thought") < answer.out.index("first thought")
 
 
-def test_nothing_recalled_is_exit_code_1(excerpt: Excerpt, vault: Path) -> None:
+def test_nothing_recalled_exits_with_1(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("recall", "anything", "--vault", vault, "--json")
     assert answer.code == 1
     assert answer.json == {"memories": []}
 
 
-def test_a_forgotten_memory_is_gone_and_its_file_is_kept(excerpt: Excerpt, home: Path, vault: Path) -> None:
+def test_a_forgotten_memory_is_not_listed_and_its_file_is_kept(excerpt: Excerpt, home: Path, vault: Path) -> None:
     kept = excerpt("remember", "a passing thought", "--vault", vault, "--json").json
     answer = excerpt("forget", kept["id"], "--vault", vault)
     assert answer.code == 0
@@ -48,7 +48,7 @@ def test_a_forgotten_memory_is_gone_and_its_file_is_kept(excerpt: Excerpt, home:
     assert any("a passing thought" in file.read_text(encoding="utf-8") for file in home.rglob("trash/*.md"))
 
 
-def test_forgetting_what_is_not_there_is_a_sentence(excerpt: Excerpt, vault: Path) -> None:
+def test_forgetting_an_unknown_memory_is_reported(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("forget", "m0000000000", "--vault", vault)
     assert answer.code == 3
     assert "m0000000000" in answer.err
@@ -78,14 +78,14 @@ def sentence(excerpt: Excerpt, vault: Path, *more: str) -> dict[str, Any]:
     return found
 
 
-def test_recall_is_a_query_that_says_how_sure_it_is(excerpt: Excerpt, vault: Path) -> None:
+def test_recall_takes_a_query_and_shows_its_confidence(excerpt: Excerpt, vault: Path) -> None:
     excerpt("remember", "Two devices change one note", "--tag", "sync", "--vault", vault)
     (found,) = excerpt("recall", "device", "changing", "tag:sync", "--vault", vault, "--json").json["memories"]
     assert found["score"] > 0
     assert found["confidence"] in ("strong", "likely", "weak")
 
 
-def test_recall_says_where_no_memory_answers_and_shows_those_that_share_a_word(excerpt: Excerpt, vault: Path) -> None:
+def test_recall_without_an_answer_lists_memories_that_share_a_word(excerpt: Excerpt, vault: Path) -> None:
     for text in ("Sync keeps versions for 12 months", "The history shows versions of a note"):
         excerpt("remember", text, "--vault", vault)
     answer = excerpt("recall", "which", "python", "versions", "run", "--vault", vault)
@@ -106,7 +106,7 @@ def test_recall_by_source_and_date(excerpt: Excerpt, vault: Path) -> None:
     assert "'soon'" in refused.err
 
 
-def test_recall_understands_the_filters_of_the_memory_tab(excerpt: Excerpt, vault: Path) -> None:
+def test_recall_accepts_the_filters_of_the_memory_tab(excerpt: Excerpt, vault: Path) -> None:
     excerpt("remember", "A thought", "--vault", vault)
     memory = sentence(excerpt, vault)
     for query in ("source:Colour", "path:colour", "since:1d is:stale", "banana -is:stale"):
@@ -119,7 +119,7 @@ def test_recall_understands_the_filters_of_the_memory_tab(excerpt: Excerpt, vaul
     assert "`source:`" in answer.err
 
 
-def test_lines_of_a_note_are_remembered_with_their_place(excerpt: Excerpt, vault: Path) -> None:
+def test_lines_of_a_note_are_remembered_with_their_location(excerpt: Excerpt, vault: Path) -> None:
     memory = sentence(excerpt, vault, "--query", "banana")
     assert memory["text"] == "The colour of a banana tells how ripe it is."
     assert memory["query"] == "banana"
@@ -127,7 +127,7 @@ def test_lines_of_a_note_are_remembered_with_their_place(excerpt: Excerpt, vault
     assert (memory["source"]["line_start"], memory["source"]["line_end"]) == (1, 1)
 
 
-def test_a_fragment_is_remembered_by_the_id_that_a_search_gives(excerpt: Excerpt, vault: Path) -> None:
+def test_a_fragment_is_remembered_by_its_id_from_a_search(excerpt: Excerpt, vault: Path) -> None:
     hit = excerpt("search", "banana", "--vault", vault, "--json").json["hits"][0]
     memory = excerpt("remember", "--fragment", hit["fragment_id"], "--vault", vault, "--json").json
     assert (memory["text"], memory["source"]["path"]) == (hit["text"], hit["path"])
@@ -147,7 +147,7 @@ def test_a_fragment_is_remembered_by_the_id_that_a_search_gives(excerpt: Excerpt
         ((" ",), 3, "no text"),
     ],
 )
-def test_what_cannot_be_remembered_is_told(
+def test_invalid_memories_are_refused(
     excerpt: Excerpt, vault: Path, asked: tuple[str, ...], code: int, said: str
 ) -> None:
     answer = excerpt("remember", *asked, "--vault", vault)
@@ -155,7 +155,7 @@ def test_what_cannot_be_remembered_is_told(
     assert said in answer.err
 
 
-def test_what_is_remembered_twice_is_told_and_can_be_merged(excerpt: Excerpt, vault: Path) -> None:
+def test_a_duplicate_memory_is_reported_and_can_be_merged(excerpt: Excerpt, vault: Path) -> None:
     first = excerpt("remember", "The release ships on the 12th of March", "--tag", "a", "--vault", vault, "--json").json
     assert first["similar"] == []
     told = excerpt("remember", "On the 12th of March the release ships", "--tag", "b", "--vault", vault)
@@ -167,7 +167,7 @@ def test_what_is_remembered_twice_is_told_and_can_be_merged(excerpt: Excerpt, va
     assert [each["id"] for each in excerpt("recall", "--vault", vault, "--json").json["memories"]] == [first["id"]]
 
 
-def test_remembering_into_a_memory_makes_no_new_one(excerpt: Excerpt, vault: Path) -> None:
+def test_remembering_into_a_memory_creates_no_new_one(excerpt: Excerpt, vault: Path) -> None:
     first = excerpt("remember", "One.", "--vault", vault, "--json").json
     into = excerpt("remember", "Two.", "--merge", first["id"], "--vault", vault, "--json").json
     assert (into["id"], into["text"]) == (first["id"], "One.\n\nTwo.")
@@ -187,9 +187,7 @@ def test_a_memory_is_edited(excerpt: Excerpt, vault: Path, piped: Piped) -> None
 @pytest.mark.parametrize(
     ("asked", "code"), [((), 2), (("--text", " "), 2), (("--merge", "ID"), 2), (("--merge", "mnone"), 3)]
 )
-def test_an_edit_that_is_none_is_told_and_changes_nothing(
-    excerpt: Excerpt, vault: Path, asked: tuple[str, ...], code: int
-) -> None:
+def test_an_edit_without_changes_is_reported(excerpt: Excerpt, vault: Path, asked: tuple[str, ...], code: int) -> None:
     memory = excerpt("remember", "old", "--vault", vault, "--json").json
     answer = excerpt(
         "edit", memory["id"], *(memory["id"] if word == "ID" else word for word in asked), "--vault", vault
@@ -198,7 +196,7 @@ def test_an_edit_that_is_none_is_told_and_changes_nothing(
     assert excerpt("recall", "--vault", vault, "--json").json["memories"][0]["text"] == "old"
 
 
-def test_what_was_forgotten_is_taken_back(excerpt: Excerpt, vault: Path) -> None:
+def test_a_forgotten_memory_can_be_restored(excerpt: Excerpt, vault: Path) -> None:
     memory = excerpt("remember", "a thought", "--vault", vault, "--json").json
     excerpt("forget", memory["id"], "--vault", vault)
     assert excerpt("forget", "--undo", memory["id"], "--vault", vault).code == 0
@@ -206,7 +204,7 @@ def test_what_was_forgotten_is_taken_back(excerpt: Excerpt, vault: Path) -> None
     assert excerpt("forget", "--undo", memory["id"], "--vault", vault).code == 3
 
 
-def test_a_source_that_changed_is_shown_and_updated(excerpt: Excerpt, vault: Path) -> None:
+def test_a_changed_source_is_shown_and_updated(excerpt: Excerpt, vault: Path) -> None:
     memory = sentence(excerpt, vault)
     assert excerpt("recall", "--stale", "--vault", vault).code == 1
     (vault / "Colour.md").write_text("The colour of an apple tells how ripe it is.\n", encoding="utf-8")
@@ -222,7 +220,7 @@ def test_a_source_that_changed_is_shown_and_updated(excerpt: Excerpt, vault: Pat
     assert excerpt("recall", "--stale", "--vault", vault).code == 1
 
 
-def test_a_source_that_moved_is_followed_and_one_that_is_gone_is_kept(excerpt: Excerpt, vault: Path) -> None:
+def test_a_moved_source_is_followed_and_a_missing_one_can_be_kept(excerpt: Excerpt, vault: Path) -> None:
     memory = sentence(excerpt, vault)
     (vault / "Colour.md").rename(vault / "Fruit.md")
     assert "moved: the source is now at Fruit.md:1" in excerpt("recall", "--sources", "--vault", vault).out
@@ -235,7 +233,7 @@ def test_a_source_that_moved_is_followed_and_one_that_is_gone_is_kept(excerpt: E
     assert "banana" in excerpt("recall", "--vault", vault).out
 
 
-def test_what_would_change_a_terminal_is_not_sent_to_one(
+def test_control_characters_are_not_sent_to_a_terminal(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
@@ -243,7 +241,7 @@ def test_what_would_change_a_terminal_is_not_sent_to_one(
     assert "\x1b" not in excerpt("recall", "--vault", vault).out
 
 
-def test_a_copy_of_a_memory_is_told_and_stays_when_the_memory_is_forgotten(
+def test_a_copy_of_a_memory_is_reported_and_kept_when_the_memory_is_forgotten(
     excerpt: Excerpt, home: Path, vault: Path
 ) -> None:
     memory = excerpt("remember", "Lentils keep well.", "--vault", vault, "--json").json["id"]
@@ -265,7 +263,7 @@ def test_a_copy_of_a_memory_is_told_and_stays_when_the_memory_is_forgotten(
     assert "same text" in forgotten.err
 
 
-def test_a_link_among_the_memories_is_told_and_not_read(
+def test_a_link_among_the_memories_is_reported_and_not_read(
     excerpt: Excerpt, home: Path, vault: Path, tmp_path: Path
 ) -> None:
     excerpt("remember", "Lentils keep well.", "--vault", vault)
@@ -279,7 +277,7 @@ def test_a_link_among_the_memories_is_told_and_not_read(
 
 
 @pytest.mark.parametrize("command", [("search",), ("search", "--json"), ("search", "--lines"), ("pack",)])
-def test_search_and_pack_name_the_memories_that_answer(excerpt: Excerpt, vault: Path, command: tuple[str, ...]) -> None:
+def test_search_and_pack_name_matching_memories(excerpt: Excerpt, vault: Path, command: tuple[str, ...]) -> None:
     before = excerpt(*command, "when do we ship the release", "--vault", vault)
     kept = excerpt("remember", "We ship the release in March", "--vault", vault, "--json").json
     excerpt("remember", "Soup on Friday, if the lentils are soft", "--vault", vault)

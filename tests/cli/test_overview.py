@@ -28,7 +28,7 @@ def vault(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_reader_gets_markdown_and_the_count_beside(excerpt: Excerpt, vault: Path) -> None:
+def test_the_text_is_markdown_and_the_count_goes_to_stderr(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("overview", "lantern", "--vault", vault)
     assert answer.code == 0
     heading, counts, first = answer.out.split("\n")[:5:2]
@@ -40,7 +40,7 @@ def test_a_reader_gets_markdown_and_the_count_beside(excerpt: Excerpt, vault: Pa
     assert f"{tokens} of 800 tokens" in answer.err
 
 
-def test_the_budget_holds(excerpt: Excerpt, vault: Path) -> None:
+def test_the_overview_keeps_its_budget(excerpt: Excerpt, vault: Path) -> None:
     text = excerpt("overview", "lantern", "--vault", vault, "--budget", "120").out
     assert 60 < open_tokenizer("o200k").count(text) <= 120
 
@@ -49,22 +49,22 @@ def test_several_words_are_one_topic(excerpt: Excerpt, vault: Path) -> None:
     assert excerpt("overview", "oil", "lantern", "--vault", vault, "--json").json["topic"] == "oil lantern"
 
 
-def test_a_program_gets_what_the_guide_describes(excerpt: Excerpt, vault: Path) -> None:
+def test_the_json_has_the_documented_fields(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("overview", "lantern", "--vault", vault, "--json")
     assert answer.code == 0
     assert list(wrong(answer.json, form("overview"))) == []
 
 
-def test_nothing_found_is_exit_code_1_and_a_sentence(excerpt: Excerpt, vault: Path) -> None:
+def test_nothing_found_exits_with_1_and_a_sentence(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("overview", "zxqvb wkkjr", "--vault", vault)
     assert (answer.code, answer.out) == (1, "")
     assert "'zxqvb wkkjr'" in answer.err
 
 
-def test_nothing_found_is_json_all_the_same(excerpt: Excerpt, vault: Path) -> None:
+def test_nothing_found_is_still_printed_as_json(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("overview", "zxqvb wkkjr", "--vault", vault, "--json")
     assert (answer.code, answer.json["main_notes"], answer.json["timeline"]["months"]) == (1, [], [])
 
 
-def test_a_topic_must_be_named(excerpt: Excerpt, vault: Path) -> None:
+def test_a_topic_is_required(excerpt: Excerpt, vault: Path) -> None:
     assert excerpt("overview", "--vault", vault).code == 2

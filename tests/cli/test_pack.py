@@ -24,7 +24,7 @@ from tests.cli.conftest import Answer, Excerpt
 from tests.golden import read_golden
 
 
-def test_the_pack_goes_to_stdout_and_a_line_about_it_to_stderr(excerpt: Excerpt, vault: Path) -> None:
+def test_the_pack_goes_to_stdout_and_a_summary_to_stderr(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "sync conflict", "--vault", vault)
     assert answer.code == 0
     assert "A sync conflict arises when two devices change one note before they meet." in answer.out
@@ -47,16 +47,16 @@ def test_the_text_is_never_above_the_budget(excerpt: Excerpt, vault: Path, budge
 
 
 @pytest.mark.parametrize(("typed", "budget"), [("2k", 2_000), ("1.5k", 1_500), ("2,000", 2_000), ("300", 300)])
-def test_a_budget_is_typed_as_a_person_writes_it(excerpt: Excerpt, vault: Path, typed: str, budget: int) -> None:
+def test_a_budget_may_be_written_as_people_do(excerpt: Excerpt, vault: Path, typed: str, budget: int) -> None:
     assert excerpt("pack", "sync", "--vault", vault, "--budget", typed, "--json").json["budget"] == budget
 
 
 @pytest.mark.parametrize("typed", ["-1", "many", "1.5", "k", "9000000k"])
-def test_a_budget_that_is_none_or_out_of_range_is_refused(excerpt: Excerpt, vault: Path, typed: str) -> None:
+def test_an_invalid_or_excessive_budget_is_refused(excerpt: Excerpt, vault: Path, typed: str) -> None:
     assert excerpt("pack", "sync", "--vault", vault, "--budget", typed).code == 2
 
 
-def test_as_data_it_has_the_keys_of_the_reference(excerpt: Excerpt, vault: Path) -> None:
+def test_the_json_has_the_documented_keys(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "sync conflict", "--vault", vault, "--format", "json")
     data = answer.json
     assert list(data)[:8] == [
@@ -104,12 +104,12 @@ def test_an_unknown_tokenizer_is_wrong_usage_that_names_the_known_ones(excerpt: 
     assert answer.out == ""
 
 
-def test_one_passage_is_not_called_passages(excerpt: Excerpt, vault: Path) -> None:
+def test_one_passage_is_singular_in_the_summary(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "lentils", "--vault", vault, "--limit", "1")
     assert answer.err.startswith("excerpt: strong · 1 passage · ")
 
 
-def test_nothing_found_is_exit_code_1(excerpt: Excerpt, vault: Path) -> None:
+def test_nothing_found_exits_with_1(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", '"zzqqxx"', "--vault", vault)
     assert answer.code == 1
     assert answer.out == ""
@@ -126,14 +126,14 @@ def ids_of(excerpt: Excerpt, vault: Path, query: str) -> list[str]:
     return [hit["fragment_id"] for hit in excerpt("search", query, "--vault", vault, "--json").json["hits"]]
 
 
-def test_an_empty_pack_says_why(excerpt: Excerpt, vault: Path) -> None:
+def test_an_empty_pack_has_a_reason(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "lentils", "--budget", "20", "--expand", "none", "--vault", vault)
     assert (answer.code, answer.out) == (1, "")
     assert all(fact in answer.err for fact in ("20 tokens", "Cooking/Lentil soup.md:3", "12 tokens"))
     assert "was found" in excerpt("pack", '"qxyz"', "--vault", vault).err
 
 
-def test_a_paragraph_larger_than_the_budget_is_cut_and_its_part_can_be_checked(
+def test_a_paragraph_above_the_budget_is_cut_and_its_part_can_be_checked(
     excerpt: Excerpt, vault: Path, tmp_path: Path
 ) -> None:
     long = " ".join(f"Sentence {number} tells of thing{number} alone." for number in range(200))
@@ -151,27 +151,27 @@ def test_a_paragraph_larger_than_the_budget_is_cut_and_its_part_can_be_checked(
     assert excerpt("check", reply, "--pack", pack, "--vault", vault).code == 1
 
 
-def test_several_queries_are_answered_together(excerpt: Excerpt, vault: Path) -> None:
+def test_several_queries_make_one_pack(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "red lentils", "ripe banana", "--vault", vault, "--limit", "2", "--json")
     assert set(paths(answer)) == {"Cooking/Lentil soup.md", "Colour.md"}
     assert answer.json["query"] == "red lentils | ripe banana"
 
 
-def test_without_rank_the_packs_stand_as_in_the_vault_and_have_no_score(excerpt: Excerpt, vault: Path) -> None:
+def test_without_ranking_packs_are_in_vault_order_without_scores(excerpt: Excerpt, vault: Path) -> None:
     asked = ("pack", "red lentils", "ripe banana", "sync conflict", "--vault", vault, "--json")
     ranked, unranked = excerpt(*asked), excerpt(*asked, "--rank", "none")
     assert paths(unranked) == sorted(paths(ranked)) != paths(ranked)
     assert {pack["entry"]["score"] for pack in unranked.json["passages"]} == {0}
 
 
-def test_ids_of_fragments_are_packed_in_their_order(excerpt: Excerpt, vault: Path) -> None:
+def test_fragment_ids_are_packed_in_their_order(excerpt: Excerpt, vault: Path) -> None:
     banana, lentils = ids_of(excerpt, vault, "banana")[0], ids_of(excerpt, vault, "lentils")[0]
     answer = excerpt("pack", "--id", banana, "--id", lentils, "--vault", vault, "--json")
     assert [pack["entry"]["fragment_id"] for pack in answer.json["passages"]] == [banana, lentils]
     assert answer.code == 0
 
 
-def test_an_id_that_there_is_not_is_said_so(excerpt: Excerpt, vault: Path) -> None:
+def test_an_unknown_id_is_reported(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "--id", "000000000000", "--vault", vault)
     assert (answer.code, answer.out) == (1, "")
     assert "000000000000" in answer.err
@@ -194,7 +194,7 @@ def test_marks_of_the_app_are_packed_with_their_query(excerpt: Excerpt, vault: P
     assert asked.out == answer.out.replace("how ripe?", "and why?")
 
 
-def test_marks_are_found_in_a_note_that_was_moved_with_its_folder(excerpt: Excerpt, vault: Path) -> None:
+def test_marks_are_found_in_a_note_whose_folder_was_moved(excerpt: Excerpt, vault: Path) -> None:
     (vault / "first").mkdir()
     (vault / "Colour.md").rename(vault / "first" / "Colour.md")
     (banana, *_) = ids_of(excerpt, vault, "banana")
@@ -206,13 +206,13 @@ def test_marks_are_found_in_a_note_that_was_moved_with_its_folder(excerpt: Excer
     assert after.out == before.out.replace("first/", "second/")
 
 
-def test_without_marks_it_says_how_to_mark(excerpt: Excerpt, vault: Path) -> None:
+def test_without_marks_the_command_says_how_to_mark(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "--from-marks", "--vault", vault)
     assert (answer.code, answer.out) == (1, "")
     assert "marked" in answer.err
 
 
-def test_something_must_be_asked_for(excerpt: Excerpt, vault: Path) -> None:
+def test_a_query_ids_or_marks_are_required(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "--vault", vault)
     assert answer.code == 2
     assert all(word in answer.err for word in ("QUERY", "--id", "--from-marks"))
@@ -225,7 +225,7 @@ def test_something_must_be_asked_for(excerpt: Excerpt, vault: Path) -> None:
 @pytest.mark.parametrize("form", ["markdown", "xml", "plain", "template"])
 @pytest.mark.parametrize("budget", [0, 1, 60, 100, 200])
 @pytest.mark.parametrize("tokenizer", ["o200k", "llama3", "chars4"])
-def test_the_budget_holds_in_every_format(  # noqa: PLR0917 (fixtures)
+def test_the_budget_is_kept_in_every_format(  # noqa: PLR0917 (fixtures)
     excerpt: Excerpt, vault: Path, tmp_path: Path, form: str, budget: int, tokenizer: str
 ) -> None:
     template = tmp_path / "own.j2"
@@ -239,7 +239,7 @@ def test_the_budget_holds_in_every_format(  # noqa: PLR0917 (fixtures)
     assert answer.code == (0 if answer.out else 1)
 
 
-def test_the_format_of_the_settings_holds_where_none_is_given(excerpt: Excerpt, vault: Path) -> None:
+def test_the_format_of_the_settings_is_the_default(excerpt: Excerpt, vault: Path) -> None:
     file = user_paths().settings_file
     file.parent.mkdir(parents=True)
     file.write_text('[pack]\nformat = "template"\ntemplate = "own.j2"\nquestion = true\n')
@@ -258,15 +258,13 @@ def test_the_format_of_the_settings_holds_where_none_is_given(excerpt: Excerpt, 
         (("--format", "docx"), "docx"),
     ],
 )
-def test_a_format_that_cannot_be_is_wrong_usage(
-    excerpt: Excerpt, vault: Path, options: tuple[str, ...], said: str
-) -> None:
+def test_an_unknown_format_is_wrong_usage(excerpt: Excerpt, vault: Path, options: tuple[str, ...], said: str) -> None:
     answer = excerpt("pack", "sync", "--vault", vault, *options)
     assert (answer.code, answer.out) == (2, "")
     assert said in answer.err
 
 
-def test_a_template_that_fails_is_named_with_its_line(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+def test_a_failing_template_is_reported_with_its_line(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
     (tmp_path / "own.j2").write_text("one\n{{ sorces }}\n")
     answer = excerpt("pack", "sync", "--vault", vault, "--template", tmp_path / "own.j2")
     assert (answer.code, answer.out) == (2, "")
@@ -276,7 +274,7 @@ def test_a_template_that_fails_is_named_with_its_line(excerpt: Excerpt, vault: P
 # --- destinations -----------------------------------------------------------------------------------------------------
 
 
-def test_a_file_gets_what_stdout_would(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+def test_an_output_file_has_the_bytes_of_stdout(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
     printed = excerpt("pack", "sync conflict", "--vault", vault).out
     answer = excerpt("pack", "sync conflict", "--vault", vault, "-o", tmp_path / "prompt.md")
     assert answer.out == ""
@@ -286,13 +284,13 @@ def test_a_file_gets_what_stdout_would(excerpt: Excerpt, vault: Path, tmp_path: 
     assert excerpt("pack", "sync conflict", "--vault", vault, "-o", "-").out == printed
 
 
-def test_a_file_stays_as_it_was_where_nothing_was_found(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+def test_an_output_file_is_unchanged_if_nothing_was_found(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
     (tmp_path / "prompt.md").write_text("before")
     assert excerpt("pack", '"zzqqxx"', "--vault", vault, "-o", tmp_path / "prompt.md").code == 1
     assert (tmp_path / "prompt.md").read_text() == "before"
 
 
-def test_no_vault_that_is_known_is_written_to(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+def test_no_known_vault_is_written_to(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     add_recent_vault(user_paths(), other)
@@ -305,9 +303,7 @@ def test_no_vault_that_is_known_is_written_to(excerpt: Excerpt, vault: Path, tmp
 
 @pytest.mark.parametrize("place", ["prompt.md", "deep/prompt.md"])
 @pytest.mark.parametrize("holds", ["Note.md", "Only a picture.png"])
-def test_no_vault_that_was_only_indexed_is_written_to(
-    excerpt: Excerpt, vault: Path, tmp_path: Path, place: str, holds: str
-) -> None:
+def test_no_indexed_vault_is_written_to(excerpt: Excerpt, vault: Path, tmp_path: Path, place: str, holds: str) -> None:
     other = tmp_path / "other"
     (other / "deep").mkdir(parents=True)
     (other / holds).write_text("# Note\n")
@@ -331,7 +327,7 @@ def test_the_vault_is_never_written_to(excerpt: Excerpt, vault: Path, tmp_path: 
     assert sorted(vault.rglob("*")) == before
 
 
-def test_a_file_that_cannot_be_written_is_named(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+def test_an_unwritable_output_file_is_reported(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
     answer = excerpt("pack", "sync", "--vault", vault, "-o", tmp_path / "missing" / "prompt.md")
     assert answer.code == 3
     assert str(tmp_path / "missing" / "prompt.md") in answer.err
@@ -339,7 +335,7 @@ def test_a_file_that_cannot_be_written_is_named(excerpt: Excerpt, vault: Path, t
 
 
 @pytest.mark.programs
-def test_a_reader_that_has_gone_away_is_no_error(excerpt: Excerpt, vault: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(excerpt: Excerpt, vault: Path) -> None:
     excerpt("index", "--vault", vault)
     command = [sys.executable, "-m", "excerpt", "pack", "sync conflict", "--vault", str(vault)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
@@ -353,7 +349,7 @@ def test_a_reader_that_has_gone_away_is_no_error(excerpt: Excerpt, vault: Path) 
 # --- savings ----------------------------------------------------------------------------------------------------------
 
 
-def test_status_adds_up_what_packs_saved(excerpt: Excerpt, vault: Path) -> None:
+def test_status_sums_the_tokens_that_packs_saved(excerpt: Excerpt, vault: Path) -> None:
     assert excerpt("status", "--vault", vault, "--json").json["savings"] is None
     one = excerpt("pack", "devices", "--vault", vault, "--limit", "1", "--expand", "none")
     excerpt("pack", "devices", "--vault", vault, "--json")  # JSON is for a program and counts as no paste
@@ -366,14 +362,14 @@ def test_status_adds_up_what_packs_saved(excerpt: Excerpt, vault: Path) -> None:
     assert re.search("^saved +nothing", excerpt("status", "--vault", vault, "--clear-savings").out, re.M)
 
 
-def test_what_is_saved_is_counted_in_the_tokens_of_the_pack(excerpt: Excerpt, vault: Path) -> None:
+def test_savings_are_counted_in_the_tokens_of_the_pack(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "lentils", "--vault", vault, "--limit", "1", "--tokenizer", "chars/4", "--json")
     assert answer.json["source_tokens"] == open_tokenizer("chars/4").count(
         (vault / "Cooking/Lentil soup.md").read_text()
     )
 
 
-def test_nothing_is_printed_if_nothing_answers_unless_the_budget_is_to_be_filled(excerpt: Excerpt, vault: Path) -> None:
+def test_a_pack_without_an_answer_is_empty_unless_the_budget_is_to_be_filled(excerpt: Excerpt, vault: Path) -> None:
     query = "quantum chromodynamics lattice"
     empty = excerpt("pack", query, "--vault", vault)
     assert (empty.code, empty.out) == (1, "")
@@ -382,7 +378,7 @@ def test_nothing_is_printed_if_nothing_answers_unless_the_budget_is_to_be_filled
     assert (filled.code, "From " in filled.out) == (0, True)
 
 
-def test_several_queries_are_packed_until_the_budget_is_full(excerpt: Excerpt, vault: Path) -> None:
+def test_several_queries_fill_the_budget(excerpt: Excerpt, vault: Path) -> None:
     assert excerpt("pack", "sync conflict", "--vault", vault, "--json").json["stopped"] == "enough"
     queries = ("sync conflict", "quantum chromodynamics")
     both = excerpt("pack", *queries, "--vault", vault, "--json").json
@@ -447,7 +443,7 @@ def asked(vault: Path, excerpt: Excerpt, tmp_path: Path) -> Asked:
 
 
 @pytest.mark.parametrize("form", FILES)
-def test_screen_command_line_and_pipe_give_the_kept_bytes(form: str, asked: Asked, tmp_path: Path) -> None:
+def test_screen_command_line_and_pipe_give_the_recorded_bytes(form: str, asked: Asked, tmp_path: Path) -> None:
     expected = read_golden(GOLDEN / FILES[form], built(form, asked))
     assert built(form, asked) == expected
     assert printed(form, asked) == expected

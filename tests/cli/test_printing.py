@@ -32,7 +32,7 @@ def progress(done: int, current: str = "Note.md") -> Progress:
     return Progress("reading", done, 2000, done * 100, 200_000, current, 1, 0, 3.4)
 
 
-def test_progress_is_one_line_written_over_and_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_one_line_that_is_overwritten_and_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "60")
     screen = Screen()
@@ -48,7 +48,7 @@ def test_progress_is_one_line_written_over_and_cleared(monkeypatch: pytest.Monke
     assert "\n" not in screen.getvalue()
 
 
-def test_the_name_of_the_file_at_work_cannot_move_the_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_name_in_the_progress_cannot_move_the_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     screen = Screen()
     ProgressLine(screen)(progress(1, "a\n\x1b[2J.md"))
@@ -71,7 +71,7 @@ def test_data_reaches_a_pipe_byte_for_byte(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == "a\x1b[31m\r\nb"
 
 
-def test_a_terminal_sees_controls_as_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_control_characters_as_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", Screen())
     assert escape_for_stdout("a\x1b[31m\tb\n") == "a␛[31m\tb\n"
 
@@ -85,12 +85,12 @@ def test_json_has_the_fields_of_values_in_their_order_at_any_depth(capsys: pytes
     )
 
 
-def test_what_has_no_form_in_json_is_not_made_one() -> None:
+def test_a_value_without_a_json_form_is_an_error() -> None:
     with pytest.raises(TypeError, match="range cannot be written as JSON"):
         to_json_value({"lines": range(3)})
 
 
-def test_some_fields_are_picked_in_the_order_asked_for() -> None:
+def test_selected_fields_are_printed_in_the_requested_order() -> None:
     entry = EntryHit("abc", 2, 0.5, ("One",))
     assert list(attributes_to_json(entry, "score", "order").items()) == [("score", 0.5), ("order", 2)]
 
@@ -126,14 +126,14 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, *argv: str | Path) -> str:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows allows few of these names")
-def test_each_is_a_note_and_found_under_its_name(excerpt: Excerpt, vault: Path) -> None:
+def test_notes_with_hostile_names_are_found(excerpt: Excerpt, vault: Path) -> None:
     hits = excerpt("search", "zeppelin", "--vault", vault, "--json", "--limit", "50").json["hits"]
     assert sorted(hit["path"] for hit in hits) == sorted(NAMES)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows allows few of these names")
 @pytest.mark.parametrize("command", [("status",), ("index", "--rebuild")])
-def test_skipped_ones_are_listed_on_a_line_each_through_a_pipe_too(
+def test_each_skipped_hostile_name_is_listed_on_one_line(
     excerpt: Excerpt, vault: Path, command: tuple[str, ...]
 ) -> None:
     out = excerpt(*command, "--vault", vault).out
@@ -152,7 +152,7 @@ def test_skipped_ones_are_listed_on_a_line_each_through_a_pipe_too(
         *(("pack", "zeppelin", "--format", form) for form in ("markdown", "xml", "json")),
     ],
 )
-def test_no_command_prints_to_a_terminal_what_it_would_obey(
+def test_no_command_prints_control_sequences_to_a_terminal(
     excerpt: Excerpt, vault: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     excerpt("index", "--vault", vault)
@@ -163,7 +163,7 @@ def test_no_command_prints_to_a_terminal_what_it_would_obey(
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows allows few of these names")
 @pytest.mark.parametrize("name", ["v\x1b]0;owned\x07\n\u202e", os.fsdecode(b"v\xff")])
-def test_a_vault_may_have_such_a_name(
+def test_a_vault_may_have_a_hostile_name(
     excerpt: Excerpt, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / name
@@ -186,7 +186,7 @@ def test_a_vault_may_have_such_a_name(
         *(("search", "x", "--{}"), ("{}",), ("index", "--vault", "{}"), ("check", "{}", "{}"), ("forget", "{}")),
     ],
 )
-def test_a_word_of_the_command_line_is_no_escape_when_it_is_told(
+def test_control_sequences_of_an_argument_are_not_repeated(
     excerpt: Excerpt, vault: Path, command: tuple[str, ...], word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_VAULT", str(vault))
@@ -224,7 +224,7 @@ def forging(tmp_path: Path) -> Path:
     ],
     ids=" ".join,
 )
-def test_no_name_forges_a_line_of_the_output_through_a_pipe(
+def test_no_name_adds_a_line_to_piped_output(
     excerpt: Excerpt, forging: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EDITOR", sys.executable)  # without an editor, `doctor` reports a problem

@@ -9,14 +9,14 @@ import pytest
 from tests.cli.conftest import Excerpt
 
 
-def test_read_prints_the_lines_and_nothing_else(excerpt: Excerpt, vault: Path) -> None:
+def test_read_prints_the_requested_lines_only(excerpt: Excerpt, vault: Path) -> None:
     told = excerpt("read", "--vault", vault, "Synchronising#Conflicts")
     assert told.code == 0
     assert told.out.startswith("## Conflicts\n\nA sync conflict arises")
     assert "Sync.md:7-" in told.err
 
 
-def test_read_as_json_tells_the_place(excerpt: Excerpt, vault: Path) -> None:
+def test_read_as_json_has_the_location(excerpt: Excerpt, vault: Path) -> None:
     told = excerpt("read", "--vault", vault, "--json", "Colour:1").json
     assert list(told) == [
         *("path", "title", "heading_path", "line_start", "line_end", "lines", "tokens", "note_tokens", "text"),
@@ -26,7 +26,7 @@ def test_read_as_json_tells_the_place(excerpt: Excerpt, vault: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["read", "peek"])
-def test_a_note_that_is_not_there_ends_with_1(excerpt: Excerpt, vault: Path, name: str) -> None:
+def test_an_unknown_note_exits_with_1(excerpt: Excerpt, vault: Path, name: str) -> None:
     told = excerpt(name, "--vault", vault, "Color")
     assert (told.code, told.out) == (1, "")
     assert told.err.count("\n") == 1
@@ -50,7 +50,7 @@ def test_peek_shows_size_labels_beginning_and_outline(excerpt: Excerpt, vault: P
     ]
 
 
-def test_peek_as_json(excerpt: Excerpt, vault: Path) -> None:
+def test_peek_prints_json(excerpt: Excerpt, vault: Path) -> None:
     told = excerpt("peek", "--vault", vault, "--json", "Sync").json
     assert told["properties"] == {}
     assert list(told["outline"][1]) == ["level", "heading", "heading_path", "line_start", "line_end", "tokens"]

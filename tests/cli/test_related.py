@@ -21,7 +21,7 @@ def vault(tmp_path: Path) -> Path:
     return tmp_path / "vault"
 
 
-def test_a_reader_sees_the_nearest_notes_with_place_sum_and_reasons(excerpt: Excerpt, vault: Path) -> None:
+def test_the_text_lists_the_nearest_notes_with_path_score_and_reasons(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("related", "Tomatoes", "--vault", vault)
     assert answer.code == 0
     lines = answer.out.split("\n")
@@ -38,22 +38,20 @@ def test_a_reader_sees_the_nearest_notes_with_place_sum_and_reasons(excerpt: Exc
     assert "notes similar to Tomatoes" in answer.err
 
 
-def test_lines_keep_to_the_width_of_the_terminal(
-    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_fit_the_width_of_the_terminal(excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "70")
     out = excerpt("related", "Tomatoes", "--vault", vault).out.split("\n")
     assert any(line.startswith("     here ") for line in out)
     assert all(len(line) <= 70 for line in out if line.startswith(("     here", "     there", "     words")))
 
 
-def test_a_program_gets_what_the_guide_describes(excerpt: Excerpt, vault: Path) -> None:
+def test_the_json_has_the_documented_fields(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("related", "Garden/Tomatoes.md", "--vault", vault, "--json")
     assert answer.code == 0
     assert list(wrong(answer.json, form("related"))) == []
 
 
-def test_a_line_asks_for_its_passage(excerpt: Excerpt, vault: Path) -> None:
+def test_a_line_number_selects_its_passage(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("related", "Tomatoes:11", "--vault", vault, "--json").json
     assert (answer["path"], answer["line"]) == ("Garden/Tomatoes.md", 11)
     assert answer["fragment_id"] == answer["notes"][0]["matches"][0]["passage"]["fragment_id"]
@@ -64,7 +62,7 @@ def test_a_line_asks_for_its_passage(excerpt: Excerpt, vault: Path) -> None:
     assert excerpt("related", "Tomatoes", "--vault", vault, "--json").json["line"] is None
 
 
-def test_the_limit_is_the_first_notes_of_the_longer_list(excerpt: Excerpt, vault: Path) -> None:
+def test_a_limit_gives_the_first_notes_of_the_longer_list(excerpt: Excerpt, vault: Path) -> None:
     many = excerpt("related", "Tomatoes", "--vault", vault, "--json").json["notes"]
     two = excerpt("related", "Tomatoes", "--vault", vault, "--json", "--limit", "2").json["notes"]
     assert len(many) > 2
@@ -80,14 +78,14 @@ def test_unlinked_hides_linked_notes_and_says_how_many(excerpt: Excerpt, vault: 
     assert {note["linked"] for note in notes} == {"no"}
 
 
-def test_an_unknown_note_is_exit_code_1_and_a_sentence(excerpt: Excerpt, vault: Path) -> None:
+def test_an_unknown_note_exits_with_1_and_a_sentence(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("related", "Tomatos", "--vault", vault)
     assert (answer.code, answer.out) == (1, "")
     assert "Tomatos." in answer.err
     assert "Tomatoes.md" in answer.err
 
 
-def test_a_note_with_nothing_near_is_exit_code_1_and_a_sentence(excerpt: Excerpt, vault: Path) -> None:
+def test_a_note_without_related_ones_exits_with_1_and_a_sentence(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("related", "Empty", "--vault", vault)
     assert (answer.code, answer.out) == (1, "")
     assert "Empty" in answer.err
