@@ -42,7 +42,7 @@ HIT_KEYS = [
 ]
 
 
-def test_a_reader_sees_rank_place_lines_and_text_and_the_summary_beside(excerpt: Excerpt, vault: Path) -> None:
+def test_the_text_shows_rank_path_lines_and_text_with_a_summary_on_stderr(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("search", "sync conflict", "--vault", vault)
     assert answer.code == 0
     first, second, third, *_ = answer.out.split("\n")
@@ -53,7 +53,7 @@ def test_a_reader_sees_rank_place_lines_and_text_and_the_summary_beside(excerpt:
     assert "strategy: hybrid" in answer.err
 
 
-def test_a_program_gets_one_object(excerpt: Excerpt, vault: Path) -> None:
+def test_the_json_is_one_object(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("search", "sync conflict", "--vault", vault, "--json")
     assert answer.code == 0
     assert list(answer.json) == [
@@ -73,7 +73,7 @@ def test_a_program_gets_one_object(excerpt: Excerpt, vault: Path) -> None:
     assert sum(signal["part"] for signal in hit["signals"].values()) == pytest.approx(hit["score"], abs=1e-5)
 
 
-def test_a_misspelt_filter_is_told_beside_what_is_found(excerpt: Excerpt, vault: Path) -> None:
+def test_a_misspelt_filter_is_reported_beside_the_hits(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("search", "sync tga:x", "--vault", vault)
     assert "`tga:`" in answer.err
     assert "`tag:`" in answer.err
@@ -98,32 +98,32 @@ def test_a_period_and_the_order_are_named_below_the_hits(excerpt: Excerpt, vault
     assert " · newest first · " in excerpt("search", "sync sort:-date", "--vault", vault).err
 
 
-def test_the_limit_is_the_first_hits_of_the_longer_list(excerpt: Excerpt, vault: Path) -> None:
+def test_a_limit_gives_the_first_hits_of_the_longer_list(excerpt: Excerpt, vault: Path) -> None:
     many = excerpt("search", "devices", "--vault", vault, "--json").json["hits"]
     one = excerpt("search", "devices", "--vault", vault, "--json", "--limit", "1").json["hits"]
     assert len(many) > 1
     assert one == many[:1]
 
 
-def test_the_limit_of_the_settings_is_the_default_of_programs(excerpt: Excerpt, home: Path, vault: Path) -> None:
+def test_the_limit_of_the_settings_is_the_default_for_json(excerpt: Excerpt, home: Path, vault: Path) -> None:
     (home / "config").mkdir(parents=True)
     (home / "config" / "excerpt.toml").write_text("[search]\nlimit = 1\n", encoding="utf-8")
     assert len(excerpt("search", "devices", "--vault", vault, "--json").json["hits"]) == 1
 
 
 @pytest.mark.parametrize("strategy", ["adaptive", "proximity", "semantic", "hybrid"])
-def test_a_strategy_can_be_named(excerpt: Excerpt, vault: Path, strategy: str) -> None:
+def test_a_strategy_can_be_chosen(excerpt: Excerpt, vault: Path, strategy: str) -> None:
     answer = excerpt("search", "sync conflict", "--vault", vault, "--json", "--strategy", strategy)
     assert answer.json["strategy"] == strategy
 
 
-def test_nothing_found_is_exit_code_1_and_an_empty_list(excerpt: Excerpt, vault: Path) -> None:
+def test_nothing_found_exits_with_1_and_an_empty_list(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("search", '"zzqqxx"', "--vault", vault, "--json")
     assert answer.code == 1
     assert answer.json["hits"] == []
 
 
-def test_an_empty_vault_is_searched_and_nothing_is_found(excerpt: Excerpt, tmp_path: Path) -> None:
+def test_an_empty_vault_is_searched_without_hits(excerpt: Excerpt, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     answer = excerpt("search", "anything", "--vault", tmp_path / "empty")
     assert answer.code == 1
@@ -131,7 +131,7 @@ def test_an_empty_vault_is_searched_and_nothing_is_found(excerpt: Excerpt, tmp_p
     assert answer.err.count("\n") == 1
 
 
-def test_notes_changed_since_are_found_as_they_are_now(excerpt: Excerpt, vault: Path) -> None:
+def test_notes_changed_since_the_index_are_found_as_they_are_now(excerpt: Excerpt, vault: Path) -> None:
     excerpt("search", "x", "--vault", vault)
     (vault / "Colour.md").unlink()
     (vault / "New.md").write_text("Marmalade is made of oranges.\n", encoding="utf-8")
@@ -140,26 +140,28 @@ def test_notes_changed_since_are_found_as_they_are_now(excerpt: Excerpt, vault: 
     assert excerpt("search", '"banana"', "--vault", vault).code == 1
 
 
-def test_no_refresh_answers_from_the_index_as_it_is(excerpt: Excerpt, vault: Path) -> None:
+def test_no_refresh_searches_the_index_as_it_is(excerpt: Excerpt, vault: Path) -> None:
     excerpt("index", "--vault", vault)
     (vault / "New.md").write_text("Marmalade is made of oranges.\n", encoding="utf-8")
     assert excerpt("search", '"marmalade"', "--vault", vault, "--no-refresh").code == 1
 
 
-def test_no_refresh_without_an_index_says_what_to_do(excerpt: Excerpt, vault: Path) -> None:
+def test_no_refresh_without_an_index_is_an_error_with_a_hint(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("search", "x", "--vault", vault, "--no-refresh")
     assert answer.code == 3
     assert "excerpt index" in answer.err
 
 
-def test_the_vault_may_come_from_the_environment(
+def test_the_vault_can_be_set_by_the_environment(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_VAULT", str(vault))
     assert excerpt("search", "sync conflict").code == 0
 
 
-def test_a_vault_being_indexed_elsewhere_is_searched_as_far_as_it_is(excerpt: Excerpt, home: Path, vault: Path) -> None:
+def test_a_vault_that_another_process_indexes_is_searched_as_far_as_it_is(
+    excerpt: Excerpt, home: Path, vault: Path
+) -> None:
     from filelock import FileLock
 
     excerpt("index", "--vault", vault)
@@ -202,7 +204,7 @@ def sure(monkeypatch: pytest.MonkeyPatch) -> Callable[[Confidence | None], None]
 
 class TestConfidence:
     @pytest.mark.parametrize("confidence", [Confidence.STRONG, Confidence.LIKELY, Confidence.WEAK])
-    def test_it_stands_with_every_hit_and_in_the_summary(
+    def test_is_shown_with_every_hit_and_in_the_summary(
         self, excerpt: Excerpt, vault: Path, sure: Callable[[Confidence], None], confidence: Confidence
     ) -> None:
         sure(confidence)
@@ -211,7 +213,7 @@ class TestConfidence:
         assert f"confidence: {confidence}" in answer.err
         assert "No note answers" not in answer.err
 
-    def test_where_nothing_answers_this_is_said_in_words(
+    def test_an_answer_of_nothing_is_stated_in_words(
         self, excerpt: Excerpt, vault: Path, sure: Callable[[Confidence], None]
     ) -> None:
         sure(Confidence.NOTHING)
@@ -219,7 +221,7 @@ class TestConfidence:
         assert "No note answers" in answer.err.split("\n")[0]
         assert answer.out.split("\n")[1].endswith(" · no answer")
 
-    def test_a_program_gets_it_of_hit_and_answer(
+    def test_json_has_it_for_hits_and_result(
         self, excerpt: Excerpt, vault: Path, sure: Callable[[Confidence | None], None]
     ) -> None:
         sure(Confidence.LIKELY)
@@ -229,16 +231,16 @@ class TestConfidence:
         answer = excerpt("search", "sync conflict", "--vault", vault, "--json").json
         assert (answer["confidence"], answer["hits"][0]["confidence"]) == (None, None)
 
-    def test_nothing_found_answers_nothing(self, excerpt: Excerpt, vault: Path) -> None:
+    def test_no_hit_has_the_confidence_nothing(self, excerpt: Excerpt, vault: Path) -> None:
         assert excerpt("search", '"zzqqxx"', "--vault", vault, "--json").json["confidence"] == "nothing"
 
 
-def test_a_strategy_that_took_over_is_named_with_the_one_that_found_nothing(excerpt: Excerpt, vault: Path) -> None:
+def test_a_fallback_strategy_is_named_with_the_one_that_found_nothing(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("search", "zzqqxx", "--vault", vault, "--strategy", "adaptive")
     assert re.search("semantic, .*adaptive", answer.err)
 
 
-def test_a_list_of_filters_alone_is_said_to_be_newest_first(excerpt: Excerpt, vault: Path) -> None:
+def test_a_query_of_filters_is_listed_newest_first(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("search", "tag:howto", "--vault", vault)
     assert "3 matching" in answer.err
     assert "newest first" in answer.err
@@ -247,7 +249,7 @@ def test_a_list_of_filters_alone_is_said_to_be_newest_first(excerpt: Excerpt, va
 
 
 class TestExplain:
-    def test_each_hit_is_followed_by_its_sum_and_its_words(self, excerpt: Excerpt, vault: Path) -> None:
+    def test_each_hit_is_followed_by_its_score_and_words(self, excerpt: Excerpt, vault: Path) -> None:
         plain = excerpt("search", "sync conflct ", "--vault", vault).out.split("\n")
         lines = excerpt("search", "sync conflct ", "--vault", vault, "--explain").out.split("\n")
         assert [line for line in plain if line[:3].strip().isdigit()] == [
@@ -259,7 +261,7 @@ class TestExplain:
         assert any(line.split()[:1] == ["sync"] and "text 1, title 1" in line for line in lines)
         assert any("conflict: " in line and "×0." in line for line in lines)
 
-    def test_it_fits_80_columns_without_colours(self, excerpt: Excerpt, vault: Path) -> None:
+    def test_the_explanation_fits_80_columns_without_colours(self, excerpt: Excerpt, vault: Path) -> None:
         query = "sync conflct zzqqxxzzqqxxzzqqxxzzqqxxzz 同期 synchronised devices their change history"
         answer = excerpt("search", query, "--vault", vault, "--explain")
         table = [line for line in answer.out.split("\n") if line.startswith("     ")]
@@ -267,7 +269,7 @@ class TestExplain:
         assert not any(line != line.rstrip() for line in table)
         assert "\x1b" not in answer.out
 
-    def test_the_sum_is_the_score(self, excerpt: Excerpt, vault: Path) -> None:
+    def test_the_parts_sum_to_the_score(self, excerpt: Excerpt, vault: Path) -> None:
         lines = excerpt("search", "sync conflict", "--vault", vault, "--explain", "--limit", "1").out.split("\n")
         begin = next(at for at, line in enumerate(lines) if line.split()[:1] == ["signal"])
         end = next(at for at, line in enumerate(lines) if line.split()[:1] == ["score"])
@@ -275,7 +277,7 @@ class TestExplain:
         assert sum(parts) == pytest.approx(float(lines[end].split()[1]), abs=0.006)
         assert f"score {lines[end].split()[1]}" in lines[1]
 
-    def test_a_program_gets_rank_share_and_words_of_each_hit(self, excerpt: Excerpt, vault: Path) -> None:
+    def test_json_has_rank_share_and_words_of_each_hit(self, excerpt: Excerpt, vault: Path) -> None:
         hits = excerpt("search", "sync conflict", "--vault", vault, "--explain", "--json").json["hits"]
         assert list(hits[0]) == [*HIT_KEYS, "explanation"]
         told = hits[1]["explanation"]
@@ -286,25 +288,23 @@ class TestExplain:
         ]
         assert hits[0]["explanation"]["words"][0]["stands_for"][0]["likeness"] == "exact"
 
-    def test_a_signal_that_takes_away_has_its_sign_and_a_bar_of_its_own(
-        self, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_a_negative_signal_has_its_sign_and_its_own_bar(self, capsys: pytest.CaptureFixture[str]) -> None:
         signals = (Signal("words", 1.0, 0.6, 0.6), Signal("attachment", 1.0, -0.3, -0.3))
         print_explanation(Explanation(replace(make_hit("Sync"), signals=signals), 1, 1.0, ()))
         gain, loss = (line for line in capsys.readouterr().out.splitlines() if line.endswith(("█", "░")))
         assert gain.endswith("0.600  " + "█" * 24)
         assert loss.endswith("-0.300  " + "░" * 12)
 
-    def test_nothing_found_is_told_as_ever(self, excerpt: Excerpt, vault: Path) -> None:
+    def test_no_hits_are_reported_as_without_explain(self, excerpt: Excerpt, vault: Path) -> None:
         assert excerpt("search", '"zzqqxx"', "--vault", vault, "--explain").code == 1
 
-    def test_it_is_of_one_query(self, excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+    def test_explain_takes_one_query(self, excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
         assert excerpt("search", "--batch", tmp_path, "--json", "--explain", "--vault", vault).code == 2
         assert excerpt("search", "--batch", tmp_path, "--json", "--why", "Sync", "--vault", vault).code == 2
 
 
 class TestWhy:
-    def test_a_note_is_told_with_its_rank_under_every_strategy(self, excerpt: Excerpt, vault: Path) -> None:
+    def test_a_note_is_shown_with_its_rank_under_every_strategy(self, excerpt: Excerpt, vault: Path) -> None:
         answer = excerpt("search", "sync conflict", "--vault", vault, "--why", "synchronising")
         assert answer.code == 0
         lines = answer.out.split("\n")
@@ -313,13 +313,13 @@ class TestWhy:
         ranked = [line.split()[:2] for line in lines[begin + 1 : begin + 7]]
         assert ranked == [[name, "1"] for name in ("auto", "adaptive", "proximity", "semantic", "hybrid", "rrf")]
 
-    def test_it_says_what_the_hits_above_have_more_and_what_it_lacks(self, excerpt: Excerpt, vault: Path) -> None:
+    def test_it_compares_the_note_with_the_hits_above_it(self, excerpt: Excerpt, vault: Path) -> None:
         answer = excerpt("search", "sync conflict devices banana", "--vault", vault, "--why", "Colour")
         assert "Why it ranks below" in answer.out
         assert "The note lacks " in answer.out
         assert max(len(line) for line in answer.out.split("\n")) <= 80
 
-    def test_a_note_that_is_not_there_is_told_why_and_is_exit_code_1(self, excerpt: Excerpt, vault: Path) -> None:
+    def test_a_note_that_does_not_match_has_a_reason_and_exits_with_1(self, excerpt: Excerpt, vault: Path) -> None:
         answer = excerpt("search", '"sync conflict"', "--vault", vault, "--why", "Colour")
         assert answer.code == 1
         assert all(name in answer.out.split("\n")[0] for name in ("Colour.md", '"sync conflict"'))
@@ -328,14 +328,14 @@ class TestWhy:
         assert answer.out.count("\n") == 1
         assert all(name in answer.out for name in ("Color.", "Colour.md"))
 
-    def test_a_note_that_nothing_speaks_for_is_told_so_in_a_sentence(self, excerpt: Excerpt, vault: Path) -> None:
+    def test_a_note_without_any_signal_is_explained_in_a_sentence(self, excerpt: Excerpt, vault: Path) -> None:
         answer = excerpt("search", "sync conflict devices change", "--vault", vault, "--why", "Lentil soup")
         assert answer.code == 1
         assert answer.out.count("\n") == 1
         assert "“sync”, “conflict”, “devices”, “change”" in answer.out
         assert "Cooking/Lentil soup.md" in answer.out
 
-    def test_a_program_gets_one_object(self, excerpt: Excerpt, vault: Path) -> None:
+    def test_the_json_is_one_object(self, excerpt: Excerpt, vault: Path) -> None:
         told = excerpt("search", "sync conflict", "--vault", vault, "--why", "Colour", "--json").json
         assert list(told) == [
             *("query", "strategy", "note", "path", "absence", "from_limit"),
@@ -353,7 +353,7 @@ class TestBatch:
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         return file
 
-    def test_one_line_is_answered_for_each_in_order(self, excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+    def test_each_line_is_answered_in_order(self, excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
         file = self.write(
             tmp_path,
             '{"id": "b", "query": "lentil soup"}',
@@ -373,7 +373,7 @@ class TestBatch:
         assert all(line["elapsed_ms"] >= 0 and len(line["hits"]) <= 2 for line in lines)
         assert all(list(hit) == HIT_KEYS for line in lines for hit in line["hits"])
 
-    def test_it_answers_as_single_searches_do(self, excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+    def test_answers_equal_those_of_single_searches(self, excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
         file = self.write(tmp_path, '{"id": 1, "query": "devices"}')
         batch = json.loads(excerpt("search", "--batch", file, "--json", "--vault", vault).out)
         single = excerpt("search", "devices", "--json", "--vault", vault).json
@@ -388,7 +388,7 @@ class TestBatch:
         ],
         ids=lambda line: line[:20],
     )
-    def test_a_broken_line_is_named_by_its_number_before_anything_is_answered(
+    def test_an_invalid_line_is_reported_by_number_before_any_answer(
         self, excerpt: Excerpt, vault: Path, tmp_path: Path, line: str
     ) -> None:
         file = self.write(tmp_path, '{"id": 1, "query": "sync"}', "", line)
@@ -397,18 +397,18 @@ class TestBatch:
         assert answer.out == ""
         assert "batch.jsonl, line 3" in answer.err
 
-    def test_a_missing_file_is_told(self, excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+    def test_a_missing_file_is_reported(self, excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
         answer = excerpt("search", "--batch", tmp_path / "none.jsonl", "--json", "--vault", vault)
         assert answer.code == 2
         assert "none.jsonl" in answer.err
 
-    def test_it_reads_a_pipe(self, excerpt: Excerpt, vault: Path, piped: Piped) -> None:
+    def test_the_batch_can_be_read_from_a_pipe(self, excerpt: Excerpt, vault: Path, piped: Piped) -> None:
         piped(b'{"id": "p", "query": "lentil"}\r\n')
         answer = excerpt("search", "--batch", "-", "--json", "--vault", vault)
         assert json.loads(answer.out)["id"] == "p"
 
     @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-    def test_it_may_have_a_byte_order_mark(
+    def test_the_file_may_have_a_byte_order_mark(
         self, excerpt: Excerpt, vault: Path, tmp_path: Path, piped: Piped, encoding: str
     ) -> None:
         data = '{"id": "ü", "query": "lentil"}\n'.encode(encoding)
@@ -419,19 +419,19 @@ class TestBatch:
             assert answer.json["id"] == "ü"
             assert answer.json["hits"][0]["path"] == "Cooking/Lentil soup.md"
 
-    def test_what_is_no_text_is_told(self, excerpt: Excerpt, vault: Path, piped: Piped) -> None:
+    def test_a_file_that_is_not_text_is_reported(self, excerpt: Excerpt, vault: Path, piped: Piped) -> None:
         piped(b'{"id": 1, "query": "caf\xe9"}\n')
         answer = excerpt("search", "--batch", "-", "--json", "--vault", vault)
         assert answer.code == 2
         assert all(fact in answer.err for fact in ("stdin", "UTF-8", "byte 23"))
 
-    def test_it_found_nothing_where_no_query_did(self, excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+    def test_it_exits_with_1_if_no_query_found_anything(self, excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
         file = self.write(tmp_path, '{"id": 1, "query": "\\"zzqqxx\\""}', '{"id": 2, "query": ""}')
         answer = excerpt("search", "--batch", file, "--json", "--vault", vault)
         assert answer.code == 1
         assert len(answer.out.splitlines()) == 2
 
-    def test_it_is_asked_for_with_json_and_without_a_query(self, excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+    def test_batch_requires_json_and_no_query(self, excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
         file = self.write(tmp_path, '{"id": 1, "query": "sync"}')
         assert excerpt("search", "--batch", file, "--vault", vault).code == 2
         assert excerpt("search", "words", "--batch", file, "--json", "--vault", vault).code == 2
@@ -452,7 +452,7 @@ def reranker(monkeypatch: pytest.MonkeyPatch) -> ScriptedReranker:
     return model
 
 
-def test_the_first_hits_are_reranked_unless_the_command_says_no(
+def test_the_first_hits_are_reranked_unless_disabled_by_the_option(
     excerpt: Excerpt, vault: Path, reranker: ScriptedReranker
 ) -> None:
     query = "how do devices keep the notes"
@@ -474,7 +474,7 @@ def test_the_first_hits_are_reranked_unless_the_command_says_no(
     assert packed.json["passages"][0]["heading_path"] == ["Devices"]
 
 
-def test_the_order_of_reranked_hits_does_not_depend_on_the_limit(
+def test_the_reranked_order_does_not_depend_on_the_limit(
     excerpt: Excerpt, vault: Path, reranker: ScriptedReranker
 ) -> None:
     del reranker
@@ -486,7 +486,7 @@ def test_the_order_of_reranked_hits_does_not_depend_on_the_limit(
     assert first_order != few
 
 
-def test_a_reranker_that_fails_is_a_sentence_beside_the_first_order(
+def test_a_failing_reranker_is_reported_and_the_first_order_kept(
     excerpt: Excerpt, vault: Path, reranker: ScriptedReranker
 ) -> None:
     reranker.failure = "The server hangs up."
@@ -556,7 +556,7 @@ ALPHA, BETA, DIARY = NOTES
         ("#include", [DIARY]),
     ],
 )
-def test_a_query_is_answered_from_what_its_filters_let_through(
+def test_only_notes_that_pass_the_filters_are_searched(
     excerpt: Excerpt, library: Path, query: str, paths: list[str]
 ) -> None:
     answer = excerpt("search", "--vault", library, "--json", "--", query)

@@ -26,14 +26,14 @@ WORDS: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.usefixtures("home")
-def test_the_vault_opened_last_is_the_one_meant(vault: Path, tmp_path: Path) -> None:
+def test_the_last_opened_vault_is_the_default(vault: Path, tmp_path: Path) -> None:
     add_recent_vault(user_paths(), tmp_path)
     add_recent_vault(user_paths(), vault)
     assert find_last_vault() == vault
 
 
 @pytest.mark.usefixtures("home")
-def test_the_environment_goes_before_the_last_vault(
+def test_the_environment_takes_precedence_over_the_last_vault(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_recent_vault(user_paths(), tmp_path)
@@ -42,19 +42,19 @@ def test_the_environment_goes_before_the_last_vault(
 
 
 @pytest.mark.usefixtures("home")
-def test_a_vault_that_is_named_goes_before_all(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_vault_takes_precedence_over_all(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXCERPT_VAULT", str(tmp_path / "elsewhere"))
     assert resolve_vault(vault) == vault.resolve()
 
 
 @pytest.mark.usefixtures("home")
-def test_no_vault_at_all_is_an_error() -> None:
+def test_without_any_vault_it_is_an_error() -> None:
     with pytest.raises(VaultError):
         resolve_vault(None)
 
 
 @pytest.mark.usefixtures("home")
-def test_a_state_folder_that_cannot_be_written_does_not_stop_the_app(home: Path, vault: Path) -> None:
+def test_an_unwritable_state_folder_does_not_stop_the_app(home: Path, vault: Path) -> None:
     home.write_text("a file where the folder should be")
     add_recent_vault(user_paths(), vault)
 
@@ -62,13 +62,15 @@ def test_a_state_folder_that_cannot_be_written_does_not_stop_the_app(home: Path,
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("command", [("search", "x"), ("pack", "x"), ("index",), ("status",), ("recall",)])
 class TestEveryCommand:
-    def test_tells_a_missing_vault(self, excerpt: Excerpt, tmp_path: Path, command: tuple[str, ...]) -> None:
+    def test_reports_a_missing_vault(self, excerpt: Excerpt, tmp_path: Path, command: tuple[str, ...]) -> None:
         answer = excerpt(*command, "--vault", tmp_path / "nowhere")
         assert answer.code == 3
         assert answer.out == ""
         assert str(tmp_path / "nowhere") in answer.err
 
-    def test_tells_a_file(self, excerpt: Excerpt, vault: Path, command: tuple[str, ...]) -> None:
+    def test_reports_a_file_in_place_of_the_vault(
+        self, excerpt: Excerpt, vault: Path, command: tuple[str, ...]
+    ) -> None:
         answer = excerpt(*command, "--vault", vault / "Sync.md")
         assert answer.code == 3
         assert str(vault / "Sync.md") in answer.err
@@ -86,7 +88,7 @@ def test_the_demo_vault_ships_with_the_program(excerpt: Excerpt) -> None:
     "command",
     [("{}",), ("index", "--vault", "{}"), ("search", "x", "--vault", "{}"), ("mcp", "{}"), ("serve", "{}")],
 )
-def test_a_home_folder_is_not_indexed_unasked(
+def test_a_home_folder_is_not_indexed_without_confirmation(
     excerpt: Excerpt, vault: Path, home: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("HOME", str(vault))
@@ -98,7 +100,7 @@ def test_a_home_folder_is_not_indexed_unasked(
 
 
 @pytest.mark.usefixtures("home")
-def test_who_insists_has_the_home_folder_indexed_and_is_not_asked_again(
+def test_a_home_folder_is_indexed_once_confirmed_and_not_asked_about_again(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(vault))
@@ -108,7 +110,7 @@ def test_who_insists_has_the_home_folder_indexed_and_is_not_asked_again(
 
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("command", [("search", "soup"), ("index",), ("remember", "hi"), ("doctor",), ("watch",)])
-def test_folders_of_ours_inside_the_vault_are_refused(
+def test_program_folders_inside_the_vault_are_refused(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     before = sorted(vault.rglob("*"))
@@ -121,7 +123,7 @@ def test_folders_of_ours_inside_the_vault_are_refused(
 
 
 @pytest.mark.usefixtures("home")
-def test_the_app_does_not_open_a_vault_that_holds_folders_of_ours(
+def test_the_app_does_not_open_a_vault_that_contains_program_folders(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_HOME", str(vault))
@@ -131,14 +133,14 @@ def test_the_app_does_not_open_a_vault_that_holds_folders_of_ours(
 
 
 @pytest.mark.usefixtures("home")
-def test_memories_may_be_in_the_vault_where_the_user_puts_them(vault: Path, tmp_path: Path) -> None:
+def test_memories_may_be_in_the_vault_if_the_user_puts_them_there(vault: Path, tmp_path: Path) -> None:
     refuse_folders_in_vault(
         vault, Paths(tmp_path / "config", tmp_path / "cache", vault / "memories", tmp_path / "state")
     )
 
 
 @pytest.mark.usefixtures("home")
-def test_a_home_folder_holds_them_by_itself(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_folder_may_contain_the_program_folders(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(vault))
     monkeypatch.setenv("USERPROFILE", str(vault))
     refuse_folders_in_vault(vault, Paths(*(vault / ".local" / name for name in ("config", "cache", "data", "state"))))
@@ -155,7 +157,7 @@ def test_a_home_folder_holds_them_by_itself(vault: Path, monkeypatch: pytest.Mon
     ],
     ids=lambda command: command[0],
 )
-def test_a_name_that_is_empty_is_wrong_usage_and_not_the_working_directory(
+def test_an_empty_name_is_wrong_usage_not_the_working_directory(
     excerpt: Excerpt, home: Path, command: tuple[str, ...], name: str
 ) -> None:
     answer = excerpt(*(word.format(name) for word in command))
@@ -165,7 +167,7 @@ def test_a_name_that_is_empty_is_wrong_usage_and_not_the_working_directory(
 
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("command", [(), ("status",), ("search", "x"), ("doctor", "--quick")])
-def test_a_variable_that_is_set_and_empty_is_wrong_usage(
+def test_an_empty_environment_variable_is_wrong_usage(
     excerpt: Excerpt, home: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("EXCERPT_VAULT", " ")
@@ -175,7 +177,7 @@ def test_a_variable_that_is_set_and_empty_is_wrong_usage(
 
 
 @pytest.mark.usefixtures("home")
-def test_an_empty_variable_does_not_matter_where_a_vault_is_named(
+def test_an_empty_variable_is_ignored_if_a_vault_is_named(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_VAULT", "")
@@ -183,7 +185,7 @@ def test_an_empty_variable_does_not_matter_where_a_vault_is_named(
 
 
 @pytest.mark.usefixtures("home")
-def test_every_command_that_takes_a_vault_is_tried_without_its_name() -> None:
+def test_every_command_that_takes_a_vault_is_tested_with_an_empty_name() -> None:
     commands = {name: program.get_command(click.Context(program), name) for name in COMMANDS}
     takers = {
         name for name, command in commands.items() if command and {"vault", "vaults"} & {p.name for p in command.params}
@@ -202,7 +204,7 @@ def texts(recalled: Answer) -> list[str]:
     return [memory["text"] for memory in recalled.json["memories"]]
 
 
-def test_memories_follow_a_vault_that_is_renamed_and_it_is_told_once(excerpt: Excerpt, old: Path) -> None:
+def test_memories_follow_a_renamed_vault_which_is_reported_once(excerpt: Excerpt, old: Path) -> None:
     new = old.rename(old.with_name("renamed"))
     first = excerpt("recall", "--vault", new, "--json")
     assert texts(first) == ["Lentils keep well."]
@@ -213,14 +215,14 @@ def test_memories_follow_a_vault_that_is_renamed_and_it_is_told_once(excerpt: Ex
     assert (texts(again), again.err) == (["Lentils keep well."], "")
 
 
-def test_they_follow_it_back(excerpt: Excerpt, old: Path) -> None:
+def test_memories_follow_a_vault_that_is_renamed_back(excerpt: Excerpt, old: Path) -> None:
     new = old.rename(old.with_name("renamed"))
     excerpt("recall", "--vault", new)
     new.rename(old)
     assert texts(excerpt("recall", "--vault", old, "--json")) == ["Lentils keep well."]
 
 
-def test_settings_queries_and_state_follow_too_and_the_index_is_not_made_anew(
+def test_settings_queries_and_state_follow_without_rebuilding_the_index(
     excerpt: Excerpt, old: Path, home: Path
 ) -> None:
     where = user_paths()
@@ -249,14 +251,14 @@ def test_settings_queries_and_state_follow_too_and_the_index_is_not_made_anew(
     assert [file.name for file in home.rglob("*") if vault_slug(old) in file.name] == []
 
 
-def test_notes_that_were_edited_between_do_not_matter(excerpt: Excerpt, old: Path) -> None:
+def test_a_vault_is_recognised_although_notes_were_edited(excerpt: Excerpt, old: Path) -> None:
     new = old.rename(old.with_name("renamed"))
     (new / "Sync.md").write_text("All new.\n")
     (new / "Another.md").write_text("And one more.\n")
     assert texts(excerpt("recall", "--vault", new, "--json")) == ["Lentils keep well."]
 
 
-def test_a_vault_of_other_notes_takes_nothing_over(excerpt: Excerpt, old: Path, tmp_path: Path) -> None:
+def test_a_vault_of_other_notes_takes_over_nothing(excerpt: Excerpt, old: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.rmtree(old)
     other.mkdir()
@@ -266,7 +268,7 @@ def test_a_vault_of_other_notes_takes_nothing_over(excerpt: Excerpt, old: Path, 
     assert str(old) not in recalled.err
 
 
-def test_where_names_are_the_same_and_all_is_edited_it_is_asked(excerpt: Excerpt, old: Path) -> None:
+def test_a_vault_with_the_same_names_and_edited_notes_needs_confirmation(excerpt: Excerpt, old: Path) -> None:
     new = old.rename(old.with_name("renamed"))
     for note in new.rglob("*.md"):
         note.write_text(note.read_text() + "More.\n")
@@ -276,9 +278,7 @@ def test_where_names_are_the_same_and_all_is_edited_it_is_asked(excerpt: Excerpt
     assert "1 memory" in recalled.err
 
 
-def test_of_a_copy_the_command_is_told_and_leaves_both_with_their_memories(
-    excerpt: Excerpt, old: Path, tmp_path: Path
-) -> None:
+def test_a_copied_vault_is_reported_and_both_keep_their_memories(excerpt: Excerpt, old: Path, tmp_path: Path) -> None:
     copy = tmp_path / "a copy"
     shutil.copytree(old, copy)
     told = excerpt("search", "sync", "--vault", copy).err.splitlines()[0]
@@ -294,7 +294,7 @@ def test_of_a_copy_the_command_is_told_and_leaves_both_with_their_memories(
         assert texts(excerpt("recall", "--vault", vault, "--json")) == ["Lentils keep well."]
 
 
-def test_what_is_taken_over_joins_what_is_there(excerpt: Excerpt, old: Path, home: Path) -> None:
+def test_data_taken_over_is_merged_with_existing_data(excerpt: Excerpt, old: Path, home: Path) -> None:
     new = old.rename(old.with_name("renamed"))
     where = user_paths()
     for vault, limit in ((old, 1), (new, 2)):
@@ -312,7 +312,7 @@ def test_what_is_taken_over_joins_what_is_there(excerpt: Excerpt, old: Path, hom
     assert where.vault_settings_file(old).exists()
 
 
-def test_files_of_one_name_are_both_kept(excerpt: Excerpt, old: Path) -> None:
+def test_files_of_the_same_name_are_both_kept(excerpt: Excerpt, old: Path) -> None:
     where = user_paths()
     new = old.rename(old.with_name("renamed"))
     for vault, text in ((old, "one"), (new, "other")):
@@ -322,7 +322,7 @@ def test_files_of_one_name_are_both_kept(excerpt: Excerpt, old: Path) -> None:
     assert sorted(texts(excerpt("recall", "--vault", new, "--json"))) == ["Lentils keep well.", "one", "other"]
 
 
-def test_the_doctor_names_memories_whose_vault_is_gone_with_the_command(excerpt: Excerpt, old: Path) -> None:
+def test_the_doctor_names_memories_without_a_vault_and_the_command_to_adopt_them(excerpt: Excerpt, old: Path) -> None:
     new = old.rename(old.with_name("renamed"))
     said = excerpt("doctor", "--vault", new, "--quick").out
     command = f"excerpt doctor --vault {new} --adopt {old}"
@@ -332,9 +332,7 @@ def test_the_doctor_names_memories_whose_vault_is_gone_with_the_command(excerpt:
     assert str(old) not in excerpt("doctor", "--vault", new, "--quick").out
 
 
-def test_memories_of_a_vault_that_no_path_is_known_of_are_taken_over_by_their_folder(
-    excerpt: Excerpt, old: Path, home: Path
-) -> None:
+def test_memories_of_an_unknown_path_are_adopted_by_their_folder(excerpt: Excerpt, old: Path, home: Path) -> None:
     new = old.rename(old.with_name("renamed"))
     shutil.rmtree(home / "data" / "vaults")
     slug = vault_slug(old)
@@ -351,7 +349,7 @@ def test_memories_of_a_vault_that_no_path_is_known_of_are_taken_over_by_their_fo
         (("--adopt", "/nowhere", "--fix"), 2, "--adopt"),
     ],
 )
-def test_what_cannot_be_taken_over_is_a_sentence(
+def test_what_cannot_be_adopted_is_reported_in_a_sentence(
     excerpt: Excerpt, vault: Path, argv: tuple[str, ...], code: int, said: str
 ) -> None:
     answer = excerpt("doctor", "--vault", vault, *argv)
@@ -359,7 +357,7 @@ def test_what_cannot_be_taken_over_is_a_sentence(
     assert said in answer.err
 
 
-def test_what_a_vault_is_known_by_is_never_in_it_nor_read_through_a_link(
+def test_the_fingerprint_of_a_vault_is_outside_it_and_never_read_through_a_link(
     excerpt: Excerpt, old: Path, home: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
@@ -373,7 +371,7 @@ def test_what_a_vault_is_known_by_is_never_in_it_nor_read_through_a_link(
     assert "secret" not in known.read_text()
 
 
-def test_a_home_folder_that_nobody_agreed_to_is_not_looked_into(
+def test_an_unconfirmed_home_folder_is_not_scanned_for_moves(
     excerpt: Excerpt, vault: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(vault))

@@ -105,7 +105,7 @@ def changes(added: int = 0, changed: int = 0, removed: int = 0) -> Callable[[Eve
 
 
 @pytest.mark.programs
-def test_it_catches_up_and_then_says_that_it_watches(home: Path, vault: Path) -> None:
+def test_it_updates_the_index_and_then_reports_that_it_watches(home: Path, vault: Path) -> None:
     run(["index", "--vault", str(vault)])
     (vault / "Colour.md").write_text("The colour of a pear tells little.\n", encoding="utf-8")
     child = Child(vault)
@@ -115,7 +115,7 @@ def test_it_catches_up_and_then_says_that_it_watches(home: Path, vault: Path) ->
 
 
 @pytest.mark.programs
-def test_every_way_to_change_a_note_reaches_the_index(child: Child, vault: Path) -> None:
+def test_every_kind_of_change_reaches_the_index(child: Child, vault: Path) -> None:
     (vault / "New.md").write_text("# New\n\nKohlrabi.\n", encoding="utf-8")
     child.until("done", changes(added=1))
     (vault / "New.md").write_text("# New\n\nKohlrabi and leek.\n", encoding="utf-8")
@@ -132,7 +132,7 @@ def test_every_way_to_change_a_note_reaches_the_index(child: Child, vault: Path)
 
 
 @pytest.mark.programs
-def test_hundreds_of_files_at_once_are_few_commits(child: Child, vault: Path) -> None:
+def test_hundreds_of_changed_files_make_few_commits(child: Child, vault: Path) -> None:
     before = child_generation(child)
     for number in range(300):
         (vault / f"Note {number}.md").write_text(f"# Note {number}\n", encoding="utf-8")
@@ -146,7 +146,7 @@ def child_generation(child: Child) -> int:
 
 
 @pytest.mark.programs
-def test_a_changed_ignore_file_takes_notes_out_and_back_in(child: Child, vault: Path) -> None:
+def test_a_changed_ignore_file_removes_and_restores_notes(child: Child, vault: Path) -> None:
     (vault / ".excerptignore").write_text("Cooking/\n")
     child.until("done", changes(removed=1))
     (vault / ".excerptignore").unlink()
@@ -154,7 +154,7 @@ def test_a_changed_ignore_file_takes_notes_out_and_back_in(child: Child, vault: 
 
 
 @pytest.mark.programs
-def test_where_no_events_come_changes_are_seen_by_polling(home: Path, vault: Path) -> None:
+def test_without_file_events_changes_are_found_by_polling(home: Path, vault: Path) -> None:
     child = Child(vault, "--poll")
     assert child.until("watching")["polling"] is True
     (vault / "New.md").write_text("# New\n", encoding="utf-8")
@@ -163,14 +163,14 @@ def test_where_no_events_come_changes_are_seen_by_polling(home: Path, vault: Pat
 
 
 @pytest.mark.programs
-def test_commands_are_answered_when_nothing_is_built(child: Child) -> None:
+def test_commands_without_a_build_are_answered(child: Child) -> None:
     for command, answer in (("pause", "paused"), ("resume", "resumed"), ("cancel", "cancelled"), ("update", "done")):
         child.do(command)
         assert child.names_until(answer) == [answer]
 
 
 @pytest.mark.programs
-def test_while_paused_changes_wait(child: Child, vault: Path) -> None:
+def test_changes_wait_while_paused(child: Child, vault: Path) -> None:
     child.do("pause")
     child.until("paused")
     (vault / "New.md").write_text("# New\n", encoding="utf-8")
@@ -182,7 +182,7 @@ def test_while_paused_changes_wait(child: Child, vault: Path) -> None:
 
 
 @pytest.mark.programs
-def test_a_rebuild_makes_everything_anew(child: Child) -> None:
+def test_a_rebuild_indexes_everything_again(child: Child) -> None:
     child.do("rebuild")
     child.until("done", changes(added=3))
 
@@ -202,7 +202,7 @@ def test_a_build_is_paused_resumed_and_cancelled_while_it_runs(child: Child, vau
 
 
 @pytest.mark.programs
-def test_a_vault_without_notes_waits_for_agreement(child: Child, vault: Path) -> None:
+def test_a_vault_without_notes_waits_for_confirmation(child: Child, vault: Path) -> None:
     shutil.rmtree(vault / "Cooking")
     for file in vault.glob("*.md"):
         file.unlink()
@@ -215,7 +215,7 @@ def test_a_vault_without_notes_waits_for_agreement(child: Child, vault: Path) ->
 
 
 @pytest.mark.programs
-def test_a_vault_that_goes_and_comes_back_keeps_its_index(child: Child, vault: Path, tmp_path: Path) -> None:
+def test_a_vault_that_disappears_and_returns_keeps_its_index(child: Child, vault: Path, tmp_path: Path) -> None:
     vault.rename(tmp_path / "elsewhere")
     assert child.until("error")["title"] == VaultError.title
     (tmp_path / "elsewhere").rename(vault)
@@ -224,7 +224,7 @@ def test_a_vault_that_goes_and_comes_back_keeps_its_index(child: Child, vault: P
 
 
 @pytest.mark.programs
-def test_another_process_that_writes_is_waited_for_and_told_once(child: Child, vault: Path, where: Paths) -> None:
+def test_another_writing_process_is_waited_for_and_reported_once(child: Child, vault: Path, where: Paths) -> None:
     lock = FileLock(where.index_folder(vault) / LOCK_FILE)
     with lock:
         (vault / "New.md").write_text("# New\n", encoding="utf-8")
@@ -239,13 +239,13 @@ def test_another_process_that_writes_is_waited_for_and_told_once(child: Child, v
 
 
 @pytest.mark.programs
-def test_an_index_that_is_deleted_is_made_again(child: Child, vault: Path, where: Paths) -> None:
+def test_a_deleted_index_is_built_again(child: Child, vault: Path, where: Paths) -> None:
     shutil.rmtree(where.cache)
     assert child.until("done", changes(added=len(NOTES)))["unchanged"] == 0
 
 
 @pytest.mark.programs
-def test_a_build_that_fails_is_told_and_tried_again_at_the_next_change(child: Child, vault: Path, where: Paths) -> None:
+def test_a_failed_build_is_reported_and_repeated_at_the_next_change(child: Child, vault: Path, where: Paths) -> None:
     index = where.index_folder(vault)
     away = index.rename(index.with_name("away"))
     index.write_text("no folder can be made here")
@@ -260,14 +260,14 @@ def test_a_build_that_fails_is_told_and_tried_again_at_the_next_change(child: Ch
 
 @pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
-def test_a_request_to_end_is_obeyed_cleanly(child: Child) -> None:
+def test_a_termination_signal_ends_it_cleanly(child: Child) -> None:
     child.process.terminate()
     assert child.process.wait(PATIENCE) == 0
     assert child.process.stderr is not None
     assert child.process.stderr.read() == ""
 
 
-def test_a_vault_that_is_not_there_at_the_start_is_an_error(home: Path, tmp_path: Path) -> None:
+def test_a_missing_vault_at_the_start_is_an_error(home: Path, tmp_path: Path) -> None:
     child = Child(tmp_path / "nowhere")
     assert child.until("error")["title"] == VaultError.title
     assert child.process.wait(PATIENCE) == 3
@@ -275,7 +275,7 @@ def test_a_vault_that_is_not_there_at_the_start_is_an_error(home: Path, tmp_path
 
 @pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
-def test_people_get_a_line_an_update_until_they_interrupt_it(home: Path, vault: Path) -> None:
+def test_text_output_has_one_line_per_update_until_interrupted(home: Path, vault: Path) -> None:
     command = [sys.executable, "-m", "excerpt", "watch", "--vault", str(vault)]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,

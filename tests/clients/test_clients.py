@@ -77,17 +77,17 @@ def driven(
         yield driven
 
 
-def test_they_agree_on_the_generation_of_the_protocol(client: Client, driven: Driven) -> None:
+def test_clients_negotiate_the_protocol_version(client: Client, driven: Driven) -> None:
     said = driven.hello.protocol  # version 1 of the TypeScript SDK does not report it over stdio
     assert said == client.protocol or (said is None and client.name == "typescript_v1")
 
 
-def test_it_sees_the_tools_and_what_they_are_for(driven: Driven) -> None:
+def test_tools_are_listed_with_descriptions(driven: Driven) -> None:
     assert set(driven.hello.tools) == TOOLS
     assert "quoted passages" in driven.hello.instructions.lower()
 
 
-def test_what_search_names_is_what_read_takes(driven: Driven) -> None:
+def test_locations_of_search_are_accepted_by_read(driven: Driven) -> None:
     found = driven.call("search", query="how warm is green tea steeped")
     assert not found.error
     place = re.search(r"kitchen/Tea\.md:\d+(-\d+)?", found.text)
@@ -96,7 +96,7 @@ def test_what_search_names_is_what_read_takes(driven: Driven) -> None:
     assert "eighty degrees" in read.text
 
 
-def test_a_pack_holds_the_passage(driven: Driven) -> None:
+def test_a_pack_contains_the_passage(driven: Driven) -> None:
     pack = driven.call("pack", query="how do bees winter", budget=500)
     assert not pack.error
     assert "cluster around its honey" in pack.text
@@ -116,29 +116,29 @@ def test_a_missing_note_is_an_error_that_names_the_nearest(driven: Driven) -> No
     assert "Bees.md" in missing.text
 
 
-def test_an_empty_query_of_a_pack_is_an_error_that_says_so(driven: Driven) -> None:
+def test_an_empty_query_of_a_pack_is_an_error(driven: Driven) -> None:
     empty = driven.call("pack", query="")
     assert empty.error
     assert "query" in empty.text
 
 
-def test_what_is_remembered_is_recalled(client: Client, driven: Driven, request: pytest.FixtureRequest) -> None:
+def test_a_memory_can_be_saved_and_recalled(client: Client, driven: Driven, request: pytest.FixtureRequest) -> None:
     fact = f"Asked for by {request.node.callspec.id}: honey is stirred into tea"
     assert not driven.call("remember", text=fact, tags=["kitchen"]).error
     assert fact in driven.call("recall", query=f"honey tea {request.node.callspec.id}", tags=["kitchen"], limit=20).text
 
 
-def test_status_names_the_vault_in_data_too(driven: Driven, stdio: Stdio) -> None:
+def test_status_has_the_vault_as_structured_data(driven: Driven, stdio: Stdio) -> None:
     status = driven.call("status")
     assert stdio.vault.name in status.text
     assert stdio.vault.name in str(status.data)
 
 
-def test_words_that_are_not_ascii_come_back_whole(driven: Driven) -> None:
+def test_non_ascii_text_is_returned_unchanged(driven: Driven) -> None:
     assert not driven.call("search", query="grüner Tee 緑茶 🍵").error
 
 
-def test_a_first_question_is_answered_at_once_and_soon_in_full(
+def test_a_first_question_is_answered_at_once_and_completely_soon_after(
     client: Client, clients: Clients, apiary: Path, tmp_path: Path
 ) -> None:
     own = Stdio(apiary, tmp_path / "home")
@@ -156,7 +156,7 @@ def test_a_first_question_is_answered_at_once_and_soon_in_full(
     assert found, answer.text
 
 
-def test_a_client_that_leaves_takes_the_server_with_it(
+def test_a_client_that_disconnects_ends_the_server(
     client: Client, clients: Clients, stdio: Stdio, tmp_path: Path
 ) -> None:
     own = Stdio(stdio.vault, tmp_path / "home")

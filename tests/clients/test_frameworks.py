@@ -120,13 +120,15 @@ NEED_TOOLS_OF_THE_SUITE = {"sep-2575-server-rejects-undeclared-capability", "sep
     ("revision", "scenario"),
     [(revision, scenario) for revision, scenarios in GENERIC.items() for scenario in scenarios],
 )
-def test_it_conforms(revision: str, scenario: str, clients: Clients, http: Served, tmp_path: Path) -> None:
+def test_the_server_passes_the_conformance_suite(
+    revision: str, scenario: str, clients: Clients, http: Served, tmp_path: Path
+) -> None:
     checks = _checked(clients, http, revision, scenario, tmp_path)
     assert "SUCCESS" in checks.values()
     assert [check for check, status in checks.items() if status == "FAILURE"] == []
 
 
-def test_it_conforms_to_what_2026_asks_of_a_server_without_sessions(
+def test_the_server_passes_the_conformance_suite_of_2026_without_sessions(
     clients: Clients, http: Served, tmp_path: Path
 ) -> None:
     checks = _checked(clients, http, STATELESS, "server-stateless", tmp_path)

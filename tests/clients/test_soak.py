@@ -77,7 +77,7 @@ def test_a_killed_server_leaves_no_child(apiary: Path, tmp_path: Path) -> None:
     assert left_after(3, tmp_path / "home") == {}
 
 
-async def test_no_call_of_many_clients_at_once_is_lost_and_memory_stays_flat(served: Served) -> None:
+async def test_concurrent_clients_lose_no_call_and_memory_does_not_grow(served: Served) -> None:
     async with asyncio.timeout(180):
         await _answered_by_many(served, 200)
         before = resident_memory(served.process.pid)
@@ -129,7 +129,7 @@ HELLO = {
 }
 
 
-def test_who_has_the_token_is_let_in(served: Served) -> None:
+def test_a_request_with_the_token_is_accepted(served: Served) -> None:
     assert _status(served, {}) == 200
 
 
@@ -148,18 +148,18 @@ def test_who_has_the_token_is_let_in(served: Served) -> None:
     ],
     ids=str,
 )
-def test_a_stranger_is_refused(served: Served, headers: dict[str, str | None]) -> None:
+def test_a_request_without_the_token_is_refused(served: Served, headers: dict[str, str | None]) -> None:
     assert _status(served, headers) in {400, 401, 403, 421}
 
 
 @pytest.mark.parametrize("path", ["/", "/mcp", "/docs", "/.well-known/oauth-protected-resource"])
-def test_nothing_is_given_to_who_has_no_token(served: Served, path: str) -> None:
+def test_nothing_is_returned_without_the_token(served: Served, path: str) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
     connection.request("GET", path)
     assert connection.getresponse().status in {401, 404}
 
 
-def test_a_page_of_another_site_may_not_even_ask(served: Served) -> None:
+def test_a_preflight_request_of_another_site_is_refused(served: Served) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
     asking = {"Origin": "https://attacker.example", "Access-Control-Request-Method": "POST"}
     connection.request("OPTIONS", "/mcp", headers=asking)
@@ -186,7 +186,7 @@ def _status(served: Served, changed: Mapping[str, str | None]) -> int:
     return connection.getresponse().status
 
 
-def test_it_ends_within_two_seconds_of_being_told_to(indexed: Stdio, tmp_path: Path) -> None:
+def test_a_terminated_server_ends_within_two_seconds(indexed: Stdio, tmp_path: Path) -> None:
     home = tmp_path / "home"
     shutil.copytree(indexed.home, home)
     served = Served(Stdio(indexed.vault, home))

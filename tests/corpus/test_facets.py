@@ -48,12 +48,12 @@ def paths(snapshot: Snapshot, notes: Ints) -> list[str]:
     return sorted(snapshot.table.paths[number] for number in notes)
 
 
-def test_tags_are_folded_and_those_nested_in_one_are_its_own(snapshot: Snapshot) -> None:
+def test_tags_are_folded_and_include_nested_ones(snapshot: Snapshot) -> None:
     found = {tag: paths(snapshot, notes) for tag, notes in snapshot.facets.tags.items()}
     assert found == {"area": [ONE, DEEP_TWO], "area/cafe": [ONE], "area/x": [DEEP_TWO], "plain": [ONE]}
 
 
-def test_properties_are_folded_names_of_folded_values(snapshot: Snapshot) -> None:
+def test_property_names_and_values_are_folded(snapshot: Snapshot) -> None:
     properties = snapshot.facets.properties
     assert sorted(properties) == ["date", "date-created", "list", "status"]
     assert {value: paths(snapshot, notes) for value, notes in properties["status"].items()} == {
@@ -62,7 +62,7 @@ def test_properties_are_folded_names_of_folded_values(snapshot: Snapshot) -> Non
     assert {value: paths(snapshot, notes) for value, notes in properties["list"].items()} == {"x": [ONE], "y": [ONE]}
 
 
-def test_a_property_that_no_note_has_is_none(snapshot: Snapshot) -> None:
+def test_an_unknown_property_has_no_notes(snapshot: Snapshot) -> None:
     assert "colour" not in snapshot.facets.properties
     with pytest.raises(KeyError):
         snapshot.facets.properties["colour"]
@@ -71,16 +71,16 @@ def test_a_property_that_no_note_has_is_none(snapshot: Snapshot) -> None:
 @pytest.mark.parametrize(
     ("name", "asked"), [("Date Created", "date-created"), ("Größe", "grosse"), ("ms.date", "ms.date")]
 )
-def test_the_name_of_a_property(name: str, asked: str) -> None:
+def test_property_names_are_normalised(name: str, asked: str) -> None:
     assert property_name(name) == asked
 
 
-def test_times_of_files_are_kept_to_the_nanosecond(snapshot: Snapshot) -> None:
+def test_file_times_are_exact_to_the_nanosecond(snapshot: Snapshot) -> None:
     found = dict(zip(snapshot.table.paths, snapshot.facets.modified.tolist(), strict=True))
     assert found == {path: 1_700_000_000_000_000_000 + number for number, path in enumerate(NOTES)}
 
 
-def test_the_day_of_creation_is_a_propertys_else_the_file_names_else_unknown(snapshot: Snapshot) -> None:
+def test_the_creation_day_is_from_a_property_or_the_file_name_or_unknown(snapshot: Snapshot) -> None:
     found = dict(zip(snapshot.table.paths, snapshot.facets.created.tolist(), strict=True))
     epoch = date(1970, 1, 1)
     assert found == {
@@ -91,7 +91,7 @@ def test_the_day_of_creation_is_a_propertys_else_the_file_names_else_unknown(sna
     }
 
 
-def test_the_dates_of_some_notes_are_those_of_all(snapshot: Snapshot) -> None:
+def test_dates_of_some_notes_equal_those_of_all(snapshot: Snapshot) -> None:
     facets = snapshot.facets
     numbers = [facets.numbers[path] for path in (THREE, ONE, TWO)]
     dates = facets.creation_dates(numbers)
@@ -107,14 +107,14 @@ def test_names_are_titles_file_names_and_aliases(snapshot: Snapshot) -> None:
     assert paths(snapshot, names["two"]) == [TWO, DEEP_TWO]
 
 
-def test_links_are_pairs_of_notes_each_once_and_none_to_itself(snapshot: Snapshot) -> None:
+def test_links_are_unique_pairs_of_different_notes(snapshot: Snapshot) -> None:
     sources, targets = snapshot.facets.links
     found = [(snapshot.table.paths[a], snapshot.table.paths[b]) for a, b in zip(sources, targets, strict=True)]
     assert sorted(found) == [(TWO, ONE), (TWO, DEEP_TWO), (ONE, DEEP_TWO), (DEEP_TWO, TWO)]
     assert len(set(found)) == len(found)
 
 
-def test_links_mean_what_they_mean_everywhere(snapshot: Snapshot) -> None:
+def test_links_resolve_as_elsewhere(snapshot: Snapshot) -> None:
     targets = LinkResolver(snapshot.table.paths)
     written = [*((ONE, link) for link in ("Two", "two", "Two.md", "One", "Three")), (TWO, "a/One"), (TWO, "/a/Two")]
     meant = {(path, to) for path, link in written if (to := targets.resolve(link, path))}

@@ -41,9 +41,9 @@ TARGETS = LinkResolver(
         ("../../etc/passwd", "Home.md", None),
     ],
 )
-def test_a_target_means(target: str, source: str, path: str | None) -> None:
+def test_a_target_resolves_to_the_note_obsidian_would_open(target: str, source: str, path: str | None) -> None:
     assert TARGETS.resolve(target, source) == path
 
 
-def test_an_alias_is_no_link_target() -> None:
+def test_an_alias_is_not_a_link_target() -> None:
     assert LinkResolver(["Home.md"]).resolve("Start page", "Home.md") is None

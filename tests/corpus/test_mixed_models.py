@@ -65,7 +65,7 @@ def own_cosines(vaults: Mapping[str, Snapshot], name: str, text: str) -> Floats:
 
 
 @pytest.mark.parametrize("text", ["winter seed", "brew tea", "kettle", "compost"])
-def test_the_best_and_the_mean_of_each_model_are_those_of_the_first(
+def test_best_and_mean_similarity_are_mapped_to_the_scale_of_the_first_model(
     union: UnionCorpus, vaults: Mapping[str, Snapshot], text: str
 ) -> None:
     cosines = union.vectors.similarities(union.embedder.embed_query(text))
@@ -77,19 +77,17 @@ def test_the_best_and_the_mean_of_each_model_are_those_of_the_first(
     assert np.array_equal(np.argsort(kitchen), np.argsort(own_cosines(vaults, "kitchen", text)))
 
 
-def test_products_with_what_is_no_query_are_not_mapped(union: UnionCorpus) -> None:
+def test_products_without_a_query_are_not_mapped(union: UnionCorpus) -> None:
     shifted = union.vectors.rows(np.array([0]))[0] - union.vectors.mean
     expected = union.vectors.rows(np.arange(6)) @ shifted
     assert np.allclose(union.vectors.similarities(shifted), expected, atol=1e-3)
 
 
-def test_a_query_without_a_word_known_to_any_model_is_near_nothing(union: UnionCorpus) -> None:
+def test_a_query_without_a_known_word_is_similar_to_nothing(union: UnionCorpus) -> None:
     assert not union.vectors.similarities(union.embedder.embed_query("zzz")).any()
 
 
-def test_texts_are_compared_with_each_other_by_the_first_model(
-    union: UnionCorpus, vaults: Mapping[str, Snapshot]
-) -> None:
+def test_texts_are_compared_by_the_first_model(union: UnionCorpus, vaults: Mapping[str, Snapshot]) -> None:
     texts = ["winter seed", "brew tea"]
     assert np.allclose(np.linalg.norm(union.embedder.embed(texts), axis=1), 1)
     expected = vaults["garden"].embedder.embed(texts)
@@ -98,7 +96,7 @@ def test_texts_are_compared_with_each_other_by_the_first_model(
     assert np.array_equal(union.embedder.word_weights(words), vaults["garden"].embedder.word_weights(words))
 
 
-def test_vectors_of_rows_lie_in_the_dimensions_of_their_model(union: UnionCorpus) -> None:
+def test_vectors_use_the_dimensions_of_their_model(union: UnionCorpus) -> None:
     vectors = union.vectors.rows(np.array([5, 3, 0]))
     assert vectors.shape == (3, 40)
     assert [(bool(each[:16].any()), bool(each[16:].any())) for each in vectors] == [
@@ -109,7 +107,7 @@ def test_vectors_of_rows_lie_in_the_dimensions_of_their_model(union: UnionCorpus
     assert np.allclose(union.vectors.mean, union.vectors.rows(np.arange(6)).mean(axis=0), atol=1e-3)
 
 
-def test_cosines_of_some_rows_are_those_of_all(union: UnionCorpus) -> None:
+def test_similarities_of_some_rows_equal_those_of_all(union: UnionCorpus) -> None:
     query = union.embedder.embed_query("compost tea")
     every = union.vectors.similarities(query)
     rows = np.array([5, 0, 4])
@@ -121,7 +119,7 @@ def test_cosines_of_some_rows_are_those_of_all(union: UnionCorpus) -> None:
 
 @pytest.mark.parametrize("strategy", Strategy)
 @pytest.mark.parametrize("query", QUERIES)
-def test_every_query_is_answered_from_all_vaults(union: UnionCorpus, query: str, strategy: Strategy) -> None:
+def test_every_query_searches_all_vaults(union: UnionCorpus, query: str, strategy: Strategy) -> None:
     result = Engine(union, Settings()).search(query, strategy)
     assert {hit.path.partition("/")[0] for hit in result.hits} <= NOTES.keys()
     if query == "brew tea" and strategy is Strategy.AUTO:
@@ -132,7 +130,7 @@ def test_every_query_is_answered_from_all_vaults(union: UnionCorpus, query: str,
     ("languages", "joined"),
     [((("en",), ("*",)), ("en",)), ((("*",), ("*",)), ("*",)), ((("en", "de"), ("de", "fr")), ("de",))],
 )
-def test_the_vectors_are_trusted_in_the_languages_of_every_model(
+def test_the_languages_are_those_that_every_model_knows(
     languages: tuple[tuple[str, ...], ...], joined: tuple[str, ...]
 ) -> None:
     assert MixedEmbedder([_Model(each) for each in languages], [16, 24]).languages == joined
@@ -179,7 +177,7 @@ class _Matrix:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2)), min_size=1, max_size=5), st.integers(0, 9))
-def test_the_order_within_a_model_is_that_of_its_own_cosines(parts: list[tuple[int, int]], seed: int) -> None:
+def test_the_order_within_a_model_follows_its_cosines(parts: list[tuple[int, int]], seed: int) -> None:
     models = list(dict.fromkeys(model for _, model in parts))
     numbers = [models.index(model) for _, model in parts]
     random = np.random.default_rng(seed)

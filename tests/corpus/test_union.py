@@ -113,21 +113,21 @@ def test_a_path_begins_with_the_name_of_its_vault(both: Corpus) -> None:
         assert both.note_info(hit.path).path == hit.path
 
 
-def test_the_data_of_several_notes_is_read_in_the_order_asked(both: Corpus) -> None:
+def test_data_of_several_notes_is_read_in_the_requested_order(both: Corpus) -> None:
     paths = ["work/Projects/Beta.md", "home/Alpha.md", "work/Projects/Alpha.md", "home/Alpha.md"]
     infos = both.note_infos(paths)
     assert [info.path for info in infos] == paths
     assert [info.tags for info in infos] == [(), ("letter",), ("project",), ("letter",)]
 
 
-def test_paths_are_sorted_whatever_the_names(vaults: Mapping[str, Snapshot]) -> None:
+def test_paths_are_sorted_for_any_vault_names(vaults: Mapping[str, Snapshot]) -> None:
     names = ["a b", "a", "a-b", "ä", "a!", "A"]
     union = UnionCorpus((name, vaults["home"]) for name in names)
     assert list(union.table.paths) == sorted(union.table.paths)
     assert len(union.table.paths) == len(names) * len(HOME)
 
 
-def test_an_unknown_note_is_unknown_as_in_a_vault(both: Corpus) -> None:
+def test_an_unknown_note_is_unknown_as_in_a_single_vault(both: Corpus) -> None:
     for path in ("Alpha.md", "nowhere/Alpha.md", "home", "home/", "", "/home/Alpha.md"):
         assert not both.note_fragments(path)
         assert not both.sections(path)
@@ -137,7 +137,7 @@ def test_an_unknown_note_is_unknown_as_in_a_vault(both: Corpus) -> None:
     assert both.fragment("0123456789ab@home") is both.fragment("") is None
 
 
-def test_a_note_is_found_by_the_path_in_its_vault_too(both: Corpus) -> None:
+def test_a_note_is_also_found_by_its_path_within_its_vault(both: Corpus) -> None:
     assert find_note(both, "Projects/Alpha") == "work/Projects/Alpha.md"
     assert find_note(both, "work/Projects/Alpha.md") == "work/Projects/Alpha.md"
     assert find_note(both, "Kitchen/Soup") == "home/Kitchen/Soup.md"
@@ -153,7 +153,7 @@ def test_a_link_leads_to_a_note_of_its_own_vault(both: Corpus) -> None:
     assert {source.split("/")[0] == target.split("/")[0] for source, target in links} == {True}
 
 
-def test_a_link_is_resolved_as_in_its_vault_alone(vaults: Mapping[str, Snapshot], both: Corpus) -> None:
+def test_a_link_resolves_as_in_its_vault_alone(vaults: Mapping[str, Snapshot], both: Corpus) -> None:
     alone = {(f"{name}/{a}", f"{name}/{b}") for name in ("work", "home") for a, b in link_paths(vaults[name])}
     assert link_paths(both) == alone
     facets = both.facets
@@ -164,12 +164,12 @@ def test_a_link_is_resolved_as_in_its_vault_alone(vaults: Mapping[str, Snapshot]
     assert {(paths[a], paths[b]) for a, b in resolved if b not in (None, -1) and a != b} == alone
 
 
-def test_a_filter_by_link_means_the_note_of_that_name_in_every_vault(both: Corpus) -> None:
+def test_a_link_filter_matches_the_note_of_that_name_in_every_vault(both: Corpus) -> None:
     assert {hit.path for hit in search(both, "link:Alpha")} == {"work/Index.md", "home/Kitchen/Soup.md"}
     assert {hit.path for hit in search(both, "link:home/Alpha")} == {"home/Kitchen/Soup.md"}
 
 
-def test_a_day_in_the_name_of_a_vault_is_no_day_of_its_notes(vaults: Mapping[str, Snapshot]) -> None:
+def test_a_date_in_the_name_of_a_vault_is_not_a_date_of_its_notes(vaults: Mapping[str, Snapshot]) -> None:
     union = UnionCorpus([("2023-01-01", vaults["work"]), ("home", vaults["home"])])
     assert not search(union, "date:2023-01-01")
     assert union.facets.dates.tolist()[-3:] == vaults["home"].facets.dates.tolist()
@@ -181,7 +181,9 @@ def test_a_day_in_the_name_of_a_vault_is_no_day_of_its_notes(vaults: Mapping[str
 @pytest.mark.programs
 @pytest.mark.parametrize("strategy", list(Strategy))
 @pytest.mark.parametrize("name", ["library", "cooking", "home"])
-def test_a_union_of_one_is_the_vault_itself(vaults: Mapping[str, Snapshot], name: str, strategy: Strategy) -> None:
+def test_a_union_of_one_vault_gives_the_same_results(
+    vaults: Mapping[str, Snapshot], name: str, strategy: Strategy
+) -> None:
     alone = Engine(vaults[name], Settings(), today=lambda: TODAY)
     union = Engine(join(vaults, name), Settings(), today=lambda: TODAY)
     for query in QUERIES:
@@ -193,7 +195,9 @@ def test_a_union_of_one_is_the_vault_itself(vaults: Mapping[str, Snapshot], name
 
 @pytest.mark.programs
 @given(st.lists(st.sampled_from(["alpha", "soup", "of", "letters", "the", "sync", "salt", "-alpha", "|"]), max_size=5))
-def test_a_union_of_one_is_the_vault_itself_for_any_words(vaults: Mapping[str, Snapshot], words: list[str]) -> None:
+def test_a_union_of_one_vault_gives_the_same_results_for_any_words(
+    vaults: Mapping[str, Snapshot], words: list[str]
+) -> None:
     query = " ".join(words)
     assert [alone_hit(hit) for hit in search(join(vaults, "cooking"), query)] == list(search(vaults["cooking"], query))
 
@@ -213,7 +217,7 @@ def alone_hit(hit: Hit) -> Hit:
         *("-alpha", '"the first"'),
     ],
 )
-def test_a_filter_lets_through_what_it_does_in_each_vault(
+def test_a_filter_passes_the_same_notes_as_in_each_vault(
     vaults: Mapping[str, Snapshot], both: Corpus, query: str
 ) -> None:
     def matching(corpus: Corpus) -> set[str]:
@@ -226,11 +230,11 @@ def test_a_filter_lets_through_what_it_does_in_each_vault(
 
 
 @pytest.mark.parametrize(("query", "path"), [("pasta", "home/Kitchen/Soup.md"), ("first project", WORK_ALPHA)])
-def test_the_union_finds_what_a_vault_finds(both: Corpus, query: str, path: str) -> None:
+def test_the_union_finds_what_each_vault_finds(both: Corpus, query: str, path: str) -> None:
     assert search(both, query)[0].path == path
 
 
-def test_two_copies_of_a_vault_have_ids_of_their_own(vaults: Mapping[str, Snapshot]) -> None:
+def test_two_copies_of_a_vault_have_different_ids(vaults: Mapping[str, Snapshot]) -> None:
     union = join(vaults, "cooking", "copy")
     for query in ("bread dough", "sync conflict", "tag:sync/help", "lighthouse"):
         hits = search(union, query)
@@ -240,7 +244,7 @@ def test_two_copies_of_a_vault_have_ids_of_their_own(vaults: Mapping[str, Snapsh
         assert set(paths) == {f"{name}/{path}" for name in ("cooking", "copy") for path in twins}
 
 
-def test_a_vault_without_notes_changes_nothing(vaults: Mapping[str, Snapshot]) -> None:
+def test_a_vault_without_notes_changes_no_result(vaults: Mapping[str, Snapshot]) -> None:
     for query in QUERIES:
         assert search(join(vaults, "cooking", "empty"), query) == search(join(vaults, "cooking"), query)
     assert not search(join(vaults, "empty"), "soup")
@@ -267,12 +271,12 @@ def test_packs_overviews_relations_and_maps_name_the_vaults(both: Corpus) -> Non
 # --- what is joined ---------------------------------------------------------------------------------------------------
 
 
-def test_the_edition_changes_with_any_vault(vaults: Mapping[str, Snapshot]) -> None:
+def test_the_edition_changes_when_any_vault_does(vaults: Mapping[str, Snapshot]) -> None:
     editions = {join(vaults, *names).edition for names in (("work",), ("home",), ("work", "home"), ("home", "work"))}
     assert len(editions) == 3
 
 
-def test_counts_are_those_of_all(vaults: Mapping[str, Snapshot], both: Corpus) -> None:
+def test_counts_are_sums_over_all_vaults(vaults: Mapping[str, Snapshot], both: Corpus) -> None:
     each = [vaults["home"].status(), vaults["work"].status()]
     status = both.status()
     assert (status.notes, status.fragments) == (sum(s.notes for s in each), sum(s.fragments for s in each))
@@ -281,7 +285,7 @@ def test_counts_are_those_of_all(vaults: Mapping[str, Snapshot], both: Corpus) -
     assert counts.sum() == status.fragments == both.lexical.doc_count == len(both.lexical.keys)
 
 
-def test_vectors_are_those_of_the_vaults(vaults: Mapping[str, Snapshot]) -> None:
+def test_similarities_rows_and_mean_of_a_union_agree(vaults: Mapping[str, Snapshot]) -> None:
     union = join(vaults, "cooking", "home")
     query = union.embedder.embed(["soup"])[0]
     every = union.vectors.similarities(query)
@@ -294,7 +298,7 @@ def test_vectors_are_those_of_the_vaults(vaults: Mapping[str, Snapshot]) -> None
     assert union.vectors.mean_similarity(query) == pytest.approx(float(every.mean()), abs=1e-5)
 
 
-def test_vaults_of_different_chosen_embedders_are_each_asked_by_their_own(
+def test_vaults_with_different_embedders_each_use_their_own(
     vaults: Mapping[str, Snapshot], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cooking, home = vaults["cooking"], vaults["home"]
@@ -316,7 +320,7 @@ def test_vaults_of_different_chosen_embedders_are_each_asked_by_their_own(
     assert first.query_embedder == again.query_embedder  # so the vectors of queries stay cached
 
 
-def test_tokens_of_another_tokenizer_are_counted_by_that_of_the_first_vault(
+def test_tokens_of_another_tokenizer_are_counted_again_by_that_of_the_first_vault(
     vaults: Mapping[str, Snapshot], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(vaults["home"].__dict__, "tokenizer", "chars/4")

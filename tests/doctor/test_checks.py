@@ -64,7 +64,7 @@ def of_terminal(environment: dict[str, str], **others: object) -> list[str]:
 # --- terminal ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_good_terminal_is_told_in_lines_that_are_all_ok() -> None:
+def test_every_finding_of_a_good_terminal_is_ok() -> None:
     lines = of_terminal({**UTF8, "COLORTERM": "truecolor"})
     assert len(lines) == 4
     for facts in (("xterm-256color",), ("120 columns", "40 lines"), ("16 million",), ("en_GB.UTF-8",)):
@@ -85,13 +85,13 @@ def test_a_good_terminal_is_told_in_lines_that_are_all_ok() -> None:
         ({**UTF8, "WT_SESSION": "x"}, Severity.OK, "Windows Terminal"),
     ],
 )
-def test_what_the_environment_says_is_told_with_what_it_means(
+def test_environment_variables_are_reported_with_their_meaning(
     environment: dict[str, str], level: Severity, fact: str
 ) -> None:
     assert is_told(of_terminal(environment), level, fact)
 
 
-def test_a_small_terminal_is_a_warning_and_none_at_all_is_not() -> None:
+def test_a_small_terminal_is_a_warning_and_a_missing_one_is_not() -> None:
     assert is_told(of_terminal(UTF8, size=(40, 10)), Severity.WARNING, "40 columns", "10 lines")
     assert is_told(of_terminal(UTF8, size=None), Severity.OK, "needs a terminal")
     assert is_told(of_terminal(UTF8, size=(0, 0)), Severity.OK, "size")
@@ -105,7 +105,7 @@ def test_a_small_terminal_is_a_warning_and_none_at_all_is_not() -> None:
         ("", Severity.OK, "set-clipboard"),
     ],
 )
-def test_tmux_is_asked_whether_it_hands_copies_on(option: str, level: Severity, fact: str) -> None:
+def test_tmux_is_asked_whether_it_forwards_copies(option: str, level: Severity, fact: str) -> None:
     lines = of_terminal({**UTF8, "TMUX": "x"}, run_program=lambda argv: option if "set-clipboard" in argv else "on")
     assert is_told(lines, level, fact, "allow-passthrough on")
 
@@ -123,7 +123,7 @@ def test_tmux_is_asked_whether_it_hands_copies_on(option: str, level: Severity, 
         ({"TMUX": "x"}, (), Severity.WARNING, ("OSC 52 through tmux",)),
     ],
 )
-def test_the_way_that_a_copy_goes_is_told_with_its_limit_and_the_file(
+def test_the_clipboard_route_is_reported_with_its_limit_and_file(
     environment: dict[str, str], programs: tuple[str, ...], level: Severity, facts: tuple[str, ...]
 ) -> None:
     lines = told(check_clipboard(environment, programs_finder(*programs), "linux", Path("/state/copies")))
@@ -131,7 +131,7 @@ def test_the_way_that_a_copy_goes_is_told_with_its_limit_and_the_file(
     assert is_told(lines[-1:], Severity.OK, "/state/copies")
 
 
-def test_a_keymap_that_clashes_or_cannot_be_sent_is_named_key_by_key() -> None:
+def test_each_clashing_or_unsendable_key_of_a_keymap_is_named() -> None:
     screen = ScreenSettings(keys={"strategy": "ctrl+y", "scope": "ctrl+m", "why": "ctrl+enter", "mrak": "f9"})
     lines = told(check_keys(screen))
     refused, unknown, taken, seldom = ([line] for line in lines)
@@ -141,7 +141,7 @@ def test_a_keymap_that_clashes_or_cannot_be_sent_is_named_key_by_key() -> None:
     assert is_told(seldom, Severity.WARNING, "ctrl+enter", "why")
 
 
-def test_keys_as_they_come_are_fine() -> None:
+def test_the_default_keymap_is_ok() -> None:
     assert [finding.level for finding in check_keys(ScreenSettings())] == [Severity.OK]
 
 
@@ -156,7 +156,7 @@ def test_keys_as_they_come_are_fine() -> None:
         ("'", {}, Severity.PROBLEM, ('"\'"',)),
     ],
 )
-def test_the_editor_is_named_with_where_it_comes_from(
+def test_the_editor_is_reported_with_its_source(
     setting: str, environment: dict[str, str], level: Severity, facts: tuple[str, ...]
 ) -> None:
     lines = told(check_editor(setting, environment, programs_finder("hx", "code", "ed", "nano")))
@@ -172,7 +172,7 @@ def where(tmp_path: Path) -> Paths:
     return Paths(*(tmp_path / name for name in ("config", "cache", "data", "state")))
 
 
-def test_a_broken_settings_file_is_named_and_the_others_still_hold(where: Paths, tmp_path: Path) -> None:
+def test_a_broken_settings_file_is_named_and_the_others_still_apply(where: Paths, tmp_path: Path) -> None:
     file = where.vault_settings_file(tmp_path)
     file.parent.mkdir(parents=True)
     where.settings_file.write_text("[search]\nlimt = 3\n")
@@ -184,7 +184,7 @@ def test_a_broken_settings_file_is_named_and_the_others_still_hold(where: Paths,
     assert is_told(lines[1:], Severity.OK, str(file), "is valid")
 
 
-def test_a_pattern_that_is_none_is_a_problem_of_its_file(where: Paths) -> None:
+def test_an_invalid_pattern_is_a_problem_of_its_file(where: Paths) -> None:
     where.config.mkdir()
     where.settings_file.write_text('[vault]\nexclude = ["!"]\n')
     settings, findings = check_settings_files(where, None)
@@ -193,13 +193,13 @@ def test_a_pattern_that_is_none_is_a_problem_of_its_file(where: Paths) -> None:
     assert "vault.exclude" in told(findings)[0]
 
 
-def test_a_tokenizer_that_is_not_known_is_a_problem_and_another_than_the_indexs_a_warning() -> None:
+def test_an_unknown_tokenizer_is_a_problem_and_one_that_differs_from_the_index_a_warning() -> None:
     assert is_told(told([check_tokenizer("o200", "")]), Severity.PROBLEM, "'o200'")
     assert is_told(told([check_tokenizer("chars/4", "o200k")]), Severity.WARNING, "chars/4", "o200k")
     assert is_told(told([check_tokenizer("chars/4", "chars/4")]), Severity.OK, "chars/4")
 
 
-def test_a_model_that_is_not_complete_is_told_by_what_is_missing(tmp_path: Path) -> None:
+def test_an_incomplete_model_is_reported_by_its_missing_file(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     lines = told(check_model(str(tmp_path), ""))
     assert len(lines) == 1
@@ -223,21 +223,19 @@ def remember(paths: Paths, folder: Path) -> None:
     memory.write_text("Tea is green.\n")
 
 
-def test_data_of_a_folder_that_is_not_known_is_a_warning(where: Paths) -> None:
+def test_data_of_an_unknown_folder_is_a_warning(where: Paths) -> None:
     remember(where, Path("/gone"))
     assert is_told(told(orphaned_vaults(where, None)), Severity.WARNING, "unknown vault")
 
 
-def test_data_of_a_store_that_was_opened_by_a_program_is_not_that_of_an_unknown_vault(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_data_of_a_store_opened_by_a_program_is_not_orphaned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("EXCERPT_HOME", str(tmp_path))
     with excerpt.open(STORE):
         remember(user_paths(), parse_address(STORE).folder)
     assert list(orphaned_vaults(user_paths(), None)) == []
 
 
-def test_data_of_a_store_that_was_opened_in_the_app_is_not_that_of_an_unknown_vault(where: Paths) -> None:
+def test_data_of_a_store_opened_in_the_app_is_not_orphaned(where: Paths) -> None:
     add_recent_vault(where, Path(STORE))
     remember(where, parse_address(STORE).folder)
     assert list(orphaned_vaults(where, None)) == []
@@ -246,14 +244,14 @@ def test_data_of_a_store_that_was_opened_in_the_app_is_not_that_of_an_unknown_va
 # --- folders, versions ------------------------------------------------------------------------------------------------
 
 
-def test_a_file_in_the_place_of_a_folder_is_a_problem(where: Paths) -> None:
+def test_a_file_in_place_of_a_folder_is_a_problem(where: Paths) -> None:
     where.config.write_text("")
     lines = told(check_folders(where, None, 0))
     assert is_told(lines[:1], Severity.PROBLEM, f"{where.config} is a file", "EXCERPT_HOME")
     assert is_told(lines[1:2], Severity.OK, f"{where.cache} (")
 
 
-def test_what_is_in_a_private_folder_is_private(where: Paths) -> None:
+def test_files_in_a_private_folder_are_private(where: Paths) -> None:
     for folder in where.folders:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
@@ -265,13 +263,13 @@ def test_what_is_in_a_private_folder_is_private(where: Paths) -> None:
     assert is_told(told(check_folders(where, None, 0)), Severity.WARNING, "2 files and folders", str(file))
 
 
-def test_folders_that_count_from_where_one_is_are_a_warning() -> None:
+def test_relative_folders_are_a_warning() -> None:
     here = Paths(*(Path("~/.excerpt") / name for name in ("config", "cache", "data", "state")))
     assert is_told(told(check_folders(here, None, 0))[:1], Severity.WARNING, str(here.config), "EXCERPT_HOME")
 
 
 @pytest.mark.parametrize(("free", "level"), [(1_000, Severity.PROBLEM), (2e8, Severity.WARNING), (9e8, Severity.OK)])
-def test_room_for_the_index_is_held_against_its_size(
+def test_free_disk_space_is_compared_with_the_size_of_the_index(
     where: Paths, monkeypatch: pytest.MonkeyPatch, free: int, level: Severity
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": int(free)}))
@@ -283,14 +281,14 @@ def test_an_index_on_a_network_drive_is_a_warning(where: Paths, monkeypatch: pyt
     assert is_told(told(check_folders(where, where.cache, 0)), Severity.WARNING, "network drive", str(where.cache))
 
 
-def test_a_pinned_library_in_another_version_and_one_that_is_missing_are_problems() -> None:
+def test_a_wrong_version_and_a_missing_library_are_problems() -> None:
     lines = told(check_libraries(["click==0.1", "no-such-library>=1", "msgspec>=0.1", "nope; extra == 'x'"]))
     assert is_told(lines[:1], Severity.PROBLEM, "library click is ", " 0.1")
     assert is_told(lines[1:2], Severity.PROBLEM, "no-such-library", "not installed")
     assert is_told(lines[2:], Severity.OK, "1 library")
 
 
-def test_a_look_that_fails_is_a_finding_and_the_others_go_on() -> None:
+def test_a_failing_check_is_a_finding_and_the_others_run() -> None:
     def fails() -> Iterable[Finding]:
         raise RuntimeError("boom")
 
@@ -299,7 +297,7 @@ def test_a_look_that_fails_is_a_finding_and_the_others_go_on() -> None:
     assert len(found.findings) == 2
 
 
-def test_many_names_are_cut_and_counted() -> None:
+def test_a_long_list_of_names_is_shortened_and_counted() -> None:
     assert format_names(["a", "b"]) == "a, b"
     assert format_names(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
@@ -319,7 +317,7 @@ def findings_of_vault(vault: Path, settings: Settings = Settings(), watches: int
     ]
 
 
-def test_a_vault_that_is_fine_is_told_with_its_size_and_how_changes_are_seen(vault: Path) -> None:
+def test_a_healthy_vault_is_reported_with_its_size_and_how_changes_are_found(vault: Path) -> None:
     notes, changes = findings_of_vault(vault)
     assert notes.startswith("ok: ")
     assert all(fact in notes for fact in ("1 note (0 kB)", "2 folders", str(vault)))
@@ -333,20 +331,20 @@ def test_attachments_are_counted_beside_the_notes(vault: Path) -> None:
     assert "1 note and 2 attachments" in findings_of_vault(vault)[0]
 
 
-def test_a_vault_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+def test_a_missing_vault_is_a_problem(tmp_path: Path) -> None:
     (line,) = findings_of_vault(tmp_path / "gone")
     assert line.startswith("problem: ")
     assert str(tmp_path / "gone") in line
 
 
-def test_a_vault_without_notes_is_told_with_the_endings_that_are_looked_for(tmp_path: Path) -> None:
+def test_a_vault_without_notes_is_reported_with_the_note_suffixes(tmp_path: Path) -> None:
     line = findings_of_vault(tmp_path)[0]
     assert line.startswith("warning: ")
     assert all(fact in line for fact in (str(tmp_path), ".md, .markdown", "vault.extensions"))
 
 
 @pytest.mark.parametrize("by", [".gitignore", "settings"])
-def test_rules_that_leave_every_note_out_are_a_problem(vault: Path, by: str) -> None:
+def test_rules_that_exclude_every_note_are_a_problem(vault: Path, by: str) -> None:
     settings = Settings()
     if by == "settings":
         settings = Settings(vault=VaultSettings(exclude=("*",)))
@@ -365,7 +363,7 @@ def test_links_out_of_the_vault_are_named(vault: Path, tmp_path: Path) -> None:
     assert "link" in line
 
 
-def test_an_ignore_file_that_holds_in_part_is_named(vault: Path) -> None:
+def test_a_partly_used_ignore_file_is_named(vault: Path) -> None:
     (vault / ".gitignore").write_text("a" * 501)
     (line,) = (line for line in findings_of_vault(vault) if ".gitignore" in line)
     assert line.startswith("warning: ")
@@ -381,7 +379,7 @@ def test_a_name_that_is_not_utf8_is_named(vault: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="there they are one file")
-def test_names_that_differ_in_case_alone_are_named_together(vault: Path) -> None:
+def test_names_that_differ_only_in_case_are_named_together(vault: Path) -> None:
     (vault / "tea.md").write_text("x")
     (vault / "Tea.md").write_text("x")
     (line,) = (line for line in findings_of_vault(vault) if "Tea.md and tea.md" in line)
@@ -389,7 +387,7 @@ def test_names_that_differ_in_case_alone_are_named_together(vault: Path) -> None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the limit")
-def test_more_folders_than_the_system_watches_are_a_warning_with_the_number_to_set(vault: Path) -> None:
+def test_more_folders_than_can_be_watched_are_a_warning_with_the_limit_to_set(vault: Path) -> None:
     line = findings_of_vault(vault, watches=2)[-1]
     assert line.startswith("warning: ")
     assert all(fact in line for fact in ("2 folders", "2 watches", "fs.inotify.max_user_watches=4"))
@@ -398,9 +396,7 @@ def test_more_folders_than_the_system_watches_are_a_warning_with_the_number_to_s
     assert "2 of 100" in line
 
 
-def test_a_vault_on_a_network_drive_is_looked_through_now_and_then(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_vault_on_a_network_drive_is_reported_as_polled(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vaults, "lacks_change_events", lambda _: True)
     line = findings_of_vault(vault)[-1]
     assert line.startswith("warning: ")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.programs
     ("vault", "code", "said"),
     [("nowhere", 3, "There is no folder at"), ("note.md", 3, "is a file, not a folder")],
 )
-def test_a_vault_that_is_none_is_one_sentence(
+def test_an_invalid_vault_is_reported_in_one_sentence(
     shell: Mapping[str, str], tmp_path: Path, vault: str, code: int, said: str
 ) -> None:
     (tmp_path / "note.md").touch()
@@ -36,7 +36,7 @@ def test_broken_settings_name_the_key_before_the_app_opens(shell: Mapping[str, s
         assert "Did you mean pack.budget?" in app.text
 
 
-def test_escape_sequences_in_notes_are_shown_and_not_obeyed(shell: Mapping[str, str], tmp_path: Path) -> None:
+def test_escape_sequences_in_notes_are_shown_and_not_executed(shell: Mapping[str, str], tmp_path: Path) -> None:
     vault = tmp_path / "hostile"
     vault.mkdir()
     (vault / "Trap.md").write_text(
@@ -52,7 +52,7 @@ def test_escape_sequences_in_notes_are_shown_and_not_obeyed(shell: Mapping[str, 
         assert app.wait_exit() == 0
 
 
-def test_escape_sequences_in_names_are_shown_and_not_obeyed(shell: Mapping[str, str], tmp_path: Path) -> None:
+def test_escape_sequences_in_names_are_shown_and_not_executed(shell: Mapping[str, str], tmp_path: Path) -> None:
     vault = tmp_path / "vault\x1b]0;owned\x07"
     vault.mkdir()
     name = "Trap\n\x1b]0;owned\x07\u202e.md"
@@ -75,7 +75,7 @@ def test_escape_sequences_in_names_are_shown_and_not_obeyed(shell: Mapping[str, 
     assert "\u202e" not in written
 
 
-def test_the_guide_is_not_written_to(shell: Mapping[str, str]) -> None:
+def test_the_guide_is_never_written_to(shell: Mapping[str, str]) -> None:
     before = {path: path.stat().st_mtime_ns for path in DEMO.rglob("*")}
     with Terminal([*EXCERPT, "demo"], shell) as app:
         app.wait_for(" notes")

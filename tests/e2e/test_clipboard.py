@@ -116,7 +116,7 @@ def reached(tmux: Tmux) -> str:
 
 
 @pytest.mark.parametrize("setting", ["external", "off"])
-def test_a_large_pack_is_in_the_buffer_of_tmux_and_in_the_clipboard_outside(
+def test_a_large_pack_reaches_the_tmux_buffer_and_the_outer_clipboard(
     start: Start, vault: Path, home: Path, setting: str
 ) -> None:
     tmux = start(vault, f"set -s set-clipboard {setting}")
@@ -126,9 +126,7 @@ def test_a_large_pack_is_in_the_buffer_of_tmux_and_in_the_clipboard_outside(
     assert tmux.run("show-buffer") == text
 
 
-def test_where_the_terminal_outside_has_no_clipboard_it_is_said_that_tmux_alone_has_it(
-    start: Start, vault: Path, home: Path
-) -> None:
+def test_without_an_outer_clipboard_the_message_names_tmux_only(start: Start, vault: Path, home: Path) -> None:
     tmux = start(vault, term="linux")
     copy_pack(tmux, "copied by tmux, its buffer only.")
     assert tmux.run("show-buffer") == kept_copy(home)
@@ -136,7 +134,7 @@ def test_where_the_terminal_outside_has_no_clipboard_it_is_said_that_tmux_alone_
 
 
 @pytest.mark.parametrize("command", ["set -s set-clipboard on", "set -g allow-passthrough on"])
-def test_without_its_program_tmux_hands_a_large_pack_on_if_it_may(
+def test_without_the_tmux_program_a_large_pack_is_forwarded_if_allowed(
     start: Start, vault: Path, home: Path, tmp_path: Path, command: str
 ) -> None:
     tmux = start(vault, command, path=str(tmp_path / "nowhere"))
@@ -144,9 +142,7 @@ def test_without_its_program_tmux_hands_a_large_pack_on_if_it_may(
     assert reached(tmux) == kept_copy(home)
 
 
-def test_where_nothing_can_be_known_it_is_said_so_and_where_the_file_is(
-    start: Start, vault: Path, home: Path, tmp_path: Path
-) -> None:
+def test_an_unverifiable_copy_is_reported_with_its_file(start: Start, vault: Path, home: Path, tmp_path: Path) -> None:
     tmux = start(vault, "set -s set-clipboard off", path=str(tmp_path / "nowhere"))
     copy_pack(tmux, "allows it). Saved as")
     assert kept_copy(home)

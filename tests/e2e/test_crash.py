@@ -24,7 +24,7 @@ main(["demo"])
 """
 
 
-def test_a_defect_ends_the_app_with_a_sentence_and_puts_its_traceback_in_a_file(
+def test_an_internal_error_ends_the_app_with_a_sentence_and_saves_the_traceback(
     shell: Mapping[str, str], home: Path
 ) -> None:
     with Terminal([sys.executable, "-c", _WITH_A_DEFECT], shell, 200, 24) as app:

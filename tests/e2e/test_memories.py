@@ -63,7 +63,7 @@ def remember_hit(app: Terminal) -> None:
     app.wait_gone("Why it matters")
 
 
-def test_of_a_source_that_changed_the_difference_is_shown_and_the_new_text_taken(app: Terminal, vault: Path) -> None:
+def test_a_changed_source_is_shown_as_a_difference_and_its_new_text_saved(app: Terminal, vault: Path) -> None:
     remember_hit(app)
     app.press("f4")
     app.wait_for("memories · 1", f"▌ {_SHIPS}")
@@ -77,7 +77,7 @@ def test_of_a_source_that_changed_the_difference_is_shown_and_the_new_text_taken
     app.wait_gone("12th of March")
 
 
-def test_a_memory_is_kept_found_changed_forgotten_and_taken_back(shell: Mapping[str, str], vault: Path) -> None:
+def test_a_memory_is_saved_found_changed_forgotten_and_restored(shell: Mapping[str, str], vault: Path) -> None:
     kept = run(shell, vault, "remember", "--source", "Launch:3", "--tag", "release", "--why", "final date")
     assert kept["text"] == _SHIPS
     assert (kept["source"]["path"], kept["source"]["line_start"], kept["source"]["line_end"]) == ("Launch.md", 3, 3)

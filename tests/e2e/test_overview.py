@@ -19,7 +19,7 @@ def printed(shell: Mapping[str, str], *words: str) -> Any:
     return json.loads(commands.printed(*words, "--vault", DEMO, "--no-refresh", "--json", environment=shell))
 
 
-def test_overview_and_map_count_as_the_search_does(shell: Mapping[str, str]) -> None:
+def test_overview_and_map_count_the_same_matches_as_a_search(shell: Mapping[str, str]) -> None:
     found = printed(shell, "search", "token budget", "--limit", "1")
     overview = printed(shell, "overview", "token budget")
     assert overview["topic"] == "token budget"
@@ -32,7 +32,7 @@ def test_overview_and_map_count_as_the_search_does(shell: Mapping[str, str]) -> 
     assert set(tree["tags"][0]) == {"label", "filter", "fragments", "notes", "branches", "unlisted"}
 
 
-def test_related_read_and_peek_name_lines_that_stand_in_the_note(shell: Mapping[str, str]) -> None:
+def test_related_read_and_peek_name_lines_of_the_note(shell: Mapping[str, str]) -> None:
     related = printed(shell, "related", "Token budget", "--limit", "3")
     assert related["path"] == "Token budget.md"
     nearest = related["notes"][0]

@@ -26,7 +26,7 @@ def run(shell: Mapping[str, str], line: str, folder: Path) -> Terminal:
 
 @pytest.mark.programs
 @pytest.mark.parametrize("line", [f"{PROGRAM} {VAULT} > out", f'text="$({PROGRAM} {VAULT})"; echo "$text" > out'])
-def test_in_a_pipe_enter_prints_the_pack(shell: Mapping[str, str], tmp_path: Path, line: str) -> None:
+def test_enter_prints_the_pack_into_a_pipe(shell: Mapping[str, str], tmp_path: Path, line: str) -> None:
     with run(shell, line, tmp_path) as terminal:
         terminal.wait_for("Type to search")
         terminal.type(QUERY)
@@ -40,7 +40,7 @@ def test_in_a_pipe_enter_prints_the_pack(shell: Mapping[str, str], tmp_path: Pat
 
 
 @pytest.mark.programs
-def test_what_is_picked_goes_to_a_program_of_the_pipe(shell: Mapping[str, str], tmp_path: Path) -> None:
+def test_the_picked_passage_reaches_the_next_program_of_the_pipe(shell: Mapping[str, str], tmp_path: Path) -> None:
     with run(shell, f"{PROGRAM} {VAULT} | sed -n 's/^## /got &/p' | head -1", tmp_path) as terminal:
         terminal.wait_for("Type to search")
         terminal.type(QUERY)
@@ -50,7 +50,7 @@ def test_what_is_picked_goes_to_a_program_of_the_pipe(shell: Mapping[str, str], 
 
 
 @pytest.mark.programs
-def test_picked_passages_are_printed_as_path_and_line_of_a_file(shell: Mapping[str, str], tmp_path: Path) -> None:
+def test_picked_passages_are_printed_as_path_and_line_into_a_file(shell: Mapping[str, str], tmp_path: Path) -> None:
     with run(shell, f"{PROGRAM} pick {VAULT} --query '{QUERY}' > out", tmp_path) as terminal:
         terminal.wait_for("⏎ print", "trash")
         terminal.press("tab", "tab")
@@ -74,7 +74,7 @@ def test_a_picked_link_is_printed_on_the_terminal_too(shell: Mapping[str, str], 
 
 @pytest.mark.programs
 @pytest.mark.parametrize("keys", [("ctrl+c",), ("ctrl+q",), ("esc", "esc")])
-def test_leaving_without_a_choice_prints_nothing(
+def test_leaving_without_picking_prints_nothing(
     shell: Mapping[str, str], tmp_path: Path, keys: tuple[str, ...]
 ) -> None:
     with run(shell, f"{PROGRAM} pick {VAULT} --query '{QUERY}' > out", tmp_path) as terminal:
@@ -87,14 +87,14 @@ def test_leaving_without_a_choice_prints_nothing(
 
 
 @pytest.mark.programs
-def test_without_any_terminal_the_app_is_refused(shell: Mapping[str, str], tmp_path: Path) -> None:
+def test_the_app_is_refused_without_any_terminal(shell: Mapping[str, str], tmp_path: Path) -> None:
     with run(shell, f"{PROGRAM} {VAULT} < /dev/null 2> error | cat", tmp_path) as terminal:
         terminal.wait_for("code 0")  # of cat
     assert "The app needs a terminal" in (tmp_path / "error").read_text()
 
 
 @pytest.mark.programs
-def test_text_that_is_piped_in_is_not_typed(shell: Mapping[str, str], tmp_path: Path) -> None:
+def test_piped_input_is_not_typed(shell: Mapping[str, str], tmp_path: Path) -> None:
     with run(shell, f"echo typed | {PROGRAM} pick {VAULT} --print path > out", tmp_path) as terminal:
         terminal.wait_for("Type to search")
         terminal.type(QUERY)
@@ -105,7 +105,7 @@ def test_text_that_is_piped_in_is_not_typed(shell: Mapping[str, str], tmp_path: 
 
 
 @pytest.mark.programs
-def test_a_pick_leaves_query_and_marks_of_the_app_as_they_are(shell: Mapping[str, str], tmp_path: Path) -> None:
+def test_picking_leaves_query_and_marks_of_the_app_unchanged(shell: Mapping[str, str], tmp_path: Path) -> None:
     with run(shell, f"{PROGRAM} pick {VAULT} --query '{QUERY}' > out; {PROGRAM} {VAULT}", tmp_path) as terminal:
         terminal.wait_for("⏎ print", "trash")
         terminal.press("tab", "enter")
@@ -117,7 +117,9 @@ def test_a_pick_leaves_query_and_marks_of_the_app_as_they_are(shell: Mapping[str
 
 @pytest.mark.programs
 @pytest.mark.needs("fzf", "bash")
-def test_the_function_of_the_guide_finds_in_fzf_and_opens_the_editor(shell: Mapping[str, str], tmp_path: Path) -> None:
+def test_the_shell_function_of_the_guide_finds_in_fzf_and_opens_the_editor(
+    shell: Mapping[str, str], tmp_path: Path
+) -> None:
     page = (DEMO / "How to/Pick passages in a shell.md").read_text()
     function = "\n".join(re.findall(r"^xf\(\) \{\n.*?^\}$", page, re.M | re.S))
     program = tmp_path / "excerpt"

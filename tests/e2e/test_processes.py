@@ -141,26 +141,26 @@ def picture(kind: str) -> bytes:
     return data.getvalue()
 
 
-def test_notes_pdfs_and_images_were_read_by_other_processes_none_of_which_ran_anything(hostile: Hostile) -> None:
+def test_notes_pdfs_and_images_are_read_by_processes_that_run_nothing(hostile: Hostile) -> None:
     hostile.change()
     found = hostile.run("search", "narwhal tusk", "--vault", ".", "--json")
     assert {hit["path"] for hit in json.loads(found.stdout)["hits"]} >= {"drawn.png", "scan.pdf"}
     assert hostile.ran == []
 
 
-def test_every_command_is_tried() -> None:
+def test_every_command_is_tested() -> None:
     assert set(WORDS) == set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", WORDS)
-def test_no_command_runs_what_lies_in_the_working_directory(hostile: Hostile, command: str) -> None:
+def test_no_command_runs_files_of_the_working_directory(hostile: Hostile, command: str) -> None:
     done = hostile.run(command, *WORDS[command])
     assert done.returncode == CODES.get(command, 0), done.stderr
     assert hostile.ran == []
     assert b"Traceback" not in done.stderr
 
 
-def test_a_large_vault_elsewhere_is_indexed_from_the_folder_too(hostile: Hostile, tmp_path: Path) -> None:
+def test_indexing_a_large_vault_from_the_hostile_folder_runs_nothing(hostile: Hostile, tmp_path: Path) -> None:
     (tmp_path / "Large.md").write_text("# Large\n\n" + "A walrus is large. \n\n" * 15_000)
     assert hostile.run("search", "walrus", "--vault", str(tmp_path)).returncode == 0
     assert hostile.ran == []
@@ -259,7 +259,7 @@ def searched(port: int, token: str) -> str:
     return answer
 
 
-def test_the_settings_of_an_agent_name_no_python_that_takes_modules_from_there(hostile: Hostile) -> None:
+def test_the_settings_of_an_agent_use_no_python_that_imports_from_the_working_directory(hostile: Hostile) -> None:
     """Check the printed agent settings when the program is not on the PATH."""
     said = hostile.run("mcp", ".", "--print-config", "claude")
     server = json.loads(said.stdout)["mcpServers"]["excerpt"]

@@ -262,7 +262,7 @@ def test_someone_finds_passages_and_copies_them_for_a_prompt(
 
 
 @pytest.mark.programs
-def test_someone_copies_a_thousand_tokens_by_five_keys_behind_the_query(
+def test_someone_copies_a_thousand_tokens_with_five_keys_after_the_query(
     shell: Mapping[str, str], tmp_path: Path
 ) -> None:
     almanac = written(tmp_path / "Almanac", ALMANAC)
@@ -283,7 +283,7 @@ def test_someone_copies_a_thousand_tokens_by_five_keys_behind_the_query(
 
 
 @pytest.mark.programs
-def test_someone_refines_a_search_with_filters_and_takes_one_off(shell: Mapping[str, str], garden: Path) -> None:
+def test_someone_refines_a_search_with_filters_and_removes_one(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "compost heap", "Compost")
         app.type(" path:")
@@ -305,7 +305,7 @@ def test_someone_refines_a_search_with_filters_and_takes_one_off(shell: Mapping[
 
 
 @pytest.mark.programs
-def test_someone_packs_to_a_budget_and_sees_what_is_left_out(shell: Mapping[str, str], garden: Path) -> None:
+def test_someone_packs_to_a_budget_and_sees_what_is_omitted(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "compost heap", "Compost")
         run_by_name(app, "Type the token budget")
@@ -326,7 +326,7 @@ def test_someone_packs_to_a_budget_and_sees_what_is_left_out(shell: Mapping[str,
 
 
 @pytest.mark.programs
-def test_someone_changes_how_far_the_pack_grows_around_a_hit(shell: Mapping[str, str], garden: Path) -> None:
+def test_someone_changes_the_scope_of_the_pack_around_a_hit(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "red worms", "Compost › Worms")
         press(app, "⇥ mark")
@@ -374,7 +374,7 @@ def test_someone_remembers_a_passage_and_recalls_it(shell: Mapping[str, str], ga
 
 
 @pytest.mark.programs
-def test_someone_follows_a_link_of_the_passage_and_comes_back(shell: Mapping[str, str], garden: Path) -> None:
+def test_someone_follows_a_link_of_the_passage_and_returns(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "red worms kitchen", "Compost › Worms")
         app.wait_for("Compost.md · line 10")
@@ -391,7 +391,7 @@ def test_someone_follows_a_link_of_the_passage_and_comes_back(shell: Mapping[str
 
 
 @pytest.mark.programs
-def test_someone_asks_why_a_hit_stands_where_it_stands(shell: Mapping[str, str], garden: Path) -> None:
+def test_someone_asks_why_a_hit_has_its_rank(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "compost heap", "Compost")
         app.press(key_by_help(app, "Why the passage").replace("^", "ctrl+"))
@@ -401,7 +401,7 @@ def test_someone_asks_why_a_hit_stands_where_it_stands(shell: Mapping[str, str],
 
 
 @pytest.mark.programs
-def test_someone_goes_through_related_notes_and_narrows_by_the_map(shell: Mapping[str, str], garden: Path) -> None:
+def test_someone_browses_related_notes_and_narrows_by_the_map(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "compost heap", "Compost")
         app.press("shift+tab")
@@ -421,7 +421,7 @@ def test_someone_goes_through_related_notes_and_narrows_by_the_map(shell: Mappin
 
 
 @pytest.mark.programs
-def test_someone_edits_a_note_and_finds_what_it_says_now(shell: Mapping[str, str], garden: Path, editor: Path) -> None:
+def test_someone_edits_a_note_and_finds_its_new_text(shell: Mapping[str, str], garden: Path, editor: Path) -> None:
     (editor.parent / "edit").write_text(json.dumps(["citrus", "quinces"]))
     with opened(shell, str(garden)) as app:
         wait_indexed(app, 5)
@@ -447,7 +447,7 @@ def test_someone_copies_the_overview_of_a_topic(shell: Mapping[str, str], garden
 
 
 @pytest.mark.programs
-def test_someone_goes_to_another_vault_and_back_each_with_its_own_query(
+def test_someone_switches_vaults_and_back_with_a_query_in_each(
     shell: Mapping[str, str], garden: Path, tmp_path: Path
 ) -> None:
     kitchen = written(tmp_path / "Kitchen", KITCHEN)
@@ -502,7 +502,7 @@ def test_someone_changes_the_theme_and_a_key(shell: Mapping[str, str], garden: P
 
 
 @pytest.mark.programs
-def test_someone_opens_it_for_the_first_time(shell: Mapping[str, str], garden: Path, home: Path) -> None:
+def test_someone_opens_the_app_for_the_first_time(shell: Mapping[str, str], garden: Path, home: Path) -> None:
     with opened(shell) as app:
         app.wait_for("where are your notes?", "The guide")
         app.type(str(garden.parent / "Gar"))

@@ -21,7 +21,7 @@ from tests.e2e.terminal import PATIENCE, Terminal
 pytestmark = pytest.mark.programs
 
 
-def test_all_of_the_screen_is_there_again_after_a_suspension_and_when_asked_for(shell: Mapping[str, str]) -> None:
+def test_the_screen_is_redrawn_after_a_suspension_and_on_request(shell: Mapping[str, str]) -> None:
     with Terminal([*EXCERPT, "demo"], shell) as app:
         app.wait_for("Search", " notes")
         app.type("token budget")
@@ -50,7 +50,7 @@ def test_all_of_the_screen_is_there_again_after_a_suspension_and_when_asked_for(
     ],
     ids=["none", "ignores hanging up", "ignores hanging up and waits", "waits", "another session"],
 )
-def test_it_ends_with_its_terminal_and_leaves_no_process(shell: Mapping[str, str], parent: Sequence[str]) -> None:
+def test_the_app_ends_with_its_terminal_and_leaves_no_process(shell: Mapping[str, str], parent: Sequence[str]) -> None:
     if parent and shutil.which(parent[0]) is None:
         pytest.skip(f"needs the program {parent[0]}")
     with Terminal([*parent, *EXCERPT, "demo"], shell) as app:
@@ -64,7 +64,7 @@ def test_it_ends_with_its_terminal_and_leaves_no_process(shell: Mapping[str, str
     assert '"query": "token budget"' in session.read_text(encoding="utf-8")
 
 
-def test_nothing_is_printed_by_pick_when_the_terminal_is_closed(shell: Mapping[str, str], tmp_path: Path) -> None:
+def test_pick_prints_nothing_when_the_terminal_is_closed(shell: Mapping[str, str], tmp_path: Path) -> None:
     picked = tmp_path / "picked"
     command = ["sh", "-c", f'"$@" > "{picked}"; echo "code $?" >> "{picked}"', "sh", *EXCERPT, "pick", str(DEMO)]
     with Terminal(["sh", "-c", 'trap "" HUP; "$@"; true', "sh", *command], shell) as app:
@@ -75,7 +75,7 @@ def test_nothing_is_printed_by_pick_when_the_terminal_is_closed(shell: Mapping[s
     assert picked.read_text(encoding="utf-8") == "code 130\n"
 
 
-def test_the_indexing_process_ends_with_an_app_that_is_killed(shell: Mapping[str, str]) -> None:
+def test_the_indexing_process_ends_with_a_killed_app(shell: Mapping[str, str]) -> None:
     with Terminal([*EXCERPT, "demo"], shell) as app:
         app.wait_for("Search", " notes")
         app.wait_until(lambda: len(app.processes()) == 2, "to start indexing")
@@ -84,7 +84,7 @@ def test_the_indexing_process_ends_with_an_app_that_is_killed(shell: Mapping[str
         app.wait_ended(left[1:])
 
 
-def test_a_server_at_a_socket_outlives_its_terminal(shell: Mapping[str, str]) -> None:
+def test_a_server_at_a_socket_survives_its_terminal(shell: Mapping[str, str]) -> None:
     with TemporaryDirectory(prefix="ex") as folder:  # a socket's path is short
         file = Path(folder).resolve() / "socket"
         with Terminal([*EXCERPT, "serve", str(DEMO), "--socket-path", str(file)], shell) as server:
@@ -98,7 +98,7 @@ def test_a_server_at_a_socket_outlives_its_terminal(shell: Mapping[str, str]) ->
             assert server.exit_code == 0
 
 
-def test_a_server_over_http_outlives_its_terminal(shell: Mapping[str, str]) -> None:
+def test_a_server_over_http_survives_its_terminal(shell: Mapping[str, str]) -> None:
     with Terminal([*EXCERPT, "mcp", str(DEMO), "--http", "--port", "0"], shell) as server:
         server.wait_for("serving at", "/mcp;")
         port = re.search(r":(\d+)/mcp", server.text)

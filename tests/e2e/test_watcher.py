@@ -31,7 +31,7 @@ def shell(tmp_path: Path) -> Mapping[str, str]:
 
 
 @pytest.mark.programs
-def test_what_is_written_outside_or_in_the_editor_comes_into_the_list(shell: Mapping[str, str], vault: Path) -> None:
+def test_changes_by_other_programs_and_the_editor_appear_in_the_list(shell: Mapping[str, str], vault: Path) -> None:
     with Terminal([*EXCERPT, str(vault)], shell, 100, 30) as app:
         app.wait_for("1 note · up to date")
         app.type("walrus")

@@ -66,7 +66,7 @@ def test_a_question_mark_is_typed_into_a_question(neovim: Neovim) -> None:
     neovim.wait_for("prompt", "what is honey?")
 
 
-def test_the_picker_is_opened_again_with_query_and_marks(neovim: Neovim) -> None:
+def test_reopening_the_picker_restores_query_and_marks(neovim: Neovim) -> None:
     neovim.search("honey", "food/Honey")
     neovim.type("<Tab><Esc>:Excerpt!<CR>")
     neovim.wait_for("list", "● food/Honey")
@@ -85,7 +85,7 @@ def test_the_selected_text_is_searched(neovim: Neovim) -> None:
     assert neovim.part("prompt") == "> green tea"
 
 
-def test_the_windows_fit_a_screen_that_changes(neovim: Neovim) -> None:
+def test_the_windows_adapt_to_the_size_of_the_screen(neovim: Neovim) -> None:
     neovim.search("honey", "food/Honey")
     for columns, lines in ((140, 45), (30, 8), (80, 24)):
         neovim.eval(f"vim.cmd('set columns={columns} lines={lines} | doautocmd VimResized')")
@@ -158,7 +158,7 @@ def test_a_link_is_inserted_at_the_cursor(neovim: Neovim) -> None:
     neovim.wait(neovim.buffer, lambda text: text == "See here[[Bees#Winter]]")
 
 
-def test_a_link_names_the_folder_where_the_name_leads_to_another_note(neovim: Neovim) -> None:
+def test_an_ambiguous_link_names_the_folder(neovim: Neovim) -> None:
     neovim.search("oolong in a clay pot", "shop/Tea")
     neovim.type("<C-l>")
     neovim.wait(neovim.buffer, lambda text: text == "[[shop/Tea#Tea]]")
@@ -181,7 +181,7 @@ def test_a_vault_without_an_index_is_indexed_by_the_picker(start_neovim: StartNe
     start_neovim(setup_options(write_notes(tmp_path / "notes"))).search("green tea", "food/Tea")
 
 
-def test_a_server_that_is_killed_is_started_again(start_neovim: StartNeovim, shared: Shared) -> None:
+def test_a_killed_server_is_started_again(start_neovim: StartNeovim, shared: Shared) -> None:
     neovim = start_neovim(setup_options(shared.vault))
     neovim.search("honey", "food/Honey")
     neovim.wait_for("preview", "eighteen percent")
@@ -210,7 +210,7 @@ def test_a_vault_that_does_not_exist_is_named(start_neovim: StartNeovim, tmp_pat
     neovim.search("honey", "nowhere")
 
 
-def test_a_message_that_is_wider_than_the_list_is_wrapped(neovim: Neovim, start_neovim: StartNeovim) -> None:
+def test_a_message_wider_than_the_list_is_wrapped(neovim: Neovim, start_neovim: StartNeovim) -> None:
     wrapping = "#vim.tbl_filter(function(id) return vim.wo[id].wrap end, vim.api.nvim_list_wins())"
     neovim.search("honey", "food/Honey")
     failing = start_neovim('cmd = { "no-such-excerpt" }')
@@ -241,7 +241,7 @@ def test_text_is_remembered(neovim: Neovim) -> None:
 # --- text of the vault ------------------------------------------------------------------------------------------------
 
 
-def test_names_and_text_of_notes_are_only_text(neovim: Neovim, shared: Shared) -> None:
+def test_hostile_names_and_text_are_shown_as_text(neovim: Neovim, shared: Shared) -> None:
     shown = neovim.search("walrus", "The walrus")
     preview = neovim.wait_for("preview", "dives")
     assert neovim.eval("vim.tbl_map(function(b) return vim.bo[b].tabstop end, vim.api.nvim_list_bufs())") == [8] * 4
@@ -256,7 +256,7 @@ def test_names_and_text_of_notes_are_only_text(neovim: Neovim, shared: Shared) -
 # --- the plugin's files -----------------------------------------------------------------------------------------------
 
 
-def test_the_printed_lines_are_a_configuration(neovim: Neovim, tmp_path: Path) -> None:
+def test_the_printed_lines_are_a_valid_configuration(neovim: Neovim, tmp_path: Path) -> None:
     vault = tmp_path / 'my "notes", all\\of them'
     vault.mkdir()
     printed = subprocess.run(
@@ -304,7 +304,7 @@ def test_every_command_and_key_is_in_the_help(neovim: Neovim) -> None:
             assert re.search(rf"{re.escape(key)}.*\b{name}\b", manual), (name, key)
 
 
-def test_the_tags_of_the_help_are_current(neovim: Neovim, tmp_path: Path) -> None:
+def test_the_help_tags_are_current(neovim: Neovim, tmp_path: Path) -> None:
     (tmp_path / "doc").mkdir()
     (tmp_path / "doc" / "excerpt.txt").write_bytes((PLUGIN / "doc" / "excerpt.txt").read_bytes())
     neovim.eval(f"vim.cmd('helptags {tmp_path}/doc')")

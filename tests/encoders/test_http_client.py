@@ -50,7 +50,7 @@ def test_models_in_folders_open_no_socket(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_servers_are_asked_and_nobody_else(tmp_path: Path, host: str) -> None:
+def test_only_the_configured_servers_are_contacted(tmp_path: Path, host: str) -> None:
     def reply(handler: Handler, body: dict[str, list[str]]) -> None:
         if "documents" in body:
             handler.send_json({"results": [{"index": index, "relevance_score": 1} for index in (0, 1)]})
@@ -68,7 +68,7 @@ def test_servers_are_asked_and_nobody_else(tmp_path: Path, host: str) -> None:
         assert len(server.requests) == 5  # the sample, twice passages, a query, a reranking
 
 
-def test_commands_that_embed_and_search_ask_the_server_and_nobody_else(tmp_path: Path) -> None:
+def test_commands_that_embed_and_search_contact_the_server_only(tmp_path: Path) -> None:
     vault, settings = tmp_path / "vault", tmp_path / "home/config/excerpt.toml"
     vault.mkdir()
     (vault / "Storm.md").write_text("A storm is coming from the west.\n")

@@ -50,7 +50,7 @@ def reranker_at(server: ModelTestServer, paths: Paths, model: str = "") -> Reran
 # --- embeddings -------------------------------------------------------------------------------------------------------
 
 
-def test_vectors_come_in_the_order_of_the_texts_with_length_1(server: ModelTestServer, paths: Paths) -> None:
+def test_vectors_are_in_the_order_of_the_texts_with_length_1(server: ModelTestServer, paths: Paths) -> None:
     embedder = embedder_at(server, paths)
     vectors = embedder.embed_passages(["storm", "sync"])
     expected = np.array([count_letters("storm"), count_letters("sync")])
@@ -59,7 +59,7 @@ def test_vectors_come_in_the_order_of_the_texts_with_length_1(server: ModelTestS
     assert (embedder.dimensions, embedder.languages) == (26, ("en",))
 
 
-def test_a_request_names_the_model_and_the_texts(server: ModelTestServer, paths: Paths) -> None:
+def test_a_request_has_the_model_and_the_texts(server: ModelTestServer, paths: Paths) -> None:
     embedder_at(server, paths, "org/letters:v1").embed_passages(["storm", ""])
     assert server.requests[-1].path == "/v1/embeddings"
     assert server.requests[-1].body == {"model": "org/letters:v1", "input": ["storm", " "]}
@@ -83,7 +83,7 @@ def test_many_passages_are_sent_in_several_requests(server: ModelTestServer, pat
         ("all-minilm", "", ""),
     ],
 )
-def test_a_well_known_model_gets_its_prompts(
+def test_a_known_model_gets_its_prompts(
     server: ModelTestServer, paths: Paths, model: str, query: str, passage: str
 ) -> None:
     embedder = embedder_at(server, paths, model)
@@ -93,13 +93,13 @@ def test_a_well_known_model_gets_its_prompts(
 
 
 @pytest.mark.parametrize(("model", "languages"), [("bge-m3", ("*",)), ("nomic-embed-text", ("en",))])
-def test_languages_are_told_by_the_name(
+def test_languages_are_derived_from_the_name(
     server: ModelTestServer, paths: Paths, model: str, languages: tuple[str, ...]
 ) -> None:
     assert embedder_at(server, paths, model).languages == languages
 
 
-def test_what_utf_8_cannot_hold_is_not_sent(server: ModelTestServer, paths: Paths) -> None:
+def test_invalid_unicode_is_not_sent(server: ModelTestServer, paths: Paths) -> None:
     embedder_at(server, paths).embed_passages(["storm \udcff"])
     assert server.requests[-1].body["input"] == ["storm ?"]
 
@@ -107,7 +107,7 @@ def test_what_utf_8_cannot_hold_is_not_sent(server: ModelTestServer, paths: Path
 # --- identity ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_id_is_the_same_at_another_address_and_with_a_little_noise(paths: Paths) -> None:
+def test_the_id_ignores_the_address_and_small_differences_of_vectors(paths: Paths) -> None:
     noise = np.random.default_rng(1).normal(scale=0.02, size=26)
 
     def noisy(texts: Any) -> object:
@@ -142,7 +142,7 @@ def test_the_id_does_not_depend_on_the_cache_folder(server: ModelTestServer, pat
     [replies.status(429), replies.status(500), replies.status(503, {}, {"Retry-After": "0"}), replies.drop],
     ids=["429", "500", "503", "drop"],
 )
-def test_passages_are_sent_again_to_a_busy_server(server: ModelTestServer, paths: Paths, reply: Reply) -> None:
+def test_a_busy_server_gets_the_passages_again(server: ModelTestServer, paths: Paths, reply: Reply) -> None:
     embedder = embedder_at(server, paths)
     server.replies = [reply, reply]
     assert embedder.embed_passages(["storm"]).shape == (1, 26)
@@ -188,7 +188,7 @@ WRONG: dict[str, tuple[Reply, str]] = {
 
 
 @pytest.mark.parametrize(("reply", "message"), WRONG.values(), ids=WRONG)
-def test_a_wrong_answer_is_one_sentence_at_once(
+def test_an_invalid_answer_is_reported_in_one_sentence_at_once(
     server: ModelTestServer, paths: Paths, reply: Reply, message: str
 ) -> None:
     embedder = embedder_at(server, paths)
@@ -205,7 +205,7 @@ def test_a_wrong_answer_is_one_sentence_at_once(
     [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{}", b"HTTP/1.1 200 OK\r\n" * 300],
     ids=["nothing", "no HTTP", "cut off", "headers"],
 )
-def test_what_is_no_answer_is_unreachable(server: ModelTestServer, paths: Paths, data: bytes) -> None:
+def test_an_answer_that_is_not_http_is_unreachable(server: ModelTestServer, paths: Paths, data: bytes) -> None:
     embedder = embedder_at(server, paths)
     server.reply = replies.raw(data)
     with pytest.raises(ModelUnreachableError) as caught:
@@ -214,7 +214,7 @@ def test_what_is_no_answer_is_unreachable(server: ModelTestServer, paths: Paths,
 
 
 @pytest.mark.parametrize("reply", [replies.hang, replies.drip], ids=["hang", "drip"])
-def test_a_query_waits_for_its_seconds_however_slowly_bytes_come(
+def test_a_query_waits_at_most_its_seconds_however_slowly_bytes_arrive(
     server: ModelTestServer, paths: Paths, monkeypatch: pytest.MonkeyPatch, reply: Reply
 ) -> None:
     embedder = embedder_at(server, paths)
@@ -245,9 +245,7 @@ def refuse_long(handler: Handler, body: Any) -> None:
         replies.embeddings(handler, body)
 
 
-def test_texts_that_a_server_refuses_as_too_long_or_too_many_are_cut_and_divided(
-    server: ModelTestServer, paths: Paths
-) -> None:
+def test_texts_refused_as_too_long_or_too_many_are_truncated_and_divided(server: ModelTestServer, paths: Paths) -> None:
     embedder = embedder_at(server, paths)
     server.reply = refuse_long
     texts = ["a" * 900, "b" * 3000, *"cdefgh"]
@@ -256,7 +254,7 @@ def test_texts_that_a_server_refuses_as_too_long_or_too_many_are_cut_and_divided
     assert vectors == pytest.approx(expected / np.linalg.norm(expected, axis=1, keepdims=True), rel=1e-5)
 
 
-def test_a_server_to_which_everything_is_too_long_is_an_error_soon(server: ModelTestServer, paths: Paths) -> None:
+def test_a_server_that_refuses_every_length_is_an_error_soon(server: ModelTestServer, paths: Paths) -> None:
     embedder = embedder_at(server, paths)
     server.reply = replies.status(413)
     with pytest.raises(ModelError, match="too long"):
@@ -300,7 +298,7 @@ class Names:
         return [(family, socket.SOCK_STREAM, 6, "", (address, port))]
 
 
-def test_a_host_that_is_not_this_machine_needs_the_setting(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_other_than_this_machine_needs_the_setting(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     def connect(*_: object) -> None:
         pytest.fail("a connection was tried")
 
@@ -320,7 +318,7 @@ def test_a_host_that_is_not_this_machine_needs_the_setting(paths: Paths, monkeyp
             reranker.score("storm", ["west"], 1)
 
 
-def test_a_name_is_resolved_once_for_each_request_so_that_it_cannot_change_before_the_connection(
+def test_a_name_is_resolved_once_per_request(
     server: ModelTestServer, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = Names("127.0.0.1", "192.0.2.7")
@@ -334,7 +332,7 @@ def test_a_name_is_resolved_once_for_each_request_so_that_it_cannot_change_befor
     assert server.requests[0].headers["Host"] == f"rebinding.example:{server.port}"
 
 
-def test_another_machine_is_asked_if_the_setting_allows_it(
+def test_another_machine_is_contacted_if_the_setting_allows_it(
     server: ModelTestServer, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connected: list[object] = []
@@ -351,7 +349,7 @@ def test_another_machine_is_asked_if_the_setting_allows_it(
     assert connected == [("192.0.2.7", 8000)]
 
 
-def test_localhost_is_asked_of_no_name_server(
+def test_localhost_is_not_resolved_by_a_name_server(
     server: ModelTestServer, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = Names("192.0.2.7")
@@ -395,7 +393,7 @@ def test_an_address_with_a_password_is_refused_without_showing_it(paths: Paths) 
     assert "secret" not in str(caught.value)
 
 
-def test_an_address_on_another_machine_is_known_by_its_spelling() -> None:
+def test_an_address_on_another_machine_is_recognised_by_its_spelling() -> None:
     assert remote_address("openai:https://api.example.com/v1?version=2#m") == "https://api.example.com:443/v1"
     assert remote_address("http://10.0.0.1:8080/rerank") == "http://10.0.0.1:8080/rerank"
     for model in ("", "plugin:mine", "/models/bge", "openai:http://localhost:1/v1#m", "http://[::1]:2/rerank"):
@@ -405,7 +403,7 @@ def test_an_address_on_another_machine_is_known_by_its_spelling() -> None:
 # --- keys -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_key_of_the_environment_is_sent_to_the_server_of_its_setting_alone(
+def test_the_key_of_the_environment_is_sent_only_to_the_server_of_its_setting(
     server: ModelTestServer, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_EMBEDDING_KEY", "sk-embedding")
@@ -424,7 +422,7 @@ def write_keys(paths: Paths, text: str, mode: int = 0o600) -> None:
     paths.keys_file.chmod(mode)
 
 
-def test_a_key_of_the_file_is_sent_to_its_host_alone(server: ModelTestServer, paths: Paths) -> None:
+def test_a_key_of_the_file_is_sent_only_to_its_host(server: ModelTestServer, paths: Paths) -> None:
     write_keys(paths, f'"127.0.0.1:{server.port}" = "sk-mine"\n"api.example.com" = "sk-other"\n')
     embedder_at(server, paths)
     assert server.requests[0].headers["Authorization"] == "Bearer sk-mine"
@@ -448,7 +446,7 @@ def test_a_key_of_a_host_is_sent_to_each_of_its_ports(server: ModelTestServer, p
         ('"127.0.0.1" = ["sk-secret"]\n', 0o600, "character that cannot be sent"),
     ],
 )
-def test_a_file_of_keys_that_cannot_be_used_is_named_and_no_key_shown(
+def test_an_unusable_key_file_is_named_without_showing_keys(
     server: ModelTestServer, paths: Paths, text: str, mode: int, message: str
 ) -> None:
     write_keys(paths, text, mode)
@@ -459,7 +457,7 @@ def test_a_file_of_keys_that_cannot_be_used_is_named_and_no_key_shown(
     assert server.requests == []
 
 
-def test_no_error_and_no_representation_shows_the_key(
+def test_no_error_or_representation_shows_the_key(
     server: ModelTestServer, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_EMBEDDING_KEY", "sk-secret")
@@ -490,7 +488,7 @@ def tei(handler: Handler, body: Any) -> None:
 
 
 @pytest.mark.parametrize("reply", [jina, tei])
-def test_scores_come_in_the_order_of_the_passages_in_either_spelling(
+def test_scores_are_in_the_order_of_the_passages_in_either_format(
     server: ModelTestServer, paths: Paths, reply: Reply
 ) -> None:
     server.reply = reply
@@ -505,7 +503,7 @@ def test_scores_come_in_the_order_of_the_passages_in_either_spelling(
     }
 
 
-def test_the_spelling_that_a_server_understands_is_remembered(server: ModelTestServer, paths: Paths) -> None:
+def test_the_format_that_a_server_understands_is_remembered(server: ModelTestServer, paths: Paths) -> None:
     server.reply = tei
     reranker = reranker_at(server, paths)
     reranker.score("storm", ["west"], 5)
@@ -517,7 +515,7 @@ def test_the_spelling_that_a_server_understands_is_remembered(server: ModelTestS
     ]
 
 
-def test_no_passages_are_not_sent(server: ModelTestServer, paths: Paths) -> None:
+def test_no_request_is_sent_without_passages(server: ModelTestServer, paths: Paths) -> None:
     assert reranker_at(server, paths).score("storm", [], 5) == []
     assert server.requests == []
 
@@ -540,7 +538,7 @@ def scores_of(*scores: object) -> Reply:
     ],
     ids=["too few", "word", "nan", "500", "404", "100 MB", "hang"],
 )  # fmt: skip
-def test_a_wrong_answer_to_a_rerank_request_is_one_sentence(
+def test_an_invalid_answer_to_a_rerank_request_is_reported_in_one_sentence(
     server: ModelTestServer, paths: Paths, reply: Reply, message: str
 ) -> None:
     server.reply = reply

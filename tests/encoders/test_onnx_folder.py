@@ -48,7 +48,7 @@ def test_a_vector_is_the_normalised_mean_of_the_tokens(tmp_path: Path) -> None:
     assert vector.dtype == np.float32
 
 
-def test_texts_of_every_length_have_the_vectors_that_they_have_alone(tmp_path: Path) -> None:
+def test_vectors_do_not_depend_on_the_other_texts_of_a_batch(tmp_path: Path) -> None:
     embedder = embedder_in(write_embedder(tmp_path))
     texts = ["storm", "a b c " * 100, "", "sync conflict " * 7, "lighthouse keeper"] * 9
     together = embedder.embed_passages(texts)
@@ -57,7 +57,7 @@ def test_texts_of_every_length_have_the_vectors_that_they_have_alone(tmp_path: P
     assert np.linalg.norm(together, axis=1) == pytest.approx(np.ones(len(texts)), abs=1e-6)
 
 
-def test_no_texts_have_no_vectors(tmp_path: Path) -> None:
+def test_no_texts_give_no_vectors(tmp_path: Path) -> None:
     assert embedder_in(write_embedder(tmp_path)).embed_passages([]).shape == (0, DIMENSIONS)
 
 
@@ -84,13 +84,13 @@ def test_the_pooling_is_that_of_the_folder(
     assert vectors[0] == pytest.approx(unit(expected), abs=1e-6)
 
 
-def test_an_unknown_pooling_is_named(tmp_path: Path) -> None:
+def test_an_unknown_pooling_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="pooling attention"):
         embedder_in(write_embedder(tmp_path, pooling={"pooling_mode": "attention"}))
 
 
 @pytest.mark.parametrize("key", ["document", "passage"])
-def test_prompts_stand_in_front_of_queries_and_passages(tmp_path: Path, key: str) -> None:
+def test_prompts_precede_queries_and_passages(tmp_path: Path, key: str) -> None:
     files = {"config_sentence_transformers.json": {"prompts": {"query": "query : ", key: "passage : "}}}
     plain = embedder_in(write_embedder(tmp_path / "plain"))
     prompted = embedder_in(write_embedder(tmp_path / "prompted", files=files))
@@ -98,19 +98,19 @@ def test_prompts_stand_in_front_of_queries_and_passages(tmp_path: Path, key: str
     assert prompted.embed_passages(["storm"])[0] == pytest.approx(plain.embed_query("passage : storm"))
 
 
-def test_the_default_prompt_stands_where_no_other_is_named(tmp_path: Path) -> None:
+def test_the_default_prompt_is_used_if_no_other_is_named(tmp_path: Path) -> None:
     config = {"prompts": {"query": "query : ", "clustering": "text : "}, "default_prompt_name": "clustering"}
     plain = embedder_in(write_embedder(tmp_path / "plain"))
     prompted = embedder_in(write_embedder(tmp_path / "b", files={"config_sentence_transformers.json": config}))
     assert prompted.embed_passages(["storm"])[0] == pytest.approx(plain.embed_query("text : storm"))
 
 
-def test_a_text_is_cut_to_the_tokens_that_the_model_reads(tmp_path: Path) -> None:
+def test_a_text_is_truncated_to_the_tokens_that_the_model_reads(tmp_path: Path) -> None:
     embedder = embedder_in(write_embedder(tmp_path, files={"sentence_bert_config.json": {"max_seq_length": 8}}))
     assert embedder.embed_query("a b c a b c storm west") == pytest.approx(embedder.embed_query("a b c a b c"))
 
 
-def test_what_utf_8_cannot_hold_has_a_vector(tmp_path: Path) -> None:
+def test_invalid_unicode_has_a_vector(tmp_path: Path) -> None:
     assert np.isfinite(embedder_in(write_embedder(tmp_path)).embed_query("storm \udcff")).all()
 
 
@@ -129,7 +129,7 @@ def test_languages_are_those_of_the_model_card(tmp_path: Path, card: str, langua
     assert embedder_in(write_embedder(tmp_path, files={"README.md": card})).languages == languages
 
 
-def test_the_id_is_the_same_for_a_copy_and_another_for_other_weights_or_options(tmp_path: Path) -> None:
+def test_copies_have_the_same_id_and_other_weights_or_options_another(tmp_path: Path) -> None:
     original = embedder_in(write_embedder(tmp_path / "original"))
     copy = embedder_in(write_embedder(tmp_path / "copy"))
     other = embedder_in(write_embedder(tmp_path / "other", vectors=token_vectors() + 1))
@@ -145,7 +145,7 @@ def test_the_exact_network_is_preferred_to_a_quantised_one(tmp_path: Path) -> No
     assert embedder_in(write_embedder(tmp_path / "both")).id == exact.id
 
 
-def test_a_network_may_lie_in_the_folder_itself_and_give_the_vector_of_the_text(tmp_path: Path) -> None:
+def test_a_network_in_the_folder_itself_may_return_the_vector_of_the_text(tmp_path: Path) -> None:
     embedder = embedder_in(write_embedder(tmp_path, network="model.onnx", output="token_embeddings"))
     assert embedder.embed_query("storm") == pytest.approx(unit(vectors_of("storm").mean(axis=0)), abs=1e-6)
 
@@ -164,7 +164,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["onnx/model.onnx", "tokenizer.json", "config.json", "1_Pooling/config.json"])
-def test_a_damaged_file_is_one_sentence(tmp_path: Path, name: str) -> None:
+def test_a_damaged_file_is_reported_in_one_sentence(tmp_path: Path, name: str) -> None:
     write_embedder(tmp_path, pooling={})
     (tmp_path / name).write_bytes(b"{not JSON, and no network\n")
     with pytest.raises(ModelError) as caught:
@@ -186,19 +186,19 @@ def test_too_many_dimensions_are_an_error(tmp_path: Path) -> None:
         embedder_in(write_embedder(tmp_path, vectors=token_vectors(4097)))
 
 
-def test_a_cross_encoder_is_no_embedder(tmp_path: Path) -> None:
+def test_a_cross_encoder_is_not_an_embedder(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="logits"):
         embedder_in(write_cross_encoder(tmp_path))
 
 
-def test_a_part_after_the_pooling_that_the_network_lacks_is_named(tmp_path: Path) -> None:
+def test_a_layer_after_pooling_that_the_network_lacks_is_reported(tmp_path: Path) -> None:
     kinds = ("Transformer", "Pooling", "Dense", "Normalize")
     modules = [{"type": f"sentence_transformers.models.{kind}"} for kind in kinds]
     with pytest.raises(ModelError, match="Dense"):
         embedder_in(write_embedder(tmp_path, files={"modules.json": modules}))
 
 
-def test_without_its_package_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_with_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ModelError) as caught:
         embedder_in(write_embedder(tmp_path))
@@ -234,7 +234,7 @@ def test_two_classes_are_scored_by_their_difference(tmp_path: Path) -> None:
     assert two.score("sync", passages, 5) == pytest.approx(one.score("sync", passages, 5), rel=1e-5)
 
 
-def test_scores_are_the_same_every_time_and_in_every_order(tmp_path: Path) -> None:
+def test_scores_are_deterministic_and_independent_of_the_order(tmp_path: Path) -> None:
     reranker = reranker_in(write_cross_encoder(tmp_path))
     passages = ["storm west", "sync " * 50, "a", "lighthouse keeper conflict"]
     scores = reranker.score("sync conflict", passages, 5)
@@ -242,26 +242,26 @@ def test_scores_are_the_same_every_time_and_in_every_order(tmp_path: Path) -> No
     assert reranker.score("sync conflict", passages[::-1], 5) == pytest.approx(scores[::-1], rel=1e-6)
 
 
-def test_a_long_passage_is_cut_and_the_query_is_not(tmp_path: Path) -> None:
+def test_a_long_passage_is_truncated_and_the_query_is_not(tmp_path: Path) -> None:
     files = {"sentence_bert_config.json": {"max_seq_length": 8}}
     reranker = reranker_in(write_cross_encoder(tmp_path, files=files))
     long, short = reranker.score("a b", ["storm west sync conflict", "storm west sync"], 5)
     assert long == pytest.approx(short)
 
 
-def test_a_query_leaves_half_of_the_tokens_to_the_passage(tmp_path: Path) -> None:
+def test_a_query_takes_at_most_half_of_the_tokens(tmp_path: Path) -> None:
     files = {"sentence_bert_config.json": {"max_seq_length": 8}}
     reranker = reranker_in(write_cross_encoder(tmp_path, files=files))
     assert reranker.score("a b c sync storm", ["west"], 5) == pytest.approx(reranker.score("a b", ["west"], 5))
 
 
-def test_scoring_ends_when_its_seconds_are_over(tmp_path: Path) -> None:
+def test_scoring_ends_at_its_time_limit(tmp_path: Path) -> None:
     reranker = reranker_in(write_cross_encoder(tmp_path))
     with pytest.raises(ModelError, match="longer than"):
         reranker.score("sync", ["storm"] * 3, 0.0)
 
 
-def test_an_embedder_reranks_by_its_cosine(tmp_path: Path) -> None:
+def test_an_embedder_reranks_by_cosine(tmp_path: Path) -> None:
     folder = write_embedder(tmp_path)
     embedder = embedder_in(folder)
     expected = embedder.embed_passages(["storm", "sync conflict"]) @ embedder.embed_query("sync")
@@ -272,6 +272,6 @@ def test_no_reranker_is_opened_unless_one_is_named() -> None:
     assert open_reranker(replace(Settings(), rerank=RerankSettings())) is None
 
 
-def test_a_reranker_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_reranker_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no reranker at"):
         reranker_in(tmp_path / "missing")

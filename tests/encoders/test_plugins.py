@@ -92,7 +92,7 @@ def test_a_reranker_is_opened_by_its_name() -> None:
         ("raise", "ZeroDivisionError"),
     ],
 )
-def test_what_a_plugin_does_wrong_is_one_sentence_with_its_name(text: str, message: str) -> None:
+def test_an_error_of_a_plugin_is_reported_in_one_sentence_with_its_name(text: str, message: str) -> None:
     with pytest.raises(ModelError, match=message) as caught:
         plugin("broken").embed_passages([text])
     assert caught.value.message.startswith("The embedder broken")

@@ -32,14 +32,14 @@ def test_without_a_file_there_are_no_questions(file: Path) -> None:
     assert read_gold(file).questions == ()
 
 
-def test_added_questions_are_read_back_in_their_order(file: Path) -> None:
+def test_added_questions_are_read_back_in_order(file: Path) -> None:
     odd = make_question("半 \udc80", [GoldTarget('a "quoted".md')])
     add_questions(file, [SYNC, SOUP])
     add_questions(file, [odd])
     assert read_gold(file).questions == (SYNC, SOUP, odd)
 
 
-def test_a_line_has_the_form_of_sets_of_known_items(file: Path) -> None:
+def test_a_line_has_the_format_of_known_item_sets(file: Path) -> None:
     add_questions(file, [SYNC, SOUP])
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert [line["query"] for line in lines] == ["how do conflicts end?", "lentils"]
@@ -49,7 +49,7 @@ def test_a_line_has_the_form_of_sets_of_known_items(file: Path) -> None:
     ]
 
 
-def test_a_question_that_is_added_again_gets_the_further_targets(file: Path) -> None:
+def test_adding_a_question_again_adds_the_new_targets(file: Path) -> None:
     add_questions(file, [SYNC, SOUP])
     devices = GoldTarget("Sync.md", "Devices")
     add_questions(file, [make_question(" how do  conflicts end?", [CONFLICTS, devices])])
@@ -65,7 +65,7 @@ def test_an_unreadable_line_is_named_and_kept(file: Path) -> None:
     assert [question.query for question in read_gold(file).questions] == ["b", "lentils"]
 
 
-def test_other_keys_of_a_line_are_kept_when_it_changes(file: Path) -> None:
+def test_unknown_keys_of_a_line_are_kept_when_it_changes(file: Path) -> None:
     file.parent.mkdir()
     line = {"query": "lentils", "relevant": [{"path": "A.md", "line_start": 3}], "id": 7, "kind": "alias"}
     file.write_text(json.dumps(line), encoding="utf-8")
@@ -76,7 +76,7 @@ def test_other_keys_of_a_line_are_kept_when_it_changes(file: Path) -> None:
     assert [place["path"] for place in changed["relevant"]] == ["A.md", "Cooking/Lentil soup.md"]
 
 
-def test_lines_that_do_not_change_stay_as_they_were_written(file: Path) -> None:
+def test_unchanged_lines_keep_their_bytes(file: Path) -> None:
     file.parent.mkdir()
     written = '{ "relevant": [{"path": "B.md"}],  "query": "b" }\n'
     file.write_text(written, encoding="utf-8")
@@ -92,7 +92,7 @@ def test_a_question_is_removed_by_its_id_or_query(file: Path) -> None:
     assert read_gold(file).questions == ()
 
 
-def test_one_target_is_removed_and_with_the_last_one_the_question(file: Path) -> None:
+def test_removing_the_last_target_removes_the_question(file: Path) -> None:
     add_questions(file, [make_question("lentils", [*SOUP.targets, CONFLICTS])])
     remove_question(file, "lentils", "Sync.md#Conflicts")
     assert find_question(read_gold(file).questions, "lentils").targets == SOUP.targets
@@ -101,14 +101,14 @@ def test_one_target_is_removed_and_with_the_last_one_the_question(file: Path) ->
 
 
 @pytest.mark.parametrize("words", [("nothing",), ("lentils", "Nowhere.md")])
-def test_removing_what_is_not_there_is_an_error_and_changes_nothing(file: Path, words: tuple[str, ...]) -> None:
+def test_removing_an_unknown_question_is_an_error_and_changes_nothing(file: Path, words: tuple[str, ...]) -> None:
     add_questions(file, [SOUP])
     with pytest.raises(NotFoundError):
         remove_question(file, *words)
     assert read_gold(file).questions == (SOUP,)
 
 
-def test_a_write_that_fails_leaves_the_questions(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_keeps_the_questions(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add_questions(file, [SYNC])
 
     def full(_: int) -> None:

@@ -35,24 +35,24 @@ def test_the_best_hit_in_the_section_gives_the_rank(opened: Vault) -> None:
     assert second.rank is None or second.rank > 1
 
 
-def test_of_several_right_places_the_first_hit_counts(opened: Vault) -> None:
+def test_the_first_hit_of_several_targets_counts(opened: Vault) -> None:
     opened.gold.add("two devices change one note", "Colour", "Sync#Conflicts")
     assert opened.run_gold().run.ranks[0].rank == 1
 
 
 @pytest.mark.parametrize("name", ["Sync#Conflicts", "Synchronising#conflicts", "Sync:9"])
-def test_a_place_is_kept_by_path_and_heading_however_it_is_named(opened: Vault, name: str) -> None:
+def test_a_target_is_saved_by_path_and_heading(opened: Vault, name: str) -> None:
     assert [str(target) for target in opened.gold.add("conflict", name).targets] == ["Sync.md#Conflicts"]
 
 
-def test_a_section_is_found_where_its_lines_have_moved_to(opened: Vault, vault: Path) -> None:
+def test_a_section_is_found_after_its_lines_moved(opened: Vault, vault: Path) -> None:
     opened.gold.add("two devices change one note", "Sync#Conflicts")
     edit(vault, "Sync.md", "## Conflicts", "## New\n\nMore text.\n\n## Conflicts")
     opened.refresh()
     assert opened.run_gold().run.ranks[0].rank == 1
 
 
-def test_a_place_that_is_gone_is_missing_and_counts_as_not_found(opened: Vault, vault: Path) -> None:
+def test_a_deleted_target_is_missing_and_counts_as_not_found(opened: Vault, vault: Path) -> None:
     opened.gold.add("two devices change one note", "Sync#Conflicts")
     edit(vault, "Sync.md", "## Conflicts", "## Quarrels")
     opened.refresh()
@@ -78,7 +78,7 @@ def test_hits_in_excluded_notes_are_not_counted(opened: Vault) -> None:
     assert counted == [path for path in hits if path != "Sync.md"].index("Colour.md") + 1
 
 
-def test_a_line_tells_sections_with_the_same_heading_apart(opened: Vault, vault: Path) -> None:
+def test_line_numbers_distinguish_sections_with_the_same_heading(opened: Vault, vault: Path) -> None:
     (vault / "Twice.md").write_text(
         "# One\n\n## Example\n\nFirst.\n\n# Two\n\n## Example\n\nSecond.\n", encoding="utf-8"
     )
@@ -94,7 +94,7 @@ def run_of(**ranks: int | None) -> GoldRun:
     return GoldRun("2026-03-01T09:30:00Z", tuple(GoldRank(name, name, ("A.md",), rank) for name, rank in ranks.items()))
 
 
-def test_the_first_run_has_nothing_to_compare_with_and_the_next_has_it(opened: Vault) -> None:
+def test_the_first_run_has_no_comparison_and_the_next_has(opened: Vault) -> None:
     opened.gold.add("lentils", "Lentil soup")
     assert opened.run_gold().comparison is None
     comparison = opened.run_gold().comparison
@@ -115,7 +115,7 @@ def test_other_settings_are_compared_with_the_users_and_do_not_replace_the_last_
 
 
 @pytest.mark.parametrize("key", ["pack.budget", "vault.language", "search.boosts.link", "nothing"])
-def test_a_setting_that_changes_no_search_is_refused(opened: Vault, key: str) -> None:
+def test_a_setting_that_affects_no_search_is_refused(opened: Vault, key: str) -> None:
     with pytest.raises(SettingsError, match=key):
         opened.run_gold(settings={key: 1})
 
@@ -130,14 +130,14 @@ def test_only_questions_with_the_same_targets_are_compared() -> None:
     assert compare_runs(run_of(a=1), run_of(c=1)) is None
 
 
-def test_a_target_that_is_found_no_more_is_worse() -> None:
+def test_a_target_no_longer_found_is_worse() -> None:
     comparison = compare_runs(run_of(a=30, b=None), run_of(a=None, b=40))
     assert comparison is not None
     assert [change.is_better for change in comparison.changes] == [False, True]
     assert (comparison.better, comparison.worse) == (1, 1)
 
 
-def test_the_signal_that_moved_a_target_is_the_one_whose_margin_changed_most() -> None:
+def test_the_moved_signal_is_the_one_whose_margin_changed_most() -> None:
     def run(rank: int, **margins: float) -> GoldRun:
         return GoldRun("", (GoldRank("a", "a", ("A.md",), rank, (), margins),))
 
@@ -156,5 +156,5 @@ def test_the_sign_test_is_exact_and_two_sided(better: int, worse: int, p: float)
 
 
 @pytest.mark.parametrize(("changed", "needed"), [(0, None), (5, None), (6, 6), (8, 8), (9, 8), (10, 9), (20, 15)])
-def test_a_difference_needs_so_many_of_the_changed_questions(changed: int, needed: int | None) -> None:
+def test_a_difference_requires_a_minimum_of_changed_questions(changed: int, needed: int | None) -> None:
     assert needed_majority(changed) == needed
