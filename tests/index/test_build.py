@@ -99,7 +99,7 @@ def test_title_aliases_headings_tags_and_properties_are_fields_of_their_own(
     assert found(index, settings, "garden") == []
 
 
-def test_nothing_changed_means_nothing_is_read_embedded_or_committed(
+def test_an_unchanged_vault_is_neither_read_nor_embedded_nor_committed(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.utime(write("Roses.md", ROSES), (1, 1))
@@ -111,7 +111,7 @@ def test_nothing_changed_means_nothing_is_read_embedded_or_committed(
     assert second.generation == first.generation
 
 
-def test_a_file_with_another_time_and_the_same_text_stays(
+def test_a_touched_file_with_the_same_text_is_unchanged(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     note = write("Roses.md", ROSES)
@@ -139,7 +139,7 @@ def without_ctime(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("without_ctime")
 @pytest.mark.parametrize("seconds", [0.0, -1.0, 1e9], ids=["now", "a tick ago", "in the future"])
-def test_an_edit_that_leaves_size_and_time_is_seen_where_the_clock_cannot_tell(
+def test_an_edit_that_keeps_size_and_time_is_found_if_the_clock_is_too_coarse(
     vault: Path, index: Path, settings: Settings, write: WriteNote, seconds: float
 ) -> None:
     note = write("Tea.md", TEA)
@@ -151,7 +151,7 @@ def test_an_edit_that_leaves_size_and_time_is_seen_where_the_clock_cannot_tell(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there no time tells of it")
-def test_an_edit_of_an_old_file_that_leaves_size_and_time_is_seen(
+def test_an_edit_of_an_old_file_that_keeps_size_and_time_is_found(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     note = write("Tea.md", TEA)
@@ -163,7 +163,7 @@ def test_an_edit_of_an_old_file_that_leaves_size_and_time_is_seen(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there no time tells of it")
-def test_a_file_of_the_same_size_and_time_in_the_place_of_another_is_seen(
+def test_a_replaced_file_of_the_same_size_and_time_is_found(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(changes, "_CLOCK_TICK_NS", 0)
@@ -175,7 +175,7 @@ def test_a_file_of_the_same_size_and_time_in_the_place_of_another_is_seen(
     assert found(index, settings, "basket") == ["Tea.md"]
 
 
-def test_a_vault_that_was_copied_back_is_compared_and_not_made_anew(
+def test_a_restored_vault_is_compared_and_not_indexed_again(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Roses.md", ROSES)
@@ -188,7 +188,7 @@ def test_a_vault_that_was_copied_back_is_compared_and_not_made_anew(
     assert (second.unchanged, second.embedded, second.generation) == (2, 0, first.generation)
 
 
-def test_an_index_that_knows_one_time_of_a_file_goes_on_with_what_it_has(
+def test_an_index_with_one_time_per_file_is_still_used(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     os.utime(write("Tea.md", TEA), (1, 1))
@@ -200,7 +200,7 @@ def test_an_index_that_knows_one_time_of_a_file_goes_on_with_what_it_has(
     assert second.generation == first.generation
 
 
-def test_an_index_without_the_words_of_names_goes_on_with_what_it_has(
+def test_an_index_without_name_terms_is_still_used(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Tea.md", TEA)
@@ -219,7 +219,7 @@ def test_an_index_without_the_words_of_names_goes_on_with_what_it_has(
         assert snapshot.name_terms([0, 1]) == before
 
 
-def test_an_index_without_kinds_and_places_goes_on_with_what_it_has(
+def test_an_index_without_kinds_and_locations_is_still_used(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Tea.md", TEA)
@@ -231,7 +231,7 @@ def test_an_index_without_kinds_and_places_goes_on_with_what_it_has(
     assert second.generation == first.generation
 
 
-def test_an_index_without_checksums_of_rows_gets_them_and_goes_on_with_what_it_has(
+def test_an_index_without_row_checksums_gets_them_and_is_still_used(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Roses.md", ROSES)
@@ -249,7 +249,7 @@ def test_an_index_without_checksums_of_rows_gets_them_and_goes_on_with_what_it_h
 
 
 @pytest.mark.usefixtures("without_ctime")
-def test_an_edit_that_no_time_tells_of_is_seen_when_the_file_is_named(
+def test_an_edit_that_no_time_shows_is_found_if_the_file_is_named(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     note = write("Tea.md", TEA)
@@ -268,7 +268,7 @@ def test_a_file_with_an_older_time_is_read(vault: Path, index: Path, settings: S
     assert build(vault, index, settings).changed == 1
 
 
-def test_when_files_were_looked_at_is_written_down_once(
+def test_the_time_of_the_last_scan_is_written_once(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(changes, "_CLOCK_TICK_NS", 0)
@@ -294,7 +294,7 @@ def test_a_changed_note_is_found_by_its_new_words_only(
     assert found(index, settings, "samovar") == ["Tea.md"]
 
 
-def test_a_deleted_note_is_found_no_more(vault: Path, index: Path, settings: Settings, write: WriteNote) -> None:
+def test_a_deleted_note_is_no_longer_found(vault: Path, index: Path, settings: Settings, write: WriteNote) -> None:
     write("Roses.md", ROSES)
     tea = write("Tea.md", TEA)
     build(vault, index, settings)
@@ -308,7 +308,7 @@ def test_a_deleted_note_is_found_no_more(vault: Path, index: Path, settings: Set
 
 
 @pytest.mark.parametrize("rebuild", [False, True])
-def test_a_vault_without_any_note_left_does_not_empty_its_index(
+def test_a_vault_that_lost_every_note_does_not_empty_its_index(
     vault: Path, index: Path, settings: Settings, write: WriteNote, rebuild: bool
 ) -> None:
     note = write("Tea.md", TEA)
@@ -324,12 +324,12 @@ def test_a_vault_without_any_note_left_does_not_empty_its_index(
     assert (again.generation, again.embedded) == (first.generation, 0)
 
 
-def test_an_index_that_may_not_be_looked_at_is_one_clear_error(tmp_path: Path, settings: Settings) -> None:
+def test_an_unreadable_index_is_one_clear_error(tmp_path: Path, settings: Settings) -> None:
     with pytest.raises(IndexUnusableError):
         Snapshot.open(tmp_path / ("x" * 300), settings)
 
 
-def test_a_vault_that_is_gone_leaves_the_index_untouched(
+def test_a_missing_vault_leaves_the_index_unchanged(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Tea.md", TEA)
@@ -341,7 +341,7 @@ def test_a_vault_that_is_gone_leaves_the_index_untouched(
     assert {file: written_state(file) for file in index.rglob("*")} == before
 
 
-def test_a_vault_that_was_emptied_on_purpose_has_an_empty_index(
+def test_a_vault_emptied_on_purpose_has_an_empty_index(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Tea.md", TEA).unlink()
@@ -363,7 +363,7 @@ def test_a_renamed_note_is_not_embedded_again(vault: Path, index: Path, settings
     assert (second.added, second.removed, second.embedded) == (1, 1, 0)
 
 
-def test_a_text_that_comes_back_is_not_embedded_again(
+def test_a_text_that_returns_is_not_embedded_again(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Tea.md", TEA)
@@ -374,7 +374,7 @@ def test_a_text_that_comes_back_is_not_embedded_again(
     assert build(vault, index, settings).embedded == 0
 
 
-def test_keys_are_never_used_twice(vault: Path, index: Path, settings: Settings, write: WriteNote) -> None:
+def test_fragment_keys_are_never_reused(vault: Path, index: Path, settings: Settings, write: WriteNote) -> None:
     seen: set[int] = set()
     for text in ("one", "two", "three"):
         write("Tea.md", f"# Tea\n\n{text}\n")
@@ -384,7 +384,7 @@ def test_keys_are_never_used_twice(vault: Path, index: Path, settings: Settings,
         seen |= keys
 
 
-def test_the_most_recently_modified_notes_come_first(
+def test_the_most_recently_modified_notes_are_indexed_first(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 8)
@@ -405,7 +405,7 @@ def is_unfinished(index: Path, settings: Settings) -> bool:
         return snapshot.is_unfinished
 
 
-def test_a_generation_says_whether_the_build_had_files_left_to_read(
+def test_a_generation_records_whether_files_are_left_to_read(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 8)
@@ -421,7 +421,7 @@ def test_a_generation_says_whether_the_build_had_files_left_to_read(
     assert unfinished == {1: True, 2: False}
 
 
-def test_a_build_that_was_cancelled_leaves_an_unfinished_generation_until_all_is_read(
+def test_a_cancelled_build_leaves_an_unfinished_generation_until_all_is_read(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 8)
@@ -463,7 +463,7 @@ def test_progress_counts_up_to_the_total(vault: Path, index: Path, settings: Set
 # --- unreadable files -------------------------------------------------------------------------------------------------
 
 
-def test_files_that_are_no_notes_are_skipped_and_named(
+def test_files_that_are_not_notes_are_skipped_and_named(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Tea.md", TEA)
@@ -483,7 +483,7 @@ def test_a_note_without_permission_is_skipped(vault: Path, index: Path, settings
     assert skipped.path == "Tea.md"
 
 
-def test_a_note_that_became_unreadable_is_found_no_more(
+def test_a_note_that_became_unreadable_is_no_longer_found(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Tea.md", TEA)
@@ -494,7 +494,7 @@ def test_a_note_that_became_unreadable_is_found_no_more(
     assert found(index, settings, "kettl") == []
 
 
-def test_a_skipped_file_is_forgotten_once_it_can_be_read(
+def test_a_skipped_file_is_no_longer_listed_once_it_can_be_read(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     (vault / "Tea.md").write_bytes(bytes(5000))
@@ -504,7 +504,7 @@ def test_a_skipped_file_is_forgotten_once_it_can_be_read(
     assert found(index, settings, "kettl") == ["Tea.md"]
 
 
-def test_a_note_that_our_own_code_trips_over_does_not_stop_the_others(
+def test_an_internal_error_in_one_note_does_not_stop_the_others(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("Tea.md", TEA)
@@ -535,7 +535,7 @@ def test_warnings_of_a_note_are_kept_until_it_changes(
 # --- other inputs of an index -----------------------------------------------------------------------------------------
 
 
-def test_another_model_makes_all_vectors_anew_and_says_so(
+def test_another_model_embeds_everything_again_and_reports_it(
     vault: Path, index: Path, settings: Settings, write: WriteNote, models: tuple[Path, Path]
 ) -> None:
     write("Roses.md", ROSES)
@@ -549,7 +549,7 @@ def test_another_model_makes_all_vectors_anew_and_says_so(
     assert snapshot.embedder.dimensions == 24
 
 
-def test_a_model_that_went_back_is_not_run_again(
+def test_returning_to_a_former_model_embeds_nothing(
     vault: Path, index: Path, settings: Settings, write: WriteNote, models: tuple[Path, Path]
 ) -> None:
     write("Roses.md", ROSES)
@@ -587,7 +587,7 @@ def test_another_tokenizer_recounts_without_reading_the_vault(
     ]
 
 
-def test_another_analyzer_makes_the_words_anew_from_the_catalog(
+def test_another_analyzer_rebuilds_the_words_from_the_catalog(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("Roses.md", ROSES)
@@ -599,7 +599,7 @@ def test_another_analyzer_makes_the_words_anew_from_the_catalog(
     assert build(vault, index, settings).rebuilt == ""
 
 
-def test_another_cut_reads_all_notes_again(
+def test_another_fragmentation_reads_all_notes_again(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("Roses.md", ROSES)
@@ -611,7 +611,7 @@ def test_another_cut_reads_all_notes_again(
     assert build(vault, index, settings).rebuilt == ""
 
 
-def test_another_language_in_the_settings_reads_all_notes_again(
+def test_another_language_setting_reads_all_notes_again(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Roses.md", "Häuser")
@@ -626,7 +626,7 @@ def test_another_language_in_the_settings_reads_all_notes_again(
     assert found(index, settings, "haus") == []
 
 
-def test_another_text_to_embed_makes_the_vectors_anew(
+def test_another_embedded_text_embeds_everything_again(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("Roses.md", ROSES)
@@ -637,7 +637,7 @@ def test_another_text_to_embed_makes_the_vectors_anew(
     assert report.embedded == report.fragments
 
 
-def test_rebuild_starts_from_nothing(vault: Path, index: Path, settings: Settings, write: WriteNote) -> None:
+def test_rebuild_indexes_everything_again(vault: Path, index: Path, settings: Settings, write: WriteNote) -> None:
     write("Roses.md", ROSES)
     first = build(vault, index, settings)
     report = build(vault, index, settings, rebuild=True)
@@ -648,7 +648,9 @@ def test_rebuild_starts_from_nothing(vault: Path, index: Path, settings: Setting
 # --- concurrent processes ---------------------------------------------------------------------------------------------
 
 
-def test_a_second_writer_waits_and_then_says_who_holds_the_index(vault: Path, index: Path, settings: Settings) -> None:
+def test_a_second_writer_waits_and_then_names_the_holder_of_the_lock(
+    vault: Path, index: Path, settings: Settings
+) -> None:
     index.mkdir(parents=True)
     with FileLock(index / LOCK_FILE), pytest.raises(IndexBusyError, match=r"has not finished within 0\.05 s") as caught:
         build(vault, index, settings, wait=0.05)
@@ -672,7 +674,7 @@ def test_a_reader_keeps_its_generation_while_others_are_committed(
 
 
 @pytest.mark.programs
-def test_readers_open_whole_generations_while_a_writer_commits(
+def test_readers_open_complete_generations_while_a_writer_commits(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Tea.md", "# Tea\n\nnumber0\n")
@@ -716,7 +718,7 @@ def many_notes(write: WriteNote) -> None:
 
 
 @pytest.mark.programs
-def test_workers_make_the_same_index(
+def test_worker_processes_make_the_same_index(
     vault: Path, index: Path, settings: Settings, many_notes: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build(vault, index.parent / "alone", settings)

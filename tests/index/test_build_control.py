@@ -53,7 +53,7 @@ def test_a_paused_build_does_nothing_until_it_is_resumed(vault: Path, index: Pat
 
 
 @pytest.mark.usefixtures("thirty")
-def test_time_paused_is_not_counted_as_work(vault: Path, index: Path, settings: Settings) -> None:
+def test_paused_time_is_not_counted_as_working_time(vault: Path, index: Path, settings: Settings) -> None:
     control = BuildControl()
     control.pause()
     threading.Timer(1.0, control.resume).start()
@@ -65,7 +65,7 @@ def test_time_paused_is_not_counted_as_work(vault: Path, index: Path, settings: 
 
 @pytest.mark.usefixtures("thirty")
 @pytest.mark.parametrize("paused", [False, True])
-def test_a_cancelled_build_keeps_what_it_has_committed_and_the_next_goes_on(
+def test_a_cancelled_build_keeps_its_commits_and_the_next_continues(
     vault: Path, index: Path, settings: Settings, paused: bool
 ) -> None:
     control = BuildControl()
@@ -83,7 +83,7 @@ def test_a_cancelled_build_keeps_what_it_has_committed_and_the_next_goes_on(
     assert (report.added, report.unchanged) == (22, 8)
 
 
-def test_the_time_that_a_file_has_been_in_work_is_told(
+def test_the_working_time_of_the_current_file_is_reported(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
@@ -112,7 +112,7 @@ def built(vault: Path, index: Path, settings: Settings, write: WriteNote) -> Pat
     return index
 
 
-def test_until_it_is_done_the_last_generation_answers(built: Path, vault: Path, settings: Settings) -> None:
+def test_during_a_rebuild_the_last_generation_answers(built: Path, vault: Path, settings: Settings) -> None:
     before, seen = content(built, settings), []
 
     def look(progress: Progress) -> None:
@@ -129,7 +129,9 @@ def test_until_it_is_done_the_last_generation_answers(built: Path, vault: Path, 
     assert not (built / REBUILD_FOLDER).exists()
 
 
-def test_it_is_gone_on_from_like_any_other(built: Path, vault: Path, settings: Settings, write: WriteNote) -> None:
+def test_a_rebuilt_index_is_updated_like_any_other(
+    built: Path, vault: Path, settings: Settings, write: WriteNote
+) -> None:
     first = build(vault, built, settings, rebuild=True)
     again = build(vault, built, settings)
     assert (again.added, again.unchanged, again.rebuilt, again.generation) == (0, 3, "", first.generation)
@@ -138,7 +140,7 @@ def test_it_is_gone_on_from_like_any_other(built: Path, vault: Path, settings: S
     assert build(vault, built, settings, rebuild=True).added == 3
 
 
-def test_cancelled_it_leaves_what_there_was(built: Path, vault: Path, settings: Settings) -> None:
+def test_a_cancelled_rebuild_keeps_the_previous_index(built: Path, vault: Path, settings: Settings) -> None:
     before, control = content(built, settings), BuildControl()
 
     def cancel(_: Progress) -> None:
@@ -151,7 +153,7 @@ def test_cancelled_it_leaves_what_there_was(built: Path, vault: Path, settings: 
     assert not (built / REBUILD_FOLDER).exists()
 
 
-def test_that_it_cannot_be_put_in_place_leaves_what_there_was(
+def test_a_rebuild_that_cannot_replace_the_index_keeps_the_previous_one(
     built: Path, vault: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
@@ -167,7 +169,7 @@ def test_that_it_cannot_be_put_in_place_leaves_what_there_was(
     assert content(built, settings) == before
 
 
-def test_an_index_that_cannot_be_read_is_thrown_away_first(built: Path, vault: Path, settings: Settings) -> None:
+def test_a_rebuild_removes_an_unreadable_index_first(built: Path, vault: Path, settings: Settings) -> None:
     before = content(built, settings)
     (built / CATALOG_FILE).write_bytes(b"no database")
     report = build(vault, built, settings, rebuild=True)

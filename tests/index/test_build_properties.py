@@ -203,7 +203,7 @@ STEPS = [0]
 
 
 @pytest.mark.hypothesis
-def test_an_index_is_as_a_clean_build_makes_it_whatever_happened(
+def test_after_any_events_an_index_equals_one_of_a_clean_build(
     models: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 2)

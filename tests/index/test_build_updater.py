@@ -52,7 +52,7 @@ def texts(index: Path, settings: Settings) -> dict[str, str]:
         }
 
 
-def test_only_what_was_named_is_looked_at(updater: Updater, index: Path, settings: Settings, write: WriteNote) -> None:
+def test_only_the_named_paths_are_checked(updater: Updater, index: Path, settings: Settings, write: WriteNote) -> None:
     write("Roses.md", "# Roses\n\nRich soil.\n")
     write("kitchen/Tea.md", "# Tea\n\nWarm the kettle.\n")
     report = updater.update(["kitchen/Tea.md"])
@@ -62,7 +62,7 @@ def test_only_what_was_named_is_looked_at(updater: Updater, index: Path, setting
     assert updater.update().changed == 1
 
 
-def test_a_note_that_appears_or_goes_is_brought_in_or_taken_out(
+def test_a_new_note_is_added_and_a_deleted_one_removed(
     updater: Updater, vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("new/deep/Compost.md", "# Compost\n")
@@ -72,7 +72,7 @@ def test_a_note_that_appears_or_goes_is_brought_in_or_taken_out(
     assert sorted(texts(index, settings)) == ["kitchen/Sugar.md", "kitchen/Tea.md", "new/deep/Compost.md"]
 
 
-def test_a_folder_stands_for_all_that_it_holds_and_is_not_embedded_again_when_it_moves(
+def test_a_named_folder_covers_its_contents_and_is_not_embedded_again_when_it_moves(
     updater: Updater, vault: Path, index: Path, settings: Settings
 ) -> None:
     (vault / "kitchen").rename(vault / "pantry")
@@ -81,7 +81,9 @@ def test_a_folder_stands_for_all_that_it_holds_and_is_not_embedded_again_when_it
     assert sorted(texts(index, settings)) == ["Roses.md", "pantry/Sugar.md", "pantry/Tea.md"]
 
 
-def test_a_folder_whose_name_begins_like_another_is_another(updater: Updater, vault: Path, write: WriteNote) -> None:
+def test_a_folder_whose_name_is_a_prefix_of_another_is_separate(
+    updater: Updater, vault: Path, write: WriteNote
+) -> None:
     write("kitchen 2/Rose.md", "# Rose\n")
     write("kitchen0/Seed.md", "# Seed\n")
     updater.update()
@@ -89,14 +91,14 @@ def test_a_folder_whose_name_begins_like_another_is_another(updater: Updater, va
     assert updater.update(["kitchen"]).removed == 2
 
 
-def test_a_named_path_is_held_to_the_rules_of_the_vault(updater: Updater, vault: Path, write: WriteNote) -> None:
+def test_a_named_path_follows_the_rules_of_the_vault(updater: Updater, vault: Path, write: WriteNote) -> None:
     write(".excerptignore", "drafts/\n")
     write("drafts/Draft.md", "# Draft\n")
     write(".trash/Old.md", "# Old\n")
     assert updater.update(["drafts/Draft.md", ".trash/Old.md", "drafts"]).added == 0
 
 
-def test_many_paths_are_the_whole_vault(
+def test_many_paths_are_treated_as_the_whole_vault(
     updater: Updater, vault: Path, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(building, "_MAX_SINGLE_PATHS", 2)
@@ -105,7 +107,7 @@ def test_many_paths_are_the_whole_vault(
     assert updater.update(["a.md", "b.md", "c.md"]).added == 4
 
 
-def test_what_this_process_has_checked_or_written_is_not_checked_again(
+def test_files_checked_or_written_by_this_process_are_not_checked_again(
     updater: Updater, write: WriteNote, checked: list[str]
 ) -> None:
     write("Roses.md", "# Roses\n\nRich soil.\n")
@@ -114,7 +116,7 @@ def test_what_this_process_has_checked_or_written_is_not_checked_again(
     assert checked == []
 
 
-def test_what_another_process_has_committed_is_checked_and_gone_on_from(
+def test_a_commit_of_another_process_is_checked_and_continued(
     updater: Updater, vault: Path, index: Path, settings: Settings, checked: list[str]
 ) -> None:
     (vault / "Seed.md").write_text("# Seed\n")
@@ -127,7 +129,7 @@ def test_what_another_process_has_committed_is_checked_and_gone_on_from(
     assert "Seed.md" in texts(index, settings)
 
 
-def test_a_derived_file_that_is_gone_is_made_again(updater: Updater, index: Path, write: WriteNote) -> None:
+def test_a_missing_derived_file_is_written_again(updater: Updater, index: Path, write: WriteNote) -> None:
     next(index.glob("words/*.lex")).unlink()
     write("Roses.md", "# Roses\n\nRich soil.\n")
     report = updater.update(["Roses.md"])
@@ -135,9 +137,7 @@ def test_a_derived_file_that_is_gone_is_made_again(updater: Updater, index: Path
     assert "lexical index" in report.rebuilt
 
 
-def test_an_index_that_is_gone_is_made_again_whole(
-    updater: Updater, index: Path, settings: Settings, write: WriteNote
-) -> None:
+def test_a_missing_index_is_built_again(updater: Updater, index: Path, settings: Settings, write: WriteNote) -> None:
     before = Snapshot.current_generation(index)
     shutil.rmtree(index)
     write("Roses.md", "# Roses\n\nRich soil.\n")
@@ -147,7 +147,7 @@ def test_an_index_that_is_gone_is_made_again_whole(
     assert len(texts(index, settings)) == 3
 
 
-def test_one_changed_note_touches_nothing_of_the_others(
+def test_one_changed_note_reads_nothing_of_the_others(
     updater: Updater, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     def state() -> tuple[dict[str, list[int]], dict[Path, bytes]]:
@@ -167,7 +167,7 @@ def test_one_changed_note_touches_nothing_of_the_others(
     assert next(index.glob("vectors-*")).read_bytes().startswith(matrix)
 
 
-def test_files_that_were_skipped_elsewhere_stay_told(updater: Updater, vault: Path) -> None:
+def test_files_skipped_by_another_process_stay_listed(updater: Updater, vault: Path) -> None:
     for name in ("one.md", "kitchen/two.md"):
         (vault / name).write_bytes(bytes(5000))
     assert [one.path for one in updater.update().skipped] == ["kitchen/two.md", "one.md"]
@@ -181,7 +181,7 @@ def test_files_that_were_skipped_elsewhere_stay_told(updater: Updater, vault: Pa
     assert [one.path for one in updater.update(["kitchen"]).skipped] == ["kitchen/three.md", "one.md"]
 
 
-def test_the_last_note_that_goes_is_not_taken_out_before_the_user_agrees(
+def test_the_last_note_is_not_removed_before_the_user_confirms(
     updater: Updater, vault: Path, index: Path, settings: Settings
 ) -> None:
     (vault / "Roses.md").unlink()
@@ -193,7 +193,7 @@ def test_the_last_note_that_goes_is_not_taken_out_before_the_user_agrees(
     assert updater.update(["kitchen"], accept_empty=True).removed == 2
 
 
-def test_after_an_update_that_failed_the_next_brings_in_what_it_could_not(
+def test_the_update_after_a_failed_one_includes_its_changes(
     updater: Updater, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> object:

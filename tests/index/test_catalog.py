@@ -124,7 +124,7 @@ def _answers(index: Path, settings: Settings) -> dict[str, object]:
 
 @pytest.mark.programs
 @pytest.mark.parametrize(("table", "column"), FLIPPED)
-def test_what_was_altered_is_told_and_never_shown_and_the_next_build_mends_it(
+def test_an_altered_row_is_reported_never_shown_and_repaired_by_the_next_build(
     kept: Kept, before: dict[str, object], tmp_path: Path, table: str, column: str
 ) -> None:
     vault, index, settings = kept
@@ -147,7 +147,7 @@ def test_what_was_altered_is_told_and_never_shown_and_the_next_build_mends_it(
     assert content(index, settings) == before
 
 
-def test_what_was_altered_is_not_copied_into_other_files_of_the_index(kept: Kept, tmp_path: Path) -> None:
+def test_an_altered_row_is_not_copied_into_derived_files(kept: Kept, tmp_path: Path) -> None:
     vault, index, settings = kept
     index = shutil.copytree(index, tmp_path / "index")
     with closing(sqlite3.connect(index / CATALOG_FILE)) as connection, connection:
@@ -158,7 +158,7 @@ def test_what_was_altered_is_not_copied_into_other_files_of_the_index(kept: Kept
         assert "must not be deleted" in snapshot.note_fragments("Tea.md")[-1].text
 
 
-def test_another_tokenizer_leaves_checksums_right(kept: Kept, tmp_path: Path) -> None:
+def test_another_tokenizer_keeps_checksums_valid(kept: Kept, tmp_path: Path) -> None:
     vault, index, settings = kept
     index = shutil.copytree(index, tmp_path / "index")
     other = Settings(embedding=settings.embedding, pack=PackSettings(tokenizer="o200k_base"))
@@ -167,7 +167,7 @@ def test_another_tokenizer_leaves_checksums_right(kept: Kept, tmp_path: Path) ->
         snapshot.check_rows()
 
 
-def test_checksums_are_those_of_every_version_of_python() -> None:
+def test_checksums_are_the_same_in_every_version_of_python() -> None:
     assert checksum(1, 1 << 40, "é\x00𝄞", "", b"x", None) == 0xADF1EF5E
     assert checksum_of_rows([(1, "é", None), (2, "", "b")]) == 0x9CA696D
 
@@ -217,7 +217,7 @@ def content_before(kept_generations: Kept) -> dict[str, object]:
 
 @pytest.mark.programs
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_tables_that_this_version_does_not_make_are_noticed_and_made_anew(
+def test_tables_of_another_schema_are_found_and_rebuilt(
     kept_generations: Kept, content_before: dict[str, object], tmp_path: Path, statement: str
 ) -> None:
     vault, index, settings = kept_generations
@@ -280,7 +280,7 @@ def _nowhere(file: Path) -> None:
         *("vectors-*", "words/*.toc", "words/*.lex", "words/*.pst", "words/*.npy", "words", "anew"),
     ],
 )
-def test_what_stands_in_the_place_of_a_file_is_not_waited_for_and_is_mended(
+def test_special_files_in_place_of_index_files_do_not_block_and_are_repaired(
     kept_generations: Kept,
     content_before: dict[str, object],
     tmp_path: Path,

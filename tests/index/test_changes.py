@@ -54,13 +54,11 @@ def indexed(vault: Path, index: Path, settings: Settings, monkeypatch: pytest.Mo
     return Indexed(vault, index, settings)
 
 
-def test_an_index_just_made_is_up_to_date(indexed: Indexed) -> None:
+def test_a_new_index_is_up_to_date(indexed: Indexed) -> None:
     assert indexed.is_up_to_date()
 
 
-def test_a_file_that_is_as_new_as_the_look_at_it_is_left_to_a_build(
-    indexed: Indexed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_as_new_as_the_scan_needs_a_build(indexed: Indexed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     assert not indexed.is_up_to_date()
 
@@ -79,25 +77,25 @@ IN_THE_VAULT: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", IN_THE_VAULT.values(), ids=IN_THE_VAULT)
-def test_a_change_in_the_vault_is_seen(indexed: Indexed, change: Callable[[Path], object]) -> None:
+def test_a_change_in_the_vault_needs_a_build(indexed: Indexed, change: Callable[[Path], object]) -> None:
     change(indexed.vault)
     assert not indexed.is_up_to_date()
 
 
-def test_what_is_no_note_is_no_change(indexed: Indexed) -> None:
+def test_a_file_that_is_not_a_note_is_not_a_change(indexed: Indexed) -> None:
     (indexed.vault / "picture.png").write_bytes(b"\x89PNG")
     (indexed.vault / ".obsidian").mkdir()
     assert indexed.is_up_to_date()
 
 
-def test_a_note_that_was_skipped_for_what_it_holds_is_left_to_a_build(indexed: Indexed) -> None:
+def test_a_note_skipped_for_its_content_needs_a_build(indexed: Indexed) -> None:
     settings = replace(indexed.settings, vault=VaultSettings(max_bytes=100))
     (indexed.vault / "Large.md").write_text("soil " * 100)
     assert "Large.md" in [one.path for one in build(indexed.vault, indexed.index, settings).skipped]
     assert not indexed.is_up_to_date(settings)
 
 
-def test_a_note_that_was_given_up_is_up_to_date_as_long_as_it_is_as_it_was(indexed: Indexed) -> None:
+def test_a_note_that_was_given_up_is_up_to_date_until_it_changes(indexed: Indexed) -> None:
     file = indexed.vault / "Endless.md"
     file.write_text("soil " * 100)
     now, reason = file.stat(), "It took too long."
@@ -114,7 +112,7 @@ def test_a_note_that_was_given_up_is_up_to_date_as_long_as_it_is_as_it_was(index
     assert not indexed.is_up_to_date()
 
 
-def test_other_settings_are_a_change(indexed: Indexed, models: tuple[Path, Path]) -> None:
+def test_other_settings_need_a_build(indexed: Indexed, models: tuple[Path, Path]) -> None:
     for settings in (
         replace(indexed.settings, vault=VaultSettings(language="de")),
         replace(indexed.settings, vault=VaultSettings(exclude=("beds/",))),
@@ -135,7 +133,7 @@ def test_other_settings_are_a_change(indexed: Indexed, models: tuple[Path, Path]
         (fragments, "FRAGMENTS_VERSION"),
     ],
 )
-def test_another_version_of_the_code_is_a_change(
+def test_another_version_of_the_code_needs_a_build(
     indexed: Indexed, monkeypatch: pytest.MonkeyPatch, module: object, version: str
 ) -> None:
     monkeypatch.setattr(module, version, 1000)
@@ -153,15 +151,13 @@ IN_THE_INDEX: dict[str, Callable[[Indexed], object]] = {
 
 
 @pytest.mark.parametrize("change", IN_THE_INDEX.values(), ids=IN_THE_INDEX)
-def test_an_index_that_a_build_would_mend_is_not_up_to_date(
-    indexed: Indexed, change: Callable[[Indexed], object]
-) -> None:
+def test_an_index_in_need_of_repair_is_not_up_to_date(indexed: Indexed, change: Callable[[Indexed], object]) -> None:
     change(indexed)
     assert not indexed.is_up_to_date()
 
 
 @pytest.mark.parametrize("pattern", [f"{WORDS_FOLDER}/*.pst", f"{WORDS_FOLDER}/*.lex", "vectors-*"])
-def test_a_damaged_file_is_left_to_a_build(indexed: Indexed, pattern: str) -> None:
+def test_a_damaged_file_needs_a_build(indexed: Indexed, pattern: str) -> None:
     (file,) = indexed.index.glob(pattern)
     data = bytearray(file.read_bytes())
     data[-1] ^= 0xFF
@@ -171,7 +167,7 @@ def test_a_damaged_file_is_left_to_a_build(indexed: Indexed, pattern: str) -> No
             snapshot.is_up_to_date(indexed.vault)
 
 
-def test_a_vault_that_is_gone_is_told_as_a_build_tells_it(indexed: Indexed) -> None:
+def test_a_missing_vault_is_the_same_error_as_in_a_build(indexed: Indexed) -> None:
     indexed.vault.rename(indexed.vault.with_name("elsewhere"))
     with pytest.raises(VaultError):
         indexed.is_up_to_date()

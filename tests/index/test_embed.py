@@ -54,12 +54,12 @@ def pieces() -> WordPieceCache:
 
 
 @given(st.lists(st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=6)), max_size=8).map("".join), max_size=4))
-def test_the_tokens_are_those_of_the_whole_text(texts: list[str]) -> None:
+def test_tokens_by_span_equal_those_of_the_whole_text(texts: list[str]) -> None:
     clean = [text.encode("utf-8", "replace").decode() for text in texts]
     assert [ids.tolist() for ids in pieces().ids(clean)] == model().tokenize(clean)
 
 
-def test_a_word_is_asked_for_once() -> None:
+def test_a_word_is_tokenized_once() -> None:
     asked: list[str] = []
 
     def tokenize(texts: Sequence[str]) -> list[list[int]]:
@@ -72,7 +72,7 @@ def test_a_word_is_asked_for_once() -> None:
     assert sorted(asked) == [",", "one", "three", "two"]
 
 
-def test_texts_go_whole_through_a_tokenizer_that_looks_across_words() -> None:
+def test_a_tokenizer_that_joins_words_gets_whole_texts() -> None:
     asked: list[str] = []
 
     def tokenize(texts: Sequence[str]) -> list[list[int]]:
@@ -89,17 +89,17 @@ def test_texts_go_whole_through_a_tokenizer_that_looks_across_words() -> None:
 @pytest.mark.parametrize(
     "text", ["", "the", "How to lend out a range of references, in C++ (and not in C)?", "汉字" * 50]
 )
-def test_a_vector_is_the_one_that_the_model_makes(text: str) -> None:
+def test_a_vector_equals_the_models(text: str) -> None:
     assert_as_the_library_makes_them([text, "another"])
 
 
 @given(st.lists(st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=6)), max_size=8).map("".join), max_size=4))
-def test_the_vectors_of_odd_texts_are_those_that_the_library_makes(texts: list[str]) -> None:
+def test_vectors_of_unusual_texts_equal_the_librarys(texts: list[str]) -> None:
     assert_as_the_library_makes_them([text.encode("utf-8", "replace").decode() for text in texts])
 
 
 @pytest.mark.programs
-def test_the_vectors_of_every_line_and_note_of_the_guide_are_those_that_the_library_makes() -> None:
+def test_vectors_of_the_guide_equal_the_librarys() -> None:
     notes = [note.read_text(encoding="utf-8") for note in sorted(DEMO.rglob("*.md"))]
     lines = sorted({line for note in notes for line in note.splitlines()})
     assert len(lines) > 1000
@@ -112,15 +112,15 @@ def assert_as_the_library_makes_them(texts: Sequence[str]) -> None:
     assert [vector.tobytes() for vector in open_embedder("").embed(texts)] == theirs
 
 
-def test_the_digest_of_the_shipped_model_is_that_of_its_content() -> None:
+def test_the_digest_of_the_shipped_model_is_that_of_its_files() -> None:
     assert open_embedder("").measured_id() == SHIPPED_ID
 
 
-def test_the_length_of_the_median_word_is_the_shipped_models() -> None:
+def test_the_recorded_median_word_length_is_the_shipped_models() -> None:
     assert open_embedder("").measured_median_length() == SHIPPED_MEDIAN_LENGTH
 
 
-def test_of_a_text_that_no_passage_is_as_long_as_only_the_beginning_counts() -> None:
+def test_only_the_beginning_of_an_oversized_text_is_embedded() -> None:
     embedder = open_embedder("")
     beginning = ("tea and kettles " * 10_000)[:100_000]
     short, longer = embedder.embed([beginning, beginning + " rose" * 200_000])
@@ -133,18 +133,18 @@ def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("nothing_loaded")
-def test_a_thread_that_asks_again_has_the_same() -> None:
+def test_a_thread_that_asks_again_gets_the_same_model() -> None:
     assert open_embedder("") is open_embedder("")
 
 
 @pytest.mark.usefixtures("nothing_loaded")
-def test_no_two_threads_have_the_same() -> None:
+def test_two_threads_get_different_models() -> None:
     with ThreadPoolExecutor(1) as other:
         assert other.submit(open_embedder, "").result() is not open_embedder("")
 
 
 @pytest.mark.usefixtures("nothing_loaded")
-def test_a_thread_takes_over_from_one_that_has_ended() -> None:
+def test_a_thread_takes_over_the_model_of_an_ended_one() -> None:
     with ThreadPoolExecutor(1) as ended:
         loaded = ended.submit(open_embedder, "").result()
     with ThreadPoolExecutor(1) as begun:
@@ -165,14 +165,14 @@ def imported_by(model: str) -> set[str]:
 @pytest.mark.usefixtures("nothing_loaded")
 @pytest.mark.programs
 @pytest.mark.parametrize("model", ["", WORDS_FOLDER])
-def test_a_model_is_loaded_as_the_library_loads_it(model: str) -> None:
+def test_a_model_is_loaded_as_by_the_library(model: str) -> None:
     loaded = embed.open_embedder(model)
     assert loaded.id == embed.Embedder(StaticModel.from_pretrained(WORDS_FOLDER, force_download=False)).id
 
 
 @pytest.mark.usefixtures("nothing_loaded")
 @pytest.mark.programs
-def test_a_folder_is_loaded_without_asking_a_hub() -> None:
+def test_a_folder_is_loaded_without_network_access() -> None:
     assert not {"huggingface_hub", "httpx", "requests"} & imported_by(WORDS_FOLDER)
 
 

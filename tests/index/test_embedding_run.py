@@ -117,7 +117,7 @@ def opened(vault: Path, index: Path, settings: Settings, notes: None) -> Vault:
 # --- when vectors are used --------------------------------------------------------------------------------------------
 
 
-def test_the_static_model_answers_until_all_is_embedded(opened: Vault) -> None:
+def test_the_static_model_answers_until_everything_is_embedded(opened: Vault) -> None:
     assert opened.model_in_use == "static"
     assert has_vectors_pending(opened.index, opened.settings)
     opened.embed()
@@ -150,7 +150,7 @@ def test_progress_counts_different_texts(opened: Vault) -> None:
     assert [(each.done, each.total) for each in opened.progress] == [(0, 4), (4, 4)]
 
 
-def test_a_run_that_is_ended_keeps_its_batches_and_the_next_one_continues(
+def test_a_stopped_run_keeps_its_batches_and_the_next_continues(
     opened: Vault, server: ModelTestServer, write: WriteNote
 ) -> None:
     for number in range(2 * BATCH_TEXTS):
@@ -182,7 +182,7 @@ def test_a_new_note_is_found_by_words_until_it_is_embedded(opened: Vault, write:
                 assert after.search_vectors.rows(np.array([len(after.search_vectors.keys) - 1])).any()
 
 
-def test_texts_without_a_vector_leave_the_mean_of_the_others(opened: Vault, write: WriteNote) -> None:
+def test_texts_without_a_vector_do_not_change_the_mean(opened: Vault, write: WriteNote) -> None:
     for number in range(30):
         write(f"many/{number}.md", f"soil number {number}\n")
     opened.update()
@@ -195,7 +195,7 @@ def test_texts_without_a_vector_leave_the_mean_of_the_others(opened: Vault, writ
         assert snapshot.search_vectors.mean == pytest.approx(mean, abs=1e-6)
 
 
-def test_with_many_new_notes_the_static_model_answers_again(opened: Vault, write: WriteNote) -> None:
+def test_many_new_notes_return_to_the_static_model(opened: Vault, write: WriteNote) -> None:
     opened.embed()
     for number in range(10):
         write(f"many/{number}.md", f"soil number {number}\n")
@@ -205,7 +205,7 @@ def test_with_many_new_notes_the_static_model_answers_again(opened: Vault, write
     assert opened.model_in_use == "letters"
 
 
-def test_a_rebuild_of_the_index_keeps_the_vectors(opened: Vault, server: ModelTestServer) -> None:
+def test_a_rebuild_keeps_the_vectors(opened: Vault, server: ModelTestServer) -> None:
     opened.embed()
     asked = len(passages(server))
     opened.update(rebuild=True)
@@ -216,7 +216,7 @@ def test_a_rebuild_of_the_index_keeps_the_vectors(opened: Vault, server: ModelTe
     assert (opened.model_in_use, len(passages(server))) == ("letters", asked)
 
 
-def test_the_answers_are_those_of_vectors_made_from_nothing(opened: Vault, write: WriteNote, tmp_path: Path) -> None:
+def test_answers_equal_those_of_newly_made_vectors(opened: Vault, write: WriteNote, tmp_path: Path) -> None:
     opened.embed()
     write("2.md", "kettle and winter\n")
     write("5.md", "sugar and water\n")
@@ -232,7 +232,7 @@ def test_the_answers_are_those_of_vectors_made_from_nothing(opened: Vault, write
 # --- another model ----------------------------------------------------------------------------------------------------
 
 
-def test_the_previous_embedder_answers_until_the_next_one_is_done_and_going_back_is_free(
+def test_the_previous_embedder_answers_until_the_next_is_done_and_returning_is_free(
     opened: Vault, server: ModelTestServer
 ) -> None:
     first = opened.settings
@@ -256,7 +256,9 @@ def with_key(settings: Settings, key: str) -> Settings:
     return replace(settings, embedding=EmbeddingSettings(model))
 
 
-def test_the_index_has_no_key_of_an_address_and_recognises_its_embedder(opened: Vault, server: ModelTestServer) -> None:
+def test_the_index_stores_no_key_of_an_address_and_recognises_its_embedder(
+    opened: Vault, server: ModelTestServer
+) -> None:
     opened.settings = with_key(opened.settings, "secret")
     opened.embed()
     assert not [file for file in opened.index.rglob("*") if file.is_file() and b"secret" in file.read_bytes()]
@@ -268,7 +270,7 @@ def test_the_index_has_no_key_of_an_address_and_recognises_its_embedder(opened: 
     assert server.requests[-1].path.endswith("rotated")
 
 
-def test_an_index_that_has_a_key_recognises_its_embedder_and_loses_the_key(opened: Vault) -> None:
+def test_an_index_with_a_stored_key_recognises_its_embedder_and_drops_the_key(opened: Vault) -> None:
     opened.settings = with_key(opened.settings, "secret")
     record = opened.embed()
     assert record is not None
@@ -280,14 +282,14 @@ def test_an_index_that_has_a_key_recognises_its_embedder_and_loses_the_key(opene
     assert not [file for file in opened.index.rglob("*") if file.is_file() and b"secret" in file.read_bytes()]
 
 
-def test_a_previous_server_with_a_key_is_not_asked(opened: Vault, server: ModelTestServer) -> None:
+def test_a_previous_server_with_a_key_is_not_contacted(opened: Vault, server: ModelTestServer) -> None:
     opened.settings = with_key(opened.settings, "secret")
     opened.embed()
     opened.settings = replace(opened.settings, embedding=EmbeddingSettings(f"openai:{server.url}/v1#other"))
     assert opened.model_in_use == "static"
 
 
-def test_without_a_setting_the_static_model_answers_at_once(opened: Vault) -> None:
+def test_without_the_setting_the_static_model_answers_at_once(opened: Vault) -> None:
     opened.embed()
     chosen, opened.settings = opened.settings, replace(opened.settings, embedding=EmbeddingSettings())
     assert opened.model_in_use == "static"
@@ -295,7 +297,7 @@ def test_without_a_setting_the_static_model_answers_at_once(opened: Vault) -> No
     assert opened.model_in_use == "letters"
 
 
-def test_another_model_behind_the_same_address_is_noticed(opened: Vault, server: ModelTestServer) -> None:
+def test_another_model_at_the_same_address_is_detected(opened: Vault, server: ModelTestServer) -> None:
     opened.embed()
     server.reply = replies.rows_of(lambda texts: [[float(len(text)), 1.0, *range(24)] for text in texts])
     with closing(opened.open()) as snapshot, pytest.raises(ModelError, match="not the one that embedded the notes"):
@@ -309,7 +311,7 @@ def test_another_model_behind_the_same_address_is_noticed(opened: Vault, server:
     assert count_embedded(opened.index, EmbeddingRun(opened.index, opened.settings, print).open_embedder()) == (4, 4)
 
 
-def test_two_processes_do_not_embed_the_same_vault(opened: Vault) -> None:
+def test_two_processes_do_not_embed_the_same_vault_at_once(opened: Vault) -> None:
     def wait() -> bool:
         with pytest.raises(IndexBusyError):
             opened.embed()
@@ -334,7 +336,7 @@ def test_two_processes_do_not_embed_the_same_vault(opened: Vault) -> None:
     ],
     ids=["drops", "429", "500", "dimensions", "nan", "too few", "100 MB"],
 )
-def test_a_server_that_fails_is_one_sentence_and_searches_go_on(
+def test_a_failing_server_is_reported_in_one_sentence_and_searches_continue(
     opened: Vault, server: ModelTestServer, reply: replies.Reply, message: str
 ) -> None:
     server.replies = [embeddings, reply]  # the sample is answered
@@ -347,7 +349,7 @@ def test_a_server_that_fails_is_one_sentence_and_searches_go_on(
 
 
 @pytest.mark.parametrize("damage", ["cut short", "altered", "lost", "not a file of vectors"])
-def test_a_damaged_file_is_embedded_again_as_far_as_it_is_damaged(
+def test_only_the_damaged_part_of_a_file_is_embedded_again(
     opened: Vault, write: WriteNote, server: ModelTestServer, damage: str
 ) -> None:
     for number in range(2 * BATCH_TEXTS):
@@ -375,7 +377,7 @@ def test_a_damaged_file_is_embedded_again_as_far_as_it_is_damaged(
     assert opened.ranking("soil number 7") == before
 
 
-def test_vectors_of_texts_that_are_gone_are_dropped_when_they_are_many(
+def test_vectors_of_deleted_texts_are_dropped_when_they_are_many(
     opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("excerpt.index.search_vectors._LEAST_UNUSED", 2)
@@ -400,7 +402,7 @@ DIGESTS = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=30, un
 @pytest.mark.programs
 @given(digests=DIGESTS, sizes=st.lists(st.integers(1, 7), min_size=1, max_size=8), cut=st.floats(0, 1))
 @configure(max_examples=60)
-def test_a_file_cut_anywhere_has_the_vectors_of_its_whole_blocks(
+def test_a_truncated_file_keeps_the_vectors_of_its_complete_blocks(
     tmp_path_factory: pytest.TempPathFactory, digests: list[int], sizes: list[int], cut: float
 ) -> None:
     file = tmp_path_factory.mktemp("vectors") / "of.vectors"
@@ -466,7 +468,7 @@ def answers(index: Path, settings: Settings) -> list[list[tuple[str, float]]]:
 
 @pytest.mark.programs
 @pytest.mark.hypothesis  # its moments are random, so `make properties` runs it with twenty kills
-def test_after_kills_each_text_was_embedded_once_but_for_the_batch_in_flight(
+def test_killed_runs_embed_each_text_once_except_the_current_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vault = tmp_path / "vault"

@@ -56,7 +56,7 @@ HOW = pytest.mark.parametrize("how", [cut, garbage, lambda data: b""], ids=["cut
 
 @HOW
 @pytest.mark.parametrize("pattern", ["words/*.toc", "words/*.lex", "words/*.pst", "words/*.npy", "vectors-*"])
-def test_a_damaged_derived_file_is_made_anew_from_the_catalog(
+def test_a_damaged_derived_file_is_rebuilt_from_the_catalog(
     built: Path, vault: Path, settings: Settings, pattern: str, how: Callable[[bytes], bytes]
 ) -> None:
     before = content(built, settings)
@@ -73,7 +73,7 @@ def test_a_damaged_derived_file_is_made_anew_from_the_catalog(
 
 
 @HOW
-def test_a_damaged_catalog_is_made_anew_from_the_vault(
+def test_a_damaged_catalog_is_rebuilt_from_the_vault(
     built: Path, vault: Path, settings: Settings, how: Callable[[bytes], bytes]
 ) -> None:
     before, generation = content(built, settings), Snapshot.current_generation(built)
@@ -86,7 +86,7 @@ def test_a_damaged_catalog_is_made_anew_from_the_vault(
     assert content(built, settings) == before
 
 
-def test_a_catalog_with_a_page_of_garbage_is_made_anew_after_a_reader_met_it(
+def test_a_catalog_with_a_damaged_page_is_rebuilt_after_a_reader_reported_it(
     built: Path, vault: Path, settings: Settings
 ) -> None:
     before = content(built, settings)
@@ -151,7 +151,7 @@ def change(file: Path, how: str) -> None:
     + [(name, how) for name in ("words", "anew") for how in ("a file", "gone")]
     + [("", "gone")],
 )
-def test_a_reader_answers_as_before_or_is_told_and_the_next_build_mends_what_it_was_told_of(
+def test_a_reader_answers_correctly_or_reports_damage_that_the_next_build_repairs(
     kept: Path, index: Path, settings: Settings, pattern: str, how: str
 ) -> None:
     shutil.copytree(kept / "index", index)
@@ -165,7 +165,7 @@ def test_a_reader_answers_as_before_or_is_told_and_the_next_build_mends_what_it_
 
 
 @pytest.mark.parametrize("name", ["", ".."], ids=["of the index", "above it"])
-def test_a_file_in_the_place_of_the_folder_is_left_there_and_told(
+def test_a_file_in_place_of_the_index_folder_is_reported_and_kept(
     vault: Path, index: Path, settings: Settings, name: str
 ) -> None:
     file = (index / name).resolve()
@@ -188,7 +188,7 @@ def test_a_file_in_the_place_of_the_folder_is_left_there_and_told(
     ],
     ids=["a text that cannot be unpacked", "no UTF-8", "no heading path", "a fragment of no section"],
 )
-def test_a_row_that_no_check_of_sqlite_finds_wrong_is_made_anew_after_a_reader_met_it(
+def test_a_row_that_sqlite_accepts_is_rebuilt_after_a_reader_reported_it(
     built: Path, vault: Path, settings: Settings, statement: str
 ) -> None:
     before = content(built, settings)
@@ -200,14 +200,14 @@ def test_a_row_that_no_check_of_sqlite_finds_wrong_is_made_anew_after_a_reader_m
     assert content(built, settings) == before
 
 
-def test_a_suspicion_against_a_sound_catalog_costs_no_rebuild(built: Path, vault: Path, settings: Settings) -> None:
+def test_a_false_report_about_a_sound_catalog_rebuilds_nothing(built: Path, vault: Path, settings: Settings) -> None:
     (built / SUSPECT_FILE).touch()
     report = build(vault, built, settings)
     assert (report.rebuilt, report.added) == ("", 0)
     assert not (built / SUSPECT_FILE).exists()
 
 
-def test_a_catalog_of_another_version_is_made_anew(built: Path, vault: Path, settings: Settings) -> None:
+def test_a_catalog_of_another_version_is_rebuilt(built: Path, vault: Path, settings: Settings) -> None:
     connection = sqlite3.connect(built / CATALOG_FILE)
     connection.execute("PRAGMA user_version = 999")
     connection.close()
@@ -217,7 +217,7 @@ def test_a_catalog_of_another_version_is_made_anew(built: Path, vault: Path, set
     assert Snapshot.open(built, settings).status().notes == len(NOTES)
 
 
-def test_words_that_lack_a_fragment_of_the_catalog_are_made_anew(built: Path, vault: Path, settings: Settings) -> None:
+def test_words_that_lack_a_fragment_of_the_catalog_are_rebuilt(built: Path, vault: Path, settings: Settings) -> None:
     connection = sqlite3.connect(built / CATALOG_FILE)
     connection.execute("DELETE FROM fragments WHERE ordinal = 1")
     connection.commit()
@@ -231,7 +231,7 @@ def test_a_missing_index_is_one_clear_error(index: Path, settings: Settings) -> 
     assert Snapshot.current_generation(index) == 0
 
 
-def test_what_a_killed_build_left_is_removed(built: Path, vault: Path, settings: Settings, write: WriteNote) -> None:
+def test_files_of_a_killed_build_are_removed(built: Path, vault: Path, settings: Settings, write: WriteNote) -> None:
     before = content(built, settings)
     left = [built / name for name in ("words/words_leftover.pst", "words/_words_99.toc", "vectors-99")]
     for file in left:
@@ -242,7 +242,7 @@ def test_what_a_killed_build_left_is_removed(built: Path, vault: Path, settings:
     assert content(built, settings) == before
 
 
-def test_what_a_killed_mending_left_is_not_in_the_way_of_the_next(built: Path, vault: Path, settings: Settings) -> None:
+def test_files_of_a_killed_repair_do_not_block_the_next(built: Path, vault: Path, settings: Settings) -> None:
     before = content(built, settings)
     damage(next(built.glob("words/*.lex")), garbage)
     following = Snapshot.current_generation(built) + 1
@@ -253,7 +253,7 @@ def test_what_a_killed_mending_left_is_not_in_the_way_of_the_next(built: Path, v
 
 
 @pytest.mark.programs
-def test_old_generations_leave_no_files_behind(built: Path, vault: Path, settings: Settings, write: WriteNote) -> None:
+def test_old_generations_leave_no_files(built: Path, vault: Path, settings: Settings, write: WriteNote) -> None:
     def names() -> int:
         return sum(1 for _ in built.glob("**/*"))
 
@@ -306,7 +306,7 @@ for last in sys.stdin:
 
 @pytest.mark.programs
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
-def test_killed_at_any_step_of_a_commit_the_last_generation_stands_and_the_next_build_completes(
+def test_a_commit_killed_at_any_step_keeps_the_last_generation_and_the_next_build_completes(
     built: Path, vault: Path, settings: Settings, write: WriteNote
 ) -> None:
     command = [sys.executable, "-c", KILLED, str(vault), str(built), settings.embedding.model]
@@ -415,7 +415,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -
         (f"{CATALOG_FILE}-wal", 0),
     ],
 )
-def test_a_file_cut_short_while_it_is_read_is_an_error_and_not_the_end_of_the_process(
+def test_a_file_truncated_while_it_is_read_is_an_error_and_not_a_crash(
     grown: tuple[Path, Path, Path], tmp_path: Path, pattern: str, size: int, first: str
 ) -> None:
     folder, index, model = grown

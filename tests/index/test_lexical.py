@@ -41,7 +41,7 @@ def keys_with(reader: LexicalReader, term: str) -> list[int]:
     return found
 
 
-def test_postings_say_where_and_how_often(tmp_path: Path) -> None:
+def test_postings_have_rows_and_frequencies(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a b a", "b", "c a")
     reader = read(tmp_path, writer.commit(1), 1)
@@ -51,7 +51,7 @@ def test_postings_say_where_and_how_often(tmp_path: Path) -> None:
     assert reader.lengths("text").tolist() == [3.0, 1.0, 2.0]
 
 
-def test_positions_stand_beside_the_postings(tmp_path: Path) -> None:
+def test_positions_belong_to_the_postings(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a b a")
     add(writer, 2, "c", "b a")
@@ -70,7 +70,7 @@ def test_a_term_is_counted_in_all_fields_and_segments(tmp_path: Path) -> None:
     assert reader.count("zebra") == 0
 
 
-def test_an_unknown_term_or_field_stands_nowhere(tmp_path: Path) -> None:
+def test_an_unknown_term_or_field_has_no_postings(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a")
     reader = read(tmp_path, writer.commit(1), 1)
@@ -78,12 +78,12 @@ def test_an_unknown_term_or_field_stands_nowhere(tmp_path: Path) -> None:
     assert reader.positions("text", "zebra").offsets.tolist() == [0]
 
 
-def test_an_index_without_fragments_opens(tmp_path: Path) -> None:
+def test_an_index_without_fragments_can_be_opened(tmp_path: Path) -> None:
     reader = read(tmp_path, LexicalWriter(tmp_path, None).commit(1), 1)
     assert (reader.doc_count, reader.lexicon("text"), reader.lengths("text").tolist()) == (0, [], [])
 
 
-def test_deleted_fragments_are_gone_from_rows_lengths_and_postings(tmp_path: Path) -> None:
+def test_deleted_fragments_are_removed_from_rows_lengths_and_postings(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a", "a b b", "a c", "d")
     writer.delete(np.array([2, 99]))
@@ -95,7 +95,7 @@ def test_deleted_fragments_are_gone_from_rows_lengths_and_postings(tmp_path: Pat
     assert reader.positions("text", "c").values.tolist() == [1]
 
 
-def test_a_later_build_goes_on_from_the_files_of_an_earlier_one(tmp_path: Path) -> None:
+def test_a_later_build_extends_the_files_of_an_earlier_one(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a", "b")
     files = writer.commit(1)
@@ -107,7 +107,7 @@ def test_a_later_build_goes_on_from_the_files_of_an_earlier_one(tmp_path: Path) 
 
 
 @pytest.mark.programs
-def test_many_small_commits_make_few_segments_and_lose_nothing(tmp_path: Path) -> None:
+def test_many_small_commits_make_few_segments_without_loss(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     files: list[DerivedFile] = []
     for key in range(1, 201):
@@ -122,7 +122,7 @@ def test_many_small_commits_make_few_segments_and_lose_nothing(tmp_path: Path) -
     assert sum(file.name.endswith(".pst") for file in files) <= 24
 
 
-def test_a_segment_that_is_mostly_deleted_is_written_anew(tmp_path: Path) -> None:
+def test_a_mostly_deleted_segment_is_rewritten(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, *["a many words"] * 50)
     before = sum(file.size for file in writer.commit(1))
@@ -130,7 +130,7 @@ def test_a_segment_that_is_mostly_deleted_is_written_anew(tmp_path: Path) -> Non
     assert sum(file.size for file in writer.commit(2)) < before
 
 
-def test_a_row_knows_its_note_and_line(tmp_path: Path) -> None:
+def test_a_row_has_its_note_and_line(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a", "b", "c")
     writer.delete(np.array([2]))
@@ -138,7 +138,7 @@ def test_a_row_knows_its_note_and_line(tmp_path: Path) -> None:
     assert (reader.notes.tolist(), reader.lines.tolist()) == ([7, 7], [1, 3])
 
 
-def test_entries_say_in_which_fields_a_term_stands(tmp_path: Path) -> None:
+def test_entries_name_the_fields_of_a_term(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     words = inverted(["a a", "b"])
     words["title"] = invert([(["b"], [0]), (["a"], [0])])
@@ -150,7 +150,7 @@ def test_entries_say_in_which_fields_a_term_stands(tmp_path: Path) -> None:
     assert entries.tf.tolist() == [*[2] * len(others), 1]
 
 
-def test_places_are_those_of_the_rows_asked_for(tmp_path: Path) -> None:
+def test_occurrences_are_those_of_the_requested_rows(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a b a", "b")
     add(writer, 3, "gone a", "c", "b b a")
@@ -161,7 +161,7 @@ def test_places_are_those_of_the_rows_asked_for(tmp_path: Path) -> None:
     assert places.positions[in_text].tolist() == [2]
 
 
-def test_terms_are_found_wherever_they_stand_among_many(tmp_path: Path) -> None:
+def test_a_term_is_found_at_any_position_in_the_dictionary(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     terms = sorted({f"w{number}" for number in range(0, 200, 2)} | {"東京", "é"})
     add(writer, 1, " ".join(terms))
@@ -172,7 +172,7 @@ def test_terms_are_found_wherever_they_stand_among_many(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("read_all", [False, True])
-def test_continuations_are_the_shortest_first_with_and_without_the_lexicon(tmp_path: Path, read_all: bool) -> None:
+def test_continuations_are_listed_shortest_first_with_and_without_the_lexicon(tmp_path: Path, read_all: bool) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "synching sync z")
     add(writer, 2, "synchrony syncing sea 東京")
@@ -185,7 +185,7 @@ def test_continuations_are_the_shortest_first_with_and_without_the_lexicon(tmp_p
     assert reader.completions("x", 3) == []
 
 
-def test_whoosh_itself_reads_the_same_postings(tmp_path: Path) -> None:
+def test_whoosh_reads_the_same_postings(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a b a", "b", "c a")
     files = writer.commit(1)
@@ -198,7 +198,7 @@ def test_whoosh_itself_reads_the_same_postings(tmp_path: Path) -> None:
     assert theirs == list(zip(ours.rows.tolist(), ours.tf.tolist(), strict=True))
 
 
-def test_whoosh_itself_searches_the_index(tmp_path: Path) -> None:
+def test_whoosh_can_search_the_index(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "honey", "bees and their hives in winter", "honey honey bees")
     writer.commit(1)
@@ -221,7 +221,7 @@ def damaged(folder: Path, files: list[DerivedFile], suffix: str, how: str) -> No
 
 @pytest.mark.parametrize("how", ["cut", "garbage"])
 @pytest.mark.parametrize("suffix", [".toc", ".lex", ".pst", ".npy"])
-def test_a_damaged_file_is_noticed_before_it_is_believed(tmp_path: Path, suffix: str, how: str) -> None:
+def test_a_damaged_file_is_detected_before_it_is_used(tmp_path: Path, suffix: str, how: str) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a b a", "b", "c a")
     files = writer.commit(1)
@@ -230,7 +230,7 @@ def test_a_damaged_file_is_noticed_before_it_is_believed(tmp_path: Path, suffix:
         read(tmp_path, files, 1).postings("text", "a")
 
 
-def test_positions_are_checked_too(tmp_path: Path) -> None:
+def test_positions_are_verified_too(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, " ".join(["a"] * 40_000))
     files = writer.commit(1)
@@ -243,7 +243,7 @@ def test_positions_are_checked_too(tmp_path: Path) -> None:
         reader.occurrences("a", np.array([0], np.int32))
 
 
-def test_an_index_of_another_version_says_so(tmp_path: Path) -> None:
+def test_an_index_of_another_version_is_an_error(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a")
     files = [replace(file, name=file.name.replace(".lex", ".trm")) for file in writer.commit(1)]
@@ -251,7 +251,7 @@ def test_an_index_of_another_version_says_so(tmp_path: Path) -> None:
         LexicalWriter(tmp_path, 1, files)
 
 
-def test_a_missing_file_is_noticed(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a")
     files = writer.commit(1)
@@ -262,7 +262,7 @@ def test_a_missing_file_is_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="the limit of a file's size is of POSIX")
 @pytest.mark.parametrize("room", [1_000, 10_000], ids=["for the terms", "for the terms and postings"])
-def test_where_a_segment_has_no_room_the_systems_reason_is_told(tmp_path: Path, room: int) -> None:
+def test_a_full_disk_is_reported_with_the_reason_of_the_system(tmp_path: Path, room: int) -> None:
     writer = LexicalWriter(tmp_path, None)
     with full_disk(room), pytest.raises(OSError, match=os.strerror(errno.EFBIG)):
         add(writer, 1, *["a"] * 300)

@@ -26,7 +26,7 @@ def link(target: str, text: str | None) -> tuple[int, str, str, None, None, str 
     return 1, "markdown", target, None, None, text
 
 
-def test_own_names_are_aliases_then_the_file_and_the_first_heading_where_they_differ_from_the_title() -> None:
+def test_other_names_are_aliases_the_file_name_and_the_first_heading_if_not_the_title() -> None:
     labels = [("tag", "", "plant"), ("alias", "", "Love apple")]
     sections = [(0, 0, "", ""), (1, 2, "Before", ""), (2, 1, "Growing tomatoes", ""), (3, 1, "Later", "")]
     found = tokenize_names("Garden/tomato.md", "Tomatoes", "en", labels=labels, sections=sections, links=[])
@@ -34,14 +34,14 @@ def test_own_names_are_aliases_then_the_file_and_the_first_heading_where_they_di
     assert names_of(found) == as_kept(["love", "appl"], ["tomato"], ["grow", "tomato"])
 
 
-def test_a_file_called_as_the_title_is_no_other_name() -> None:
+def test_a_file_named_like_the_title_is_not_another_name() -> None:
     found = tokenize_names(
         "Garden/Tomatoes.md", "Tomatoes", "en", labels=[], sections=[(1, 1, "Tomatoes", "")], links=[]
     )
     assert (found.own, found.terms, found.targets) == (0, b"", "[]")
 
 
-def test_texts_of_links_stand_behind_the_own_names_each_once_a_target() -> None:
+def test_link_texts_follow_the_names_of_a_note_once_per_target() -> None:
     links = [
         link("Tea.md", "hot drink"),
         link("Cup.md", None),
@@ -55,7 +55,7 @@ def test_texts_of_links_stand_behind_the_own_names_each_once_a_target() -> None:
     assert np.frombuffer(found.files, DIGEST_DTYPE).tolist() == digest_texts(["b", "tea", "cup"]).tolist()
 
 
-def test_a_name_without_a_word_is_none() -> None:
+def test_a_name_without_a_word_is_left_out() -> None:
     found = tokenize_names("Tea.md", "Tea", "en", labels=[("alias", "", "!")], sections=[], links=[link("Cup.md", "→")])
     assert (found.own, found.lengths, found.targets) == (0, b"", "[]")
 
@@ -72,5 +72,5 @@ def test_a_name_without_a_word_is_none() -> None:
     ],
     ids=["relative", "backslash", "spaces", "from the root", "composition", "space in the name"],
 )
-def test_a_target_has_the_file_name_of_the_note_it_means(target: str, path: str) -> None:
+def test_a_link_target_has_the_file_name_of_its_note(target: str, path: str) -> None:
     assert target_file_name(target) == target_file_name(path)

@@ -102,7 +102,7 @@ def nothing(_path: str) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a folder that is somebody's working directory")
-def test_workers_start_where_the_working_directory_is_gone(
+def test_workers_start_after_the_working_directory_was_deleted(
     options: PrepareOptions, write: Callable[..., list[FileTask]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks = write("a.md")
@@ -143,7 +143,7 @@ def numbered(*bad: str) -> list[str]:
         ),
     ],
 )
-def test_a_file_over_its_limits_is_skipped_and_the_others_are_not(
+def test_only_a_file_over_its_limits_is_skipped(
     write: Callable[..., list[FileTask]], options: PrepareOptions, bad: str, reason: str
 ) -> None:
     names = numbered(bad)
@@ -153,7 +153,7 @@ def test_a_file_over_its_limits_is_skipped_and_the_others_are_not(
     assert [task.path for each in done for task in each.given_up] == [bad]
 
 
-def test_several_bad_files_cost_only_themselves(
+def test_several_bad_files_affect_no_other(
     write: Callable[..., list[FileTask]], options: PrepareOptions, odd_workers: Workers
 ) -> None:
     names = numbered("hang.md", "sleep.md")
@@ -162,18 +162,18 @@ def test_several_bad_files_cost_only_themselves(
     assert [name for name, reason in found if reason] == ["hang.md", "sleep.md"]
 
 
-def test_a_larger_file_may_take_longer() -> None:
+def test_a_larger_file_has_a_longer_time_limit() -> None:
     limits = Limits(seconds=20, seconds_per_mb=5)
     tasks = [FileTask("a.md", size, 1, 1) for size in (0, 999_999, 1_000_000, 16_000_000)]
     assert [limits.seconds_for(task) for task in tasks] == [20, 20, 25, 100]
 
 
-def test_a_file_with_images_to_be_read_may_take_longer() -> None:
+def test_a_file_with_images_for_ocr_has_a_longer_time_limit() -> None:
     limits = Limits(seconds=20, seconds_per_image=10)
     assert limits.seconds_for(FileTask("scan.pdf", 0, 1, 1, kind="pdf", images=3)) == 50
 
 
-def test_the_file_that_hangs_is_named_while_it_is_waited_for(
+def test_a_hanging_file_is_named_while_it_is_waited_for(
     write: Callable[..., list[FileTask]], options: PrepareOptions, odd_workers: Workers
 ) -> None:
     named: list[str] = []
@@ -181,16 +181,14 @@ def test_the_file_that_hangs_is_named_while_it_is_waited_for(
     assert named.count("sleep.md") >= 3
 
 
-def test_small_files_are_prepared_without_another_process(
-    write: Callable[..., list[FileTask]], options: PrepareOptions
-) -> None:
+def test_small_files_are_prepared_in_the_process(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
     with Workers(2, prepare=name_the_process) as workers:
         found = outcome(workers.prepare(options, write(*numbered(), size=1000), nothing))
         assert workers.processes == []
     assert {reason for _, reason in found} == {str(os.getpid())}
 
 
-def test_a_large_file_among_small_ones_goes_to_another_process_and_keeps_its_place(
+def test_a_large_file_among_small_ones_is_prepared_by_a_worker_in_order(
     write: Callable[..., list[FileTask]], options: PrepareOptions
 ) -> None:
     tasks = [*write("a.md", size=10), *write("b.md"), *write("c.md", size=10)]
@@ -201,7 +199,7 @@ def test_a_large_file_among_small_ones_goes_to_another_process_and_keeps_its_pla
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
-def test_a_small_file_that_takes_long_is_left_to_another_process_and_then_given_up(
+def test_a_slow_small_file_is_handed_to_a_worker_and_then_given_up(
     write: Callable[..., list[FileTask]], options: PrepareOptions, odd_workers: Workers
 ) -> None:
     names = ["a.md", "hang.md", "b.md"]
@@ -210,7 +208,7 @@ def test_a_small_file_that_takes_long_is_left_to_another_process_and_then_given_
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
-def test_a_file_that_took_long_here_once_is_not_tried_here_again(
+def test_a_file_that_was_slow_once_is_handed_to_a_worker_at_once(
     write: Callable[..., list[FileTask]], options: PrepareOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[str] = []
@@ -228,7 +226,7 @@ def test_a_file_that_took_long_here_once_is_not_tried_here_again(
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
-def test_a_library_that_a_file_needs_is_imported_to_its_end_before_the_file_is_left(
+def test_an_interrupted_import_of_a_library_is_completed(
     options: PrepareOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "import signal\nsignal.raise_signal(signal.SIGALRM)\nWHOLE = True\n"
@@ -254,7 +252,7 @@ class _CutShort(array):  # type: ignore[type-arg] # not at run time before Pytho
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
-def test_the_words_of_a_file_that_is_left_half_way_do_not_spoil_those_of_the_next(
+def test_an_interrupted_file_does_not_corrupt_the_words_of_the_next(
     write: Callable[..., list[FileTask]], options: PrepareOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = write("first.md", "second.md", size=10)
@@ -268,7 +266,7 @@ def test_the_words_of_a_file_that_is_left_half_way_do_not_spoil_those_of_the_nex
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
-def test_alarms_are_as_they_were_afterwards(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
+def test_alarms_are_restored_afterwards(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
     before = signal.getsignal(signal.SIGALRM)
     with Workers(1) as workers:
         list(workers.prepare(options, write("a.md", size=10), nothing))
@@ -276,7 +274,7 @@ def test_alarms_are_as_they_were_afterwards(write: Callable[..., list[FileTask]]
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
-def test_outside_the_main_thread_only_smaller_files_are_prepared_here() -> None:
+def test_other_threads_prepare_only_smaller_files_in_the_process() -> None:
     sizes = [in_process_bytes()]
     thread = threading.Thread(target=lambda: sizes.append(in_process_bytes()))
     thread.start()
@@ -284,7 +282,7 @@ def test_outside_the_main_thread_only_smaller_files_are_prepared_here() -> None:
     assert sizes[1] < sizes[0] or not hasattr(signal, "setitimer")
 
 
-def test_workers_stay_for_the_next_list_of_files(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
+def test_workers_are_reused_for_the_next_files(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
     with Workers(1) as workers:
         list(workers.prepare(options, write("a.md"), nothing))
         first = workers.processes
@@ -292,9 +290,7 @@ def test_workers_stay_for_the_next_list_of_files(write: Callable[..., list[FileT
         assert workers.processes == first != []
 
 
-def test_workers_start_again_after_they_were_closed(
-    write: Callable[..., list[FileTask]], options: PrepareOptions
-) -> None:
+def test_workers_start_again_after_being_closed(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
     with Workers(1) as workers:
         list(workers.prepare(options, write("a.md"), nothing))
         workers.close()
@@ -302,7 +298,7 @@ def test_workers_start_again_after_they_were_closed(
         assert outcome(workers.prepare(options, write("b.md"), nothing)) == [("b.md", "")]
 
 
-def test_what_is_left_unread_of_one_list_does_not_turn_up_in_the_next(
+def test_unread_results_of_one_run_do_not_appear_in_the_next(
     write: Callable[..., list[FileTask]], options: PrepareOptions
 ) -> None:
     with Workers(2) as workers:
@@ -313,7 +309,7 @@ def test_what_is_left_unread_of_one_list_does_not_turn_up_in_the_next(
         assert outcome(workers.prepare(options, write(*names), nothing)) == [(name, "") for name in names]
 
 
-def test_workers_that_cannot_be_started_are_an_error_that_says_so(
+def test_workers_that_cannot_be_started_are_a_clear_error(
     write: Callable[..., list[FileTask]], options: PrepareOptions
 ) -> None:
     with (
@@ -323,7 +319,7 @@ def test_workers_that_cannot_be_started_are_an_error_that_says_so(
         list(workers.prepare(options, write("a.md"), nothing))
 
 
-def test_closing_ends_the_processes_whatever_they_are_at(
+def test_closing_ends_busy_workers(
     write: Callable[..., list[FileTask]], options: PrepareOptions, odd_workers: Workers
 ) -> None:
     run = odd_workers.prepare(options, write("a.md", "b.md", "sleep.md"), nothing)
@@ -335,9 +331,7 @@ def test_closing_ends_the_processes_whatever_they_are_at(
     assert not any(is_running(process) for process in processes)
 
 
-def test_while_they_are_held_workers_begin_nothing(
-    write: Callable[..., list[FileTask]], options: PrepareOptions
-) -> None:
+def test_paused_workers_begin_nothing(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
     let_go, done = threading.Event(), threading.Event()
     found: list[PreparedFiles] = []
 
@@ -353,9 +347,7 @@ def test_while_they_are_held_workers_begin_nothing(
     assert outcome(found) == [("a.md", "")]
 
 
-def test_when_enough_is_done_ahead_nothing_turns_until_some_of_it_is_taken(
-    write: Callable[..., list[FileTask]], options: PrepareOptions
-) -> None:
+def test_workers_do_not_poll_while_enough_results_wait(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
     looks: list[float] = []
 
     def held() -> bool:
@@ -373,9 +365,7 @@ def test_when_enough_is_done_ahead_nothing_turns_until_some_of_it_is_taken(
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
 @pytest.mark.parametrize("name", ["a.md", "hang.md"])
-def test_workers_end_when_their_build_is_killed(
-    write: Callable[..., list[FileTask]], tmp_path: Path, name: str
-) -> None:
+def test_workers_end_with_their_killed_build(write: Callable[..., list[FileTask]], tmp_path: Path, name: str) -> None:
     write("first.md", name)
     script = f"""
 import os, signal, time
@@ -444,7 +434,7 @@ def odd_builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def test_a_file_that_was_given_up_is_not_tried_again_before_it_changes(
+def test_a_file_that_was_given_up_is_retried_only_after_a_change(
     vault: Path, index: Path, settings: Settings, odd_builds: list[str]
 ) -> None:
     reason = "Processing the file took longer than 1 s."
@@ -473,7 +463,7 @@ def test_a_file_that_was_given_up_is_not_tried_again_before_it_changes(
     assert (done.added, done.skipped) == (1, ())
 
 
-def test_a_note_that_becomes_too_much_is_no_longer_found(
+def test_a_note_that_grew_over_the_limit_is_no_longer_found(
     vault: Path, index: Path, settings: Settings, odd_builds: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     note = vault / "sleep.md"

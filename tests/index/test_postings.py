@@ -58,14 +58,14 @@ def counted(field: Inverted) -> dict[str, dict[int, list[int]]]:
 
 
 @given(st.lists(WORDS.map(document), max_size=12))
-def test_all_is_counted(documents: list[Document]) -> None:
+def test_every_occurrence_is_counted(documents: list[Document]) -> None:
     field = invert(documents)
     assert counted(field) == expected(documents)
     assert field.lengths.tolist() == [len(words) for words, _ in documents]
 
 
 @given(st.lists(st.lists(WORDS.map(document), max_size=5), min_size=1, max_size=4))
-def test_joined_parts_are_as_if_counted_at_once(parts: list[list[Document]]) -> None:
+def test_merged_parts_equal_one_count_of_all(parts: list[list[Document]]) -> None:
     whole = [one for part in parts for one in part]
     assert counted(join([invert(part) for part in parts])) == expected(whole)
 
@@ -76,7 +76,7 @@ def test_terms_are_sorted_by_their_bytes() -> None:
 
 
 @given(st.lists(WORDS.map(document), min_size=2, max_size=2))
-def test_fields_stand_side_by_side_in_a_term(documents: list[Document]) -> None:
+def test_a_term_has_its_fields_side_by_side(documents: list[Document]) -> None:
     first, second = documents
     found = content(merge_fields([invert([first]), invert([second])]))
     of_first, of_second = expected([first]), expected([second])
@@ -86,7 +86,7 @@ def test_fields_stand_side_by_side_in_a_term(documents: list[Document]) -> None:
 
 
 @given(st.lists(st.lists(WORDS.map(document), max_size=5), min_size=1, max_size=4))
-def test_segments_in_a_row_are_as_if_counted_at_once(parts: list[list[Document]]) -> None:
+def test_merged_segments_equal_one_count_of_all(parts: list[list[Document]]) -> None:
     whole = [one for part in parts for one in part]
     assert content(concatenate_segments([merge_fields([invert(part)]) for part in parts])) == content(
         merge_fields([invert(whole)])
@@ -94,7 +94,7 @@ def test_segments_in_a_row_are_as_if_counted_at_once(parts: list[list[Document]]
 
 
 @given(st.lists(st.tuples(WORDS.map(document), st.booleans()), max_size=8))
-def test_dropped_documents_leave_with_their_terms_and_positions(documents: list[tuple[Document, bool]]) -> None:
+def test_dropped_documents_are_removed_with_their_terms_and_positions(documents: list[tuple[Document, bool]]) -> None:
     living = np.array([lives for _, lives in documents], bool)
     new_numbers = np.where(living, np.cumsum(living) - 1, -1).astype(np.int32)
     left = select_docs(merge_fields([invert([one for one, _ in documents])]), new_numbers)
@@ -136,7 +136,7 @@ POSITIONS_OF_TERMS = st.dictionaries(
 
 @pytest.mark.programs
 @given(st.lists(POSITIONS_OF_TERMS, max_size=5))
-def test_what_is_read_back_is_what_was_written(
+def test_columns_are_read_as_they_were_written(
     tmp_path_factory: pytest.TempPathFactory, documents: list[dict[str, list[int]]]
 ) -> None:
     words = segment(*documents)
@@ -151,28 +151,28 @@ def test_what_is_read_back_is_what_was_written(
         assert found.first_position == words.tf[:first].sum()
 
 
-def test_large_numbers_survive(tmp_path: Path) -> None:
+def test_large_numbers_are_preserved(tmp_path: Path) -> None:
     documents: list[dict[str, list[int]]] = [{}] * 70_000
     documents = [{"rare": list(range(0, 9_000_000, 1000))}, *documents, {"rare": [7]}]
     words = segment(*documents)
     assert same(written(tmp_path, words).segment(len(documents)), words)
 
 
-def test_a_segment_without_words_opens(tmp_path: Path) -> None:
+def test_a_segment_without_words_can_be_opened(tmp_path: Path) -> None:
     columns = written(tmp_path, segment({}))
     assert columns.terms() == []
     assert columns.find(b"a") is None
     assert list(columns.terms_with_prefix(b"")) == []
 
 
-def test_terms_by_beginning_cross_the_blocks(tmp_path: Path) -> None:
+def test_terms_with_a_prefix_may_span_blocks(tmp_path: Path) -> None:
     columns = written(tmp_path, segment({f"{letter}{n:03}": [n] for letter in "abc" for n in range(100)}))
     found = [term for term, _ in columns.terms_with_prefix(b"b0")]
     assert found == [f"b{n:03}".encode() for n in range(100)]
     assert [term for term, _ in columns.terms_with_prefix(b"a00")] == [f"a{n:03}".encode() for n in range(10)]
 
 
-def test_only_the_pages_looked_at_are_checked(tmp_path: Path) -> None:
+def test_only_the_pages_read_are_verified(tmp_path: Path) -> None:
     many = {f"w{n:05}": [n] for n in range(30_000)}
     columns = written(tmp_path, segment(many))
     data = bytearray((tmp_path / "pst").read_bytes())
@@ -184,7 +184,7 @@ def test_only_the_pages_looked_at_are_checked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [0, 3, 100])
-def test_files_cut_short_are_noticed(tmp_path: Path, kept: int) -> None:
+def test_truncated_files_are_detected(tmp_path: Path, kept: int) -> None:
     written(tmp_path, segment({"a": [0], "b": [1, 2]}))
     for name in ("pst", "lex"):
         data = (tmp_path / name).read_bytes()

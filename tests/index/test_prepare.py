@@ -19,7 +19,7 @@ from excerpt.vault.readers import digest_of_bytes
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs O_NOFOLLOW")
-def test_a_known_note_replaced_by_a_link_is_skipped_and_not_taken_for_unchanged(tmp_path: Path) -> None:
+def test_a_known_note_replaced_by_a_link_is_skipped_and_not_unchanged(tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"
     outside.write_text("the very words the note had", encoding="utf-8")
     vault = tmp_path / "vault"
@@ -139,7 +139,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BuildRep
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_damaged_note_is_indexed_and_its_damage_is_said(damaged: tuple[BuildReport, Snapshot], name: str) -> None:
+def test_a_damaged_note_is_indexed_with_a_warning(damaged: tuple[BuildReport, Snapshot], name: str) -> None:
     report, snapshot = damaged
     path, case = f"{name}.md", CASES[name]
     assert path in snapshot.note_paths()
@@ -153,18 +153,18 @@ def test_a_damaged_note_is_indexed_and_its_damage_is_said(damaged: tuple[BuildRe
 
 
 @pytest.mark.parametrize("name", SKIPPED)
-def test_what_is_no_text_is_skipped_with_the_reason(damaged: tuple[BuildReport, Snapshot], name: str) -> None:
+def test_a_file_that_is_not_text_is_skipped_with_the_reason(damaged: tuple[BuildReport, Snapshot], name: str) -> None:
     report, _ = damaged
     assert [SKIPPED[name][1] in one.reason for one in report.skipped if one.path == f"{name}.md"] == [True]
 
 
-def test_a_note_under_forty_folders_is_found_once(damaged: tuple[BuildReport, Snapshot]) -> None:
+def test_a_note_below_forty_folders_is_found_once(damaged: tuple[BuildReport, Snapshot]) -> None:
     _, snapshot = damaged
     assert [path for path in snapshot.note_paths() if path.endswith("deep.md")] == [f"{DEEP}/deep.md"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
-def test_links_that_loop_are_named_and_nothing_else_is_skipped(damaged: tuple[BuildReport, Snapshot]) -> None:
+def test_link_loops_are_named_and_nothing_else_is_skipped(damaged: tuple[BuildReport, Snapshot]) -> None:
     report, _ = damaged
     skipped = {one.path for one in report.skipped} - {f"{name}.md" for name in SKIPPED}
     assert skipped == {"loop", "d0/up", "self.md"}

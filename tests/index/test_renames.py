@@ -53,7 +53,7 @@ def notes(vault: Path, index: Path, settings: Settings) -> Vault:
     return notes
 
 
-def test_a_renamed_note_is_known_by_its_old_path(notes: Vault) -> None:
+def test_a_renamed_note_is_found_by_its_old_path(notes: Vault) -> None:
     notes.move("Tea.md", "Infusions.md")
     notes.build()
     assert notes.current_path("Tea.md") == "Infusions.md"
@@ -62,7 +62,7 @@ def test_a_renamed_note_is_known_by_its_old_path(notes: Vault) -> None:
     assert notes.current_path("Never there.md") is None
 
 
-def test_all_notes_of_a_renamed_folder_are_known_by_their_old_paths(notes: Vault) -> None:
+def test_notes_of_a_renamed_folder_are_found_by_their_old_paths(notes: Vault) -> None:
     notes.write("garden/deep/Soil.md", "# Soil\n\n" + TEA)
     notes.build()
     notes.move("garden", "yard")
@@ -71,7 +71,7 @@ def test_all_notes_of_a_renamed_folder_are_known_by_their_old_paths(notes: Vault
     assert notes.current_path("garden/deep/Soil.md") == "yard/deep/Soil.md"
 
 
-def test_it_is_known_when_it_went_in_one_build_and_came_in_a_later_one(notes: Vault, tmp_path: Path) -> None:
+def test_a_move_is_found_if_the_old_path_disappeared_in_an_earlier_build(notes: Vault, tmp_path: Path) -> None:
     (notes.root / "Tea.md").rename(tmp_path / "away.md")
     notes.build()
     assert notes.current_path("Tea.md") is None
@@ -82,7 +82,7 @@ def test_it_is_known_when_it_went_in_one_build_and_came_in_a_later_one(notes: Va
     assert notes.current_path("Tea.md") == "Infusions.md"
 
 
-def test_it_is_known_when_it_came_in_one_build_and_went_in_a_later_one(notes: Vault) -> None:
+def test_a_move_is_found_if_the_new_path_appeared_in_an_earlier_build(notes: Vault) -> None:
     shutil.copy(notes.root / "Tea.md", notes.root / "Infusions.md")
     notes.build()
     assert notes.current_path("Tea.md") is None
@@ -91,7 +91,7 @@ def test_it_is_known_when_it_came_in_one_build_and_went_in_a_later_one(notes: Va
     assert notes.current_path("Tea.md") == "Infusions.md"
 
 
-def test_it_is_known_when_only_the_changed_paths_are_looked_at(notes: Vault) -> None:
+def test_a_move_is_found_if_only_changed_paths_are_checked(notes: Vault) -> None:
     with closing(Updater(notes.root, notes.index, notes.settings)) as updater:
         updater.update()
         notes.move("garden", "yard")
@@ -100,14 +100,14 @@ def test_it_is_known_when_only_the_changed_paths_are_looked_at(notes: Vault) -> 
     assert notes.current_path("garden/Roses.md") == "yard/Roses.md"
 
 
-def test_a_note_that_was_edited_as_it_was_renamed_is_known(notes: Vault) -> None:
+def test_a_note_edited_during_its_move_is_found(notes: Vault) -> None:
     notes.remove("Tea.md")
     notes.write("Infusions.md", TEA.replace("# Tea", "# Infusions").replace("leaf m", "herb m") + "Sugar to taste.\n")
     notes.build()
     assert notes.current_path("Tea.md") == "Infusions.md"
 
 
-def test_it_is_known_too_when_the_edited_note_comes_in_a_later_build(notes: Vault) -> None:
+def test_an_edited_note_is_found_even_if_it_appears_in_a_later_build(notes: Vault) -> None:
     notes.remove("Tea.md")
     notes.build()
     notes.write("Infusions.md", TEA + "Sugar to taste.\n")
@@ -115,14 +115,14 @@ def test_it_is_known_too_when_the_edited_note_comes_in_a_later_build(notes: Vaul
     assert notes.current_path("Tea.md") == "Infusions.md"
 
 
-def test_another_note_that_came_as_one_went_is_another(notes: Vault) -> None:
+def test_a_new_note_of_another_text_is_not_a_move(notes: Vault) -> None:
     notes.remove("Tea.md")
     notes.write("Soil.md", "# Soil\n\nCompost, water and seed: each bed gets its share in winter.\n")
     notes.build()
     assert notes.current_path("Tea.md") is None
 
 
-def test_of_two_copies_none_is_meant(notes: Vault) -> None:
+def test_two_equal_copies_are_ambiguous_and_not_a_move(notes: Vault) -> None:
     notes.remove("Tea.md")
     notes.write("Infusions.md", TEA)
     notes.write("Drinks.md", TEA)
@@ -130,7 +130,7 @@ def test_of_two_copies_none_is_meant(notes: Vault) -> None:
     assert notes.current_path("Tea.md") is None
 
 
-def test_of_two_that_are_as_like_none_is_meant(notes: Vault) -> None:
+def test_two_equally_similar_notes_are_ambiguous_and_not_a_move(notes: Vault) -> None:
     notes.remove("Tea.md")
     notes.write("Infusions.md", TEA + "Sugar to taste.\n")
     notes.write("Drinks.md", TEA + "Milk to taste.\n")
@@ -150,7 +150,7 @@ def test_copies_are_told_apart_by_their_names_and_folders(notes: Vault) -> None:
         assert notes.current_path(path) == f"new/{path}"
 
 
-def test_a_note_of_next_to_no_words_is_known_by_its_name_only(notes: Vault) -> None:
+def test_a_nearly_empty_note_is_matched_by_its_name_only(notes: Vault) -> None:
     notes.write("a/Empty.md", "")
     notes.write("a/Plan.md", "To do\n")
     notes.build()
@@ -161,14 +161,14 @@ def test_a_note_of_next_to_no_words_is_known_by_its_name_only(notes: Vault) -> N
     assert notes.current_path("a/Plan.md") is None
 
 
-def test_moves_one_after_the_other_lead_to_todays_path(notes: Vault) -> None:
+def test_successive_moves_lead_to_the_present_path(notes: Vault) -> None:
     for path, to in (("Tea.md", "b.md"), ("b.md", "c/d.md"), ("c/d.md", "e.md")):
         notes.move(path, to)
         notes.build()
     assert [notes.current_path(path) for path in ("Tea.md", "b.md", "c/d.md")] == ["e.md"] * 3
 
 
-def test_a_path_with_a_note_again_is_that_notes_own(notes: Vault) -> None:
+def test_a_reused_path_belongs_to_its_new_note(notes: Vault) -> None:
     notes.move("Tea.md", "Infusions.md")
     notes.build()
     notes.write("Tea.md", "# Tea\n\nAnother text, of sugar and kettles.\n")
@@ -176,7 +176,7 @@ def test_a_path_with_a_note_again_is_that_notes_own(notes: Vault) -> None:
     assert notes.current_path("Tea.md") is None
 
 
-def test_there_and_back_again(notes: Vault) -> None:
+def test_a_note_moved_back_has_its_path_again(notes: Vault) -> None:
     for path, to in (("Tea.md", "b.md"), ("b.md", "Tea.md"), ("Tea.md", "b.md")):
         notes.move(path, to)
         notes.build()
@@ -184,7 +184,7 @@ def test_there_and_back_again(notes: Vault) -> None:
         assert notes.current_path(to) is None
 
 
-def test_two_notes_that_change_places_are_changed_notes(notes: Vault) -> None:
+def test_two_notes_that_swap_paths_are_changed_notes(notes: Vault) -> None:
     notes.move("Tea.md", "x")
     notes.move("garden/Roses.md", "Tea.md")
     notes.move("x", "garden/Roses.md")
@@ -192,7 +192,7 @@ def test_two_notes_that_change_places_are_changed_notes(notes: Vault) -> None:
     assert (notes.current_path("Tea.md"), notes.current_path("garden/Roses.md")) == (None, None)
 
 
-def test_a_moved_note_that_is_gone_is_nowhere(notes: Vault) -> None:
+def test_a_moved_and_then_deleted_note_has_no_path(notes: Vault) -> None:
     notes.move("Tea.md", "Infusions.md")
     notes.build()
     notes.remove("Infusions.md")
@@ -203,20 +203,20 @@ def test_a_moved_note_that_is_gone_is_nowhere(notes: Vault) -> None:
     assert notes.current_path("Tea.md") == "Drinks.md"
 
 
-def test_moves_are_known_after_the_index_was_made_anew(notes: Vault) -> None:
+def test_moves_are_remembered_after_a_rebuild(notes: Vault) -> None:
     notes.move("Tea.md", "Infusions.md")
     notes.build()
     notes.build(rebuild=True)
     assert notes.current_path("Tea.md") == "Infusions.md"
 
 
-def test_a_move_before_the_index_is_made_anew_is_seen(notes: Vault) -> None:
+def test_a_move_before_a_rebuild_is_found(notes: Vault) -> None:
     notes.move("Tea.md", "Infusions.md")
     notes.build(rebuild=True)
     assert notes.current_path("Tea.md") == "Infusions.md"
 
 
-def test_what_is_kept_does_not_grow_without_bound(notes: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_of_moves_is_bounded(notes: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(renames, "MAX_RECORDS", 3)
     for number in range(6):
         notes.write(f"gone {number}.md", TEA.replace(" ", f" {number}"))
@@ -232,7 +232,7 @@ def test_what_is_kept_does_not_grow_without_bound(notes: Vault, monkeypatch: pyt
     assert notes.current_path("moved 0.md") is None
 
 
-def test_sketches_of_alike_texts_are_alike() -> None:
+def test_similar_texts_have_similar_sketches() -> None:
     same = renames.sketch_text(TEA)
     assert len(renames.sketch_text("")) == 0
     assert len(renames.sketch_text("one")) == 1
@@ -241,9 +241,7 @@ def test_sketches_of_alike_texts_are_alike() -> None:
     assert not set(same.tolist()) & set(renames.sketch_text(ROSES).tolist())
 
 
-def test_a_view_from_before_the_move_was_told_is_not_like_one_after(
-    vault: Path, index: Path, settings: Settings
-) -> None:
+def test_a_snapshot_from_before_the_move_differs_from_one_after(vault: Path, index: Path, settings: Settings) -> None:
     build(vault, index, settings)
     with closing(Snapshot.open(index, settings)) as before:
         with closing(Catalog.open_to_write(index)) as catalog, catalog.transaction():

@@ -122,7 +122,7 @@ def assert_same(one: Snapshot, other: Snapshot, wanted: Settings) -> None:
 @pytest.mark.programs
 @settings(max_examples=few(4), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(builds=BUILDS, warm=st.lists(st.booleans(), min_size=8, max_size=8))
-def test_after_any_edits_it_finds_what_a_fresh_one_finds(
+def test_after_any_edits_a_snapshot_with_shared_data_equals_a_fresh_one(
     wanted: Settings, builds: list[list[tuple[str, str | None]]], warm: list[bool]
 ) -> None:
     with folders() as (vault, index):
@@ -174,7 +174,7 @@ def opened(wanted: Settings) -> Iterator[tuple[Path, Path, Snapshot]]:
             yield vault, index, before
 
 
-def test_of_the_matrix_only_what_was_appended_is_read(wanted: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_appended_rows_of_the_matrix_are_read(wanted: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(wanted) as (vault, index, before):
         edit(vault, [("tea.md", "# Tea\n\nbrew sugar")])
         build(vault, index, wanted)
@@ -186,7 +186,7 @@ def links(snapshot: Snapshot) -> set[tuple[str, str]]:
     return {(paths[source], paths[target]) for source, target in zip(*snapshot.facets.links, strict=True)}
 
 
-def test_links_are_those_of_a_note_that_changed_twice(wanted: Settings) -> None:
+def test_links_of_a_note_that_changed_twice_are_current(wanted: Settings) -> None:
     with opened(wanted) as (vault, index, before):
         for target in ("water", "soil", "seed"):
             # Each build gives the note the same catalog id as before, the highest one.
@@ -200,7 +200,7 @@ def test_links_are_those_of_a_note_that_changed_twice(wanted: Settings) -> None:
         before.close()
 
 
-def test_a_link_means_another_note_when_the_one_it_meant_is_renamed(wanted: Settings) -> None:
+def test_a_link_resolves_to_another_note_when_its_target_is_renamed(wanted: Settings) -> None:
     with opened(wanted) as (vault, index, before):
         (vault / "deep").mkdir()
         (vault / "tea.md").rename(vault / "deep" / "tea.md")
@@ -210,7 +210,7 @@ def test_a_link_means_another_note_when_the_one_it_meant_is_renamed(wanted: Sett
 
 
 @pytest.mark.programs
-def test_an_index_made_anew_is_read_anew(wanted: Settings) -> None:
+def test_a_rebuilt_index_is_read_completely(wanted: Settings) -> None:
     with opened(wanted) as (vault, index, before):
         edit(vault, [("tea.md", "# Tea\n\nbrew sugar"), ("water.md", None)])
         build(vault, index, wanted, rebuild=True)
@@ -221,7 +221,7 @@ def test_an_index_made_anew_is_read_anew(wanted: Settings) -> None:
             assert_same(after, fresh, wanted)
 
 
-def test_of_another_model_no_vector_is_kept(wanted: Settings, models: tuple[Path, Path]) -> None:
+def test_vectors_of_another_model_are_not_reused(wanted: Settings, models: tuple[Path, Path]) -> None:
     other = replace(wanted, embedding=EmbeddingSettings(str(models[1])))
     with opened(wanted) as (vault, index, before):
         build(vault, index, other)
@@ -234,7 +234,7 @@ def test_of_another_model_no_vector_is_kept(wanted: Settings, models: tuple[Path
 
 
 @pytest.mark.programs
-def test_the_same_generation_opened_twice_after_one_is_the_same_twice(wanted: Settings) -> None:
+def test_the_same_generation_opened_twice_is_equal(wanted: Settings) -> None:
     with opened(wanted) as (vault, index, before):
         edit(vault, [("tea.md", "# Tea\n\nbrew sugar"), ("New.md", "compost")])
         build(vault, index, wanted)
@@ -249,7 +249,7 @@ def test_the_same_generation_opened_twice_after_one_is_the_same_twice(wanted: Se
             assert_same(one, two, wanted)
 
 
-def test_a_closed_snapshot_is_gone_at_once_and_takes_with_it_what_no_other_shares(wanted: Settings) -> None:
+def test_a_closed_snapshot_is_freed_with_the_data_that_no_other_shares(wanted: Settings) -> None:
     """Check this without the cyclic garbage collector, which skips the app's long-lived objects."""
     with opened(wanted) as (_vault, index, before):
         after = Snapshot.open(index, wanted, before=before)
@@ -267,7 +267,7 @@ def test_a_closed_snapshot_is_gone_at_once_and_takes_with_it_what_no_other_share
 
 
 @pytest.mark.programs
-def test_the_log_of_changes_starts_over_though_there_is_always_a_reader(
+def test_the_catalog_log_is_truncated_although_there_is_always_a_reader(
     wanted: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(catalog, "_LONG_LOG_BYTES", 1)
@@ -288,9 +288,7 @@ def test_the_log_of_changes_starts_over_though_there_is_always_a_reader(
     assert max(sizes[6:]) <= max(sizes[:6])
 
 
-def test_a_read_that_is_begun_again_stays_with_its_generation(
-    wanted: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repeated_read_stays_with_its_generation(wanted: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "_LONG_LOG_BYTES", 1)
     with opened(wanted) as (vault, index, before):
         text = before.note_text("tea.md")

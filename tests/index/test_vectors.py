@@ -45,45 +45,45 @@ def read(folder: Path, file: DerivedFile, living: NDArray[np.int64]) -> VectorMa
         source.close()
 
 
-def test_rows_come_back_in_the_order_of_keys(tmp_path: Path) -> None:
+def test_rows_are_in_the_order_of_keys(tmp_path: Path) -> None:
     file = written(tmp_path, 20)
     matrix = read(tmp_path, file, keys(1, 20))
     assert matrix.similarities(vectors(20)[7]).argmax() == 7
     np.testing.assert_allclose(matrix.vectors, vectors(20), atol=0.01)
 
 
-def test_similarities_are_the_cosines_with_the_rows(tmp_path: Path) -> None:
+def test_similarities_are_cosines_with_the_rows(tmp_path: Path) -> None:
     matrix = read(tmp_path, written(tmp_path, 10_000), keys(1, 10_000))
     query = vectors(1, seed=3)[0]
     np.testing.assert_allclose(matrix.similarities(query), matrix.vectors @ query, atol=3e-5)
 
 
-def test_the_mean_is_that_of_the_rows(tmp_path: Path) -> None:
+def test_the_mean_is_the_mean_of_the_rows(tmp_path: Path) -> None:
     matrix = read(tmp_path, written(tmp_path, 10_000), keys(1, 10_000))
     np.testing.assert_allclose(matrix.mean, matrix.vectors.mean(axis=0), atol=1e-6)
 
 
-def test_similarities_of_some_rows_are_those_of_all_to_the_last_bit(tmp_path: Path) -> None:
+def test_similarities_of_some_rows_equal_those_of_all_exactly(tmp_path: Path) -> None:
     matrix = read(tmp_path, written(tmp_path, 10_000), keys(1, 10_000))
     query, some = vectors(1, seed=3)[0], np.array([9_999, 0, 5_000])
     assert matrix.similarities_at(query, some).tobytes() == matrix.similarities(query)[some].tobytes()
 
 
-def test_rough_similarities_are_off_by_no_more_than_is_said(tmp_path: Path) -> None:
+def test_approximate_similarities_stay_within_the_stated_error(tmp_path: Path) -> None:
     matrix = read(tmp_path, written(tmp_path, 10_000), keys(1, 10_000))
     for query in vectors(20, seed=3):
         rough, most = matrix.approximate_similarities(query)
         assert np.abs(rough - matrix.similarities(query)).max() <= most < 0.02
 
 
-def test_the_mean_similarity_is_that_of_all(tmp_path: Path) -> None:
+def test_the_mean_similarity_is_the_mean_of_all(tmp_path: Path) -> None:
     matrix = read(tmp_path, written(tmp_path, 10_000), keys(1, 10_000))
     query = vectors(1, seed=3)[0]
     assert matrix.mean_similarity(query) == pytest.approx(matrix.similarities(query).mean(dtype=np.float64), abs=1e-9)
 
 
 @pytest.mark.parametrize("wide", [WIDE, 256, 1500])
-def test_similarities_are_the_same_to_the_last_bit_whoever_multiplies(
+def test_similarities_are_identical_with_and_without_the_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wide: int
 ) -> None:
     rows = np.random.default_rng(1).normal(size=(CHUNK_ROWS + 1, wide)).astype(np.float32)
@@ -97,13 +97,13 @@ def test_similarities_are_the_same_to_the_last_bit_whoever_multiplies(
     assert [matrix.similarities(query).tobytes() for query in queries] == found
 
 
-def test_some_rows_are_those_of_all(tmp_path: Path) -> None:
+def test_some_rows_equal_those_of_all(tmp_path: Path) -> None:
     matrix = read(tmp_path, written(tmp_path, 10_000), keys(1, 10_000))
     wanted = np.array([9_999, 0, 4_096, 4_095])
     np.testing.assert_array_equal(matrix.rows(wanted), matrix.vectors[wanted])
 
 
-def test_a_commit_appends_only_what_is_new(tmp_path: Path) -> None:
+def test_a_commit_appends_only_new_rows(tmp_path: Path) -> None:
     before = written(tmp_path, 20)
     content = (tmp_path / before.name).read_bytes()
     after = MatrixWriter(tmp_path, before, WIDE).commit(2, keys(1, 21), keys(21, 21), quantise(vectors(1, seed=5)))
@@ -112,13 +112,13 @@ def test_a_commit_appends_only_what_is_new(tmp_path: Path) -> None:
     assert matrix.similarities(vectors(1, seed=5)[0]).argmax() == 20
 
 
-def test_a_reader_of_the_generation_before_sees_no_new_row(tmp_path: Path) -> None:
+def test_a_reader_of_the_previous_generation_sees_no_new_row(tmp_path: Path) -> None:
     before = written(tmp_path, 20)
     MatrixWriter(tmp_path, before, WIDE).commit(2, keys(1, 21), keys(21, 21), quantise(vectors(1)))
     assert len(read(tmp_path, before, keys(1, 20)).vectors) == 20
 
 
-def test_what_a_killed_build_appended_is_cut_off(tmp_path: Path) -> None:
+def test_rows_appended_by_a_killed_build_are_cut_off(tmp_path: Path) -> None:
     before = written(tmp_path, 20)
     with (tmp_path / before.name).open("ab") as file:
         file.write(b"half a block")
@@ -126,13 +126,13 @@ def test_what_a_killed_build_appended_is_cut_off(tmp_path: Path) -> None:
     assert len(read(tmp_path, after, keys(1, 21)).vectors) == 21
 
 
-def test_deleted_rows_are_passed_over(tmp_path: Path) -> None:
+def test_deleted_rows_are_skipped(tmp_path: Path) -> None:
     file = written(tmp_path, 20)
     matrix = read(tmp_path, file, np.array([3, 9]))
     np.testing.assert_allclose(matrix.vectors, vectors(20)[[2, 8]], atol=0.01)
 
 
-def test_a_file_full_of_dead_rows_is_written_anew_under_another_name(tmp_path: Path) -> None:
+def test_a_file_of_mostly_deleted_rows_is_rewritten_under_another_name(tmp_path: Path) -> None:
     before = written(tmp_path, 20)
     living = np.append(keys(1, 10), 21)
     after = MatrixWriter(tmp_path, before, WIDE).commit(2, living, keys(21, 21), quantise(vectors(1, seed=5)))
@@ -151,14 +151,14 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_is_noticed(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_file_is_detected(tmp_path: Path, damage: str) -> None:
     file = written(tmp_path, 20)
     (tmp_path / file.name).write_bytes(DAMAGES[damage]((tmp_path / file.name).read_bytes()))
     with pytest.raises(DamagedFileError):
         read(tmp_path, file, keys(1, 20))
 
 
-def test_a_missing_row_is_noticed(tmp_path: Path) -> None:
+def test_a_missing_row_is_detected(tmp_path: Path) -> None:
     file = written(tmp_path, 20)
     with pytest.raises(DamagedFileError, match="2 vectors are missing"):
         read(tmp_path, file, keys(1, 22))
@@ -170,19 +170,19 @@ def test_an_empty_vault_has_an_empty_matrix(tmp_path: Path) -> None:
     assert matrix.mean.tolist() == [0.0] * WIDE
 
 
-def test_an_opened_file_can_be_read_after_it_was_removed(tmp_path: Path) -> None:
+def test_an_opened_file_can_be_read_after_its_removal(tmp_path: Path) -> None:
     file = written(tmp_path, 20)
     source = MatrixSource(tmp_path, file)
     (tmp_path / file.name).unlink()
     assert len(VectorMatrix.read(source, keys(1, 20), WIDE).vectors) == 20
 
 
-def test_a_text_without_a_known_word_keeps_its_zero_vector() -> None:
+def test_a_text_without_a_known_word_has_a_zero_vector() -> None:
     nothing = quantise(np.zeros((1, WIDE), np.float32))
     assert nothing.rows.tolist() == [[0] * WIDE]
 
 
-def test_catalog_values_come_back_as_they_were() -> None:
+def test_catalog_values_are_read_as_they_were_written() -> None:
     before = quantise(vectors(5))
     after = QuantisedVectors.from_bytes(before.to_bytes(), WIDE)
     assert after.rows.tolist() == before.rows.tolist()

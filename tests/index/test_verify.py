@@ -108,14 +108,14 @@ def flip(file: Path) -> None:
     file.write_bytes(data)
 
 
-def test_a_sound_index_has_no_fault_and_everything_was_looked_at(look: Look) -> None:
+def test_a_healthy_index_has_no_fault_and_everything_was_checked(look: Look) -> None:
     health = look()
     assert (said(health), health.stale, health.outdated) == ([], [], [])
     assert (health.notes, health.fragments, health.vectors) == (3, 5, 5)
     assert health.postings > 30
 
 
-def test_notes_that_are_not_indexed_yet_are_named_with_the_reason(look: Look, vault: Path, write: WriteNote) -> None:
+def test_notes_not_indexed_yet_are_named_with_the_reason(look: Look, vault: Path, write: WriteNote) -> None:
     write("New.md", "New.\n")
     write("Tea.md", "Only water.\n")
     (vault / "garden" / "Soil.md").unlink()
@@ -128,9 +128,7 @@ def test_notes_that_are_not_indexed_yet_are_named_with_the_reason(look: Look, va
     assert said(health) == []
 
 
-def test_a_file_that_was_skipped_is_not_taken_for_a_new_note(
-    look: Look, built: Path, vault: Path, settings: Settings
-) -> None:
+def test_a_skipped_file_is_not_a_new_note(look: Look, built: Path, vault: Path, settings: Settings) -> None:
     (vault / "Zeros.md").write_bytes(bytes(100))
     build(vault, built, settings)
     health = look()
@@ -139,7 +137,7 @@ def test_a_file_that_was_skipped_is_not_taken_for_a_new_note(
     assert "zero bytes" in next(iter(health.skipped))
 
 
-def test_a_note_that_was_cut_by_other_code_is_not_indexed_yet(look: Look, built: Path) -> None:
+def test_a_note_fragmented_by_other_code_is_stale(look: Look, built: Path) -> None:
     sql(built, "UPDATE notes SET cut = '0' WHERE path = 'Tea.md'")
     health = look()
     assert health.stale == [("Tea.md", StaleReason.CUT)]
@@ -154,14 +152,14 @@ def edited(file: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there no time tells of it")
-def test_a_change_that_keeps_time_and_size_is_one_that_the_next_build_sees(look: Look, vault: Path) -> None:
+def test_a_change_that_keeps_time_and_size_is_stale(look: Look, vault: Path) -> None:
     edited(vault / "garden" / "Soil.md")
     health = look()
     assert health.stale == [("garden/Soil.md", StaleReason.CHANGED)]
     assert said(health) == []
 
 
-def test_a_file_with_other_permissions_is_not_a_changed_one(look: Look, vault: Path) -> None:
+def test_a_file_with_other_permissions_is_unchanged(look: Look, vault: Path) -> None:
     (vault / "garden" / "Soil.md").chmod(0o600)
     assert look().stale == []
 
@@ -173,7 +171,7 @@ def without_ctime(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("without_ctime")
-def test_a_change_that_no_time_tells_of_is_found_by_content_alone(
+def test_a_change_that_no_time_shows_is_found_by_content(
     look: Look, repair_parts: Mend, built: Path, vault: Path, settings: Settings
 ) -> None:
     file = vault / "garden" / "Soil.md"
@@ -231,7 +229,7 @@ TEA = "(SELECT id FROM notes WHERE path = 'Tea.md')"
         (f"UPDATE name_terms SET terms = x'0000000000000000' WHERE note = {ROSES}", "The note's names' words"),
     ],
 )
-def test_a_row_that_is_not_of_the_notes_text_is_named_and_the_note_read_again(
+def test_a_wrong_row_is_named_and_its_note_read_again(
     look: Look, repair_parts: Mend, built: Path, statement: str, expected: str
 ) -> None:
     sql(built, statement)
@@ -253,16 +251,12 @@ def test_a_row_that_is_not_of_the_notes_text_is_named_and_the_note_read_again(
         ),
     ],
 )
-def test_links_and_labels_that_are_not_of_the_notes_text_are_named(
-    look: Look, built: Path, statement: str, expected: str
-) -> None:
+def test_wrong_links_and_labels_are_named(look: Look, built: Path, statement: str, expected: str) -> None:
     sql(built, statement)
     assert next(fault.reason for fault in look().faults if fault.part is RepairPart.NOTE).startswith(expected)
 
 
-def test_a_fragment_that_is_lost_is_told_by_its_lines_and_by_the_words(
-    look: Look, repair_parts: Mend, built: Path
-) -> None:
+def test_a_lost_fragment_is_found_by_its_lines_and_by_the_words(look: Look, repair_parts: Mend, built: Path) -> None:
     sql(built, f"DELETE FROM fragments WHERE note = {ROSES} AND ordinal = 1")
     health = look()
     assert said(health) == [
@@ -311,7 +305,7 @@ def misplaced(built: Path, vault: Path, settings: Settings, write: WriteNote, mo
 
 
 @pytest.mark.usefixtures("misplaced")
-def test_postings_that_are_sound_files_of_other_words_are_found_and_made_anew(
+def test_intact_postings_of_other_words_are_found_and_rebuilt(
     look: Look, repair_parts: Mend, built: Path, vault: Path, settings: Settings
 ) -> None:
     health = look()
@@ -324,7 +318,7 @@ def test_postings_that_are_sound_files_of_other_words_are_found_and_made_anew(
     assert build(vault, built, settings).rebuilt == ""
 
 
-def test_a_wrong_number_of_words_is_found(look: Look, repair_parts: Mend, built: Path) -> None:
+def test_a_wrong_word_count_is_found(look: Look, repair_parts: Mend, built: Path) -> None:
     name = next(path for path in used(built) if path.endswith(".npy"))
     docs = np.load(built / name)
     docs["text"] += 1
@@ -337,7 +331,7 @@ def test_a_wrong_number_of_words_is_found(look: Look, repair_parts: Mend, built:
     assert said(look()) == []
 
 
-def test_words_told_apart_by_other_code_are_behind_not_wrong(look: Look, built: Path) -> None:
+def test_words_of_another_analyzer_are_stale_not_wrong(look: Look, built: Path) -> None:
     sql(built, "UPDATE meta SET value = '0/0' WHERE name = 'analyzer'")
     health = look()
     assert said(health) == []
@@ -352,7 +346,7 @@ def test_a_fragment_without_a_vector_is_named_and_embedded_again(look: Look, rep
     assert said(look()) == []
 
 
-def test_a_vector_that_differs_between_catalog_and_matrix_is_named_and_made_anew(
+def test_a_vector_that_differs_between_catalog_and_matrix_is_rebuilt(
     look: Look, repair_parts: Mend, built: Path
 ) -> None:
     first = f"(SELECT embedded FROM fragments WHERE note = {TEA} LIMIT 1)"
@@ -363,7 +357,7 @@ def test_a_vector_that_differs_between_catalog_and_matrix_is_named_and_made_anew
     assert said(look()) == []
 
 
-def test_a_vector_that_is_wrong_in_both_places_is_told_by_the_model(
+def test_a_vector_wrong_in_both_places_is_found_by_the_model(
     look: Look, repair_parts: Mend, built: Path, vault: Path, settings: Settings
 ) -> None:
     sql(
@@ -380,7 +374,7 @@ def test_a_vector_that_is_wrong_in_both_places_is_told_by_the_model(
     assert said(look()) == []
 
 
-def test_vectors_of_another_model_are_behind_not_wrong(
+def test_vectors_of_another_model_are_stale_not_wrong(
     look: Look, settings: Settings, models: tuple[Path, Path]
 ) -> None:
     using = replace(settings, embedding=replace(settings.embedding, model=str(models[1])))
@@ -389,7 +383,7 @@ def test_vectors_of_another_model_are_behind_not_wrong(
     assert health.outdated == ["the vectors: they are from another model or another text"]
 
 
-def test_a_catalog_of_garbage_is_named_and_made_anew(look: Look, repair_parts: Mend, built: Path) -> None:
+def test_an_unreadable_catalog_is_named_and_rebuilt(look: Look, repair_parts: Mend, built: Path) -> None:
     data = (built / CATALOG_FILE).read_bytes()
     (built / CATALOG_FILE).write_bytes(data[:4096] + bytes(byte ^ 0x5A for byte in data[4096:]))
     health = look()
@@ -398,7 +392,7 @@ def test_a_catalog_of_garbage_is_named_and_made_anew(look: Look, repair_parts: M
     assert said(look()) == []
 
 
-def test_a_text_that_is_no_utf8_is_named_and_all_made_anew(look: Look, repair_parts: Mend, built: Path) -> None:
+def test_text_that_is_not_utf8_is_named_and_everything_rebuilt(look: Look, repair_parts: Mend, built: Path) -> None:
     sql(built, f"UPDATE fragments SET text = CAST(x'FF' AS TEXT) WHERE note = {TEA} AND ordinal = 0")
     health = look()
     assert [(fault.path, fault.part) for fault in health.faults] == [(CATALOG_FILE, RepairPart.CATALOG)]
@@ -406,7 +400,7 @@ def test_a_text_that_is_no_utf8_is_named_and_all_made_anew(look: Look, repair_pa
     assert said(look()) == []
 
 
-def test_a_catalog_of_another_version_is_behind_not_wrong(look: Look, built: Path) -> None:
+def test_a_catalog_of_another_version_is_stale_not_wrong(look: Look, built: Path) -> None:
     with closing(sqlite3.connect(built / CATALOG_FILE)) as connection:
         connection.execute("PRAGMA user_version = 999")
     health = look()
@@ -414,7 +408,7 @@ def test_a_catalog_of_another_version_is_behind_not_wrong(look: Look, built: Pat
     assert health.outdated == ["all of it: another version of excerpt made it"]
 
 
-def test_rows_of_a_note_that_is_gone_are_found(look: Look, repair_parts: Mend, built: Path) -> None:
+def test_rows_of_a_deleted_note_are_found(look: Look, repair_parts: Mend, built: Path) -> None:
     sql(built, "DELETE FROM notes WHERE path = 'Tea.md'")
     health = look()
     assert [(fault.path, fault.part) for fault in health.faults] == [(CATALOG_FILE, RepairPart.CATALOG)]
@@ -423,7 +417,7 @@ def test_rows_of_a_note_that_is_gone_are_found(look: Look, repair_parts: Mend, b
     assert said(look()) == []
 
 
-def test_what_a_killed_build_left_is_told_from_the_generation_before(look: Look, built: Path) -> None:
+def test_files_of_a_killed_build_differ_from_those_of_the_previous_generation(look: Look, built: Path) -> None:
     assert not [name for name, _, newer in look().leftovers if newer]
     leftover = built / "words" / "words_leftover.pst"
     leftover.write_bytes(b"half")
@@ -431,13 +425,13 @@ def test_what_a_killed_build_left_is_told_from_the_generation_before(look: Look,
     assert [name for name, _, newer in look().leftovers if newer] == ["words/words_leftover.pst"]
 
 
-def test_without_its_vault_an_index_is_held_against_the_texts_that_it_keeps(built: Path, settings: Settings) -> None:
+def test_without_its_vault_an_index_is_compared_with_its_stored_texts(built: Path, settings: Settings) -> None:
     sql(built, f"UPDATE fragments SET line_start = line_start + 1 WHERE note = {ROSES} AND ordinal = 0")
     health = examine(built, None, None, settings, lambda *_: None)
     assert health.stale == []
     assert [fault.path for fault in health.faults if fault.part is RepairPart.NOTE] == ["garden/Roses.md"]
 
 
-def test_where_there_is_no_index_there_is_nothing_to_look_at(index: Path, settings: Settings) -> None:
+def test_without_an_index_nothing_is_checked(index: Path, settings: Settings) -> None:
     with pytest.raises(FileNotFoundError):
         examine(index, None, None, settings, lambda *_: None)

@@ -133,7 +133,9 @@ def each_write_fails(
 
 
 @pytest.mark.programs
-def test_in_an_update(built: Path, vault: Path, settings: Settings, disk: FailingDisk, tmp_path: Path) -> None:
+def test_a_failing_write_during_an_update_keeps_the_last_generation(
+    built: Path, vault: Path, settings: Settings, disk: FailingDisk, tmp_path: Path
+) -> None:
     kept, clean = tmp_path / "kept", tmp_path / "clean"
     shutil.copytree(built, kept)
     build(vault, clean, settings)
@@ -158,7 +160,9 @@ def test_in_an_update(built: Path, vault: Path, settings: Settings, disk: Failin
 
 
 @pytest.mark.programs
-def test_in_a_first_build(built: Path, vault: Path, settings: Settings, disk: FailingDisk) -> None:
+def test_a_failing_write_during_a_first_build_keeps_a_valid_index(
+    built: Path, vault: Path, settings: Settings, disk: FailingDisk
+) -> None:
     after: list[object] = []
 
     def prepare() -> None:
@@ -175,7 +179,9 @@ def test_in_a_first_build(built: Path, vault: Path, settings: Settings, disk: Fa
 
 
 @pytest.mark.programs
-def test_while_the_index_is_made_anew(built: Path, vault: Path, settings: Settings, disk: FailingDisk) -> None:
+def test_a_failing_write_during_a_rebuild_keeps_the_previous_index(
+    built: Path, vault: Path, settings: Settings, disk: FailingDisk
+) -> None:
     build(vault, built, settings)
     before = content(built, settings)
 
@@ -190,7 +196,7 @@ def test_while_the_index_is_made_anew(built: Path, vault: Path, settings: Settin
     assert each_write_fails(disk, run, lambda: None, check) > 30
 
 
-def test_a_full_database_is_told_as_that(index: Path) -> None:
+def test_a_full_database_is_reported_as_such(index: Path) -> None:
     index.mkdir()
     with closing(Catalog.open_to_write(index)) as catalog:
         ((pages,),) = catalog.rows("PRAGMA page_count")
@@ -203,7 +209,7 @@ def test_a_full_database_is_told_as_that(index: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the limit of a file's size is of POSIX")
-def test_a_reader_finds_what_only_the_log_of_the_catalog_holds(
+def test_a_reader_finds_commits_that_are_only_in_the_catalog_log(
     vault: Path, index: Path, settings: Settings, write: WriteNote, tmp_path: Path
 ) -> None:
     write("Tea.md", "# Tea\n\nBrew the leaf.\n")
@@ -221,7 +227,7 @@ def test_a_reader_finds_what_only_the_log_of_the_catalog_holds(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the limit of a file's size is of POSIX")
-def test_several_readers_do_not_keep_each_other_out_nor_the_next_build(
+def test_several_readers_block_neither_each_other_nor_the_next_build(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Tea.md", "# Tea\n\nBrew the leaf.\n")
@@ -254,7 +260,7 @@ def disk_of(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
 
 
 @pytest.mark.programs
-def test_a_first_index_that_runs_out_of_room_is_searched_as_far_as_it_came(
+def test_a_first_index_on_a_full_disk_is_searched_as_far_as_it_is(
     vault: Path, settings: Settings, write: WriteNote, disk_of: Callable[[str], Path], tmp_path: Path
 ) -> None:
     for number in range(500):
@@ -283,7 +289,7 @@ def write_notes(write: WriteNote, count: int) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps what is open")
-def test_a_snapshot_answers_on_when_its_folder_is_deleted_and_the_next_build_makes_it_anew(
+def test_a_snapshot_answers_after_its_folder_was_deleted_and_the_next_build_rebuilds_it(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write_notes(write, 5)
@@ -332,7 +338,7 @@ class SyncedDisk:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no folders to sync")
-def test_whatever_a_commit_names_is_on_disk_before_it(
+def test_files_named_by_a_commit_are_on_disk_before_it(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lexical, "_SEGMENTS_PER_MERGE", 3)
@@ -376,7 +382,7 @@ with FileLock(sys.argv[1]):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
-def test_the_lock_of_a_process_that_was_killed_holds_nobody_up(
+def test_the_lock_of_a_killed_process_blocks_nobody(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write_notes(write, 2)
@@ -397,7 +403,7 @@ _ENDS = {"killed": 200, "full": 60} if THOROUGH else {"killed": 40, "full": 15}
 @pytest.mark.programs
 @pytest.mark.hypothesis  # its edits and moments are random, so `make properties` runs it
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a build is forked to be killed")
-def test_at_whatever_moment_it_ends_the_last_generation_stands_and_the_next_build_is_as_a_clean_one(
+def test_a_build_killed_at_any_moment_keeps_the_last_generation_and_the_next_equals_a_clean_one(
     quick_folder: Path, models: tuple[Path, Path]
 ) -> None:
     ends = [f"{how}={times}" for how, times in _ENDS.items()]

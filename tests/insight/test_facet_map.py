@@ -57,7 +57,7 @@ def branches_in(found: VaultMap) -> Iterator[Branch]:
 # --- a vault that can be counted by hand ------------------------------------------------------------------------------
 
 
-def test_folders_by_count(engine: Engine) -> None:
+def test_folders_are_sorted_by_count(engine: Engine) -> None:
     assert shown(build_vault_map(engine, "path:/").folders) == [
         ("Projects", "path:/Projects/", 5, 3),
         ("Diary", "path:/Diary/", 2, 2),
@@ -65,7 +65,7 @@ def test_folders_by_count(engine: Engine) -> None:
     ]
 
 
-def test_tags_within_tags(engine: Engine) -> None:
+def test_tags_are_nested(engine: Engine) -> None:
     assert shown(build_vault_map(engine, "path:/").tags) == [
         ("project", "tag:project", 4, 2),
         ("active", "tag:project/active", 2, 1),
@@ -77,7 +77,7 @@ def test_tags_within_tags(engine: Engine) -> None:
     ]
 
 
-def test_values_of_properties(engine: Engine) -> None:
+def test_property_values_are_counted(engine: Engine) -> None:
     properties = {branch.label: branch for branch in build_vault_map(engine, "path:/").properties}
     assert shown([properties["status"]]) == [
         ("status", "status:*", 5, 3),
@@ -87,7 +87,7 @@ def test_values_of_properties(engine: Engine) -> None:
     ]
 
 
-def test_months_from_the_oldest_on(engine: Engine) -> None:
+def test_months_are_in_order_of_time(engine: Engine) -> None:
     found = build_vault_map(engine, "path:/")
     assert shown(found.modified) == [
         ("2024", "modified:2024", 1, 1),
@@ -102,18 +102,18 @@ def test_months_from_the_oldest_on(engine: Engine) -> None:
     ]
 
 
-def test_only_what_matches_is_counted(engine: Engine) -> None:
+def test_only_matches_are_counted(engine: Engine) -> None:
     found = build_vault_map(engine, '"beta is" | "a map"')
     assert (found.fragments, found.notes) == (2, 2)
     assert shown(found.folders) == [("Projects", "path:/Projects/", 2, 2)]
 
 
-def test_the_total_is_what_the_search_counts(engine: Engine) -> None:
+def test_the_total_equals_that_of_the_search(engine: Engine) -> None:
     for query in ("beta", "what does the beta need?", "同步", "tag:project questions", "!s plan | map", "qqxx", ""):
         assert build_vault_map(engine, query).fragments == engine.search(query).matched, query
 
 
-def test_what_no_filter_can_name_has_none(tmp_path: Path) -> None:
+def test_a_branch_that_no_filter_can_express_has_none(tmp_path: Path) -> None:
     long = "x" * 101
     snapshot = open_vault(tmp_path, {"a.md": f'---\ntags: ["a /c"]\n{long}: y\nz: "\u200b"\n---\nText.\n'})
     found = build_vault_map(Engine(snapshot, Settings()), "text")
@@ -122,13 +122,13 @@ def test_what_no_filter_can_name_has_none(tmp_path: Path) -> None:
     snapshot.close()
 
 
-def test_nothing_found_has_no_branches(engine: Engine) -> None:
+def test_without_matches_there_are_no_branches(engine: Engine) -> None:
     found = build_vault_map(engine, '"nowhere at all"')
     assert found.fragments == found.notes == 0
     assert list(branches_in(found)) == []
 
 
-def test_of_many_values_the_commonest_are_listed_and_the_others_counted(engine: Engine) -> None:
+def test_the_most_frequent_values_are_listed_and_the_others_counted(engine: Engine) -> None:
     status = next(
         branch for branch in build_vault_map(engine, "path:/", values=2).properties if branch.label == "status"
     )
@@ -137,7 +137,7 @@ def test_of_many_values_the_commonest_are_listed_and_the_others_counted(engine: 
 
 
 @pytest.mark.parametrize("query", ["beta", "what does the beta need", "tag:project | map", "!s 同步", "path:/ -beta"])
-def test_a_search_with_a_branchs_filter_counts_what_the_branch_says(engine: Engine, query: str) -> None:
+def test_searching_with_the_filter_of_a_branch_finds_its_count(engine: Engine, query: str) -> None:
     for branch in branches_in(build_vault_map(engine, query)):
         assert engine.search(engine.add_condition(query, branch.filter)).matched == branch.fragments, branch
 
@@ -246,7 +246,7 @@ VAULTS = st.lists(
 @pytest.mark.programs
 @given(VAULTS, st.sampled_from(sorted(QUERIES)), st.sampled_from(["zebra lion", "!s zebra", '" lion | zebra']))
 @settings(max_examples=few(10))
-def test_any_map_is_what_one_counts_by_hand_and_what_a_search_finds(
+def test_any_map_equals_a_count_by_hand_and_the_searches_by_its_filters(
     vault: list[Written], query: str, words: str
 ) -> None:
     with TemporaryDirectory() as folder:

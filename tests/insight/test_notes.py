@@ -65,7 +65,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
 
 
 @pytest.mark.parametrize("name", ["Work/Plan.md", "Work/Plan", "plan", "Plan.md", "The plan", "scheme", "/Work/Plan"])
-def test_a_note_is_known_by_path_file_name_title_and_alias(snapshot: Snapshot, name: str) -> None:
+def test_a_note_is_found_by_path_file_name_title_and_alias(snapshot: Snapshot, name: str) -> None:
     found = read(snapshot, name)
     assert (found.path, found.title) == ("Work/Plan.md", "The plan")
     assert found.text == PLAN.removesuffix("\n")
@@ -84,7 +84,7 @@ def test_a_note_is_known_by_path_file_name_title_and_alias(snapshot: Snapshot, n
         ("Plan#How#In short", (23, 25)),
     ],
 )
-def test_lines_and_sections_of_a_note(snapshot: Snapshot, name: str, lines: tuple[int, int]) -> None:
+def test_lines_and_sections_of_a_note_are_read(snapshot: Snapshot, name: str, lines: tuple[int, int]) -> None:
     found = read(snapshot, name)
     assert (found.line_start, found.line_end) == lines
     assert found.text.split("\n") == PLAN.split("\n")[lines[0] - 1 : lines[1]]
@@ -93,7 +93,7 @@ def test_lines_and_sections_of_a_note(snapshot: Snapshot, name: str, lines: tupl
 
 
 @pytest.mark.parametrize(("name", "text"), [("Log 12:30", "one\ntwo\nthree"), ("Log 12:30:2", "two"), ("C#", "Sharp.")])
-def test_a_name_that_looks_like_lines_or_a_heading_is_a_name(snapshot: Snapshot, name: str, text: str) -> None:
+def test_a_name_that_resembles_lines_or_a_heading_is_a_name(snapshot: Snapshot, name: str, text: str) -> None:
     assert read(snapshot, name).text == text
 
 
@@ -115,7 +115,7 @@ def test_an_empty_note_is_read(snapshot: Snapshot) -> None:
         ("   :3", "No note"),
     ],
 )
-def test_what_is_not_there_is_said(snapshot: Snapshot, name: str, said: str) -> None:
+def test_an_unknown_name_is_an_error(snapshot: Snapshot, name: str, said: str) -> None:
     with pytest.raises(NotFoundError) as error:
         read(snapshot, name)
     assert said in str(error.value)
@@ -130,7 +130,7 @@ def test_no_path_leads_out_of_the_vault(snapshot: Snapshot, name: str) -> None:
         read(snapshot, name.format(root=root))
 
 
-def test_a_peek_tells_what_a_note_holds(snapshot: Snapshot) -> None:
+def test_peek_summarises_a_note(snapshot: Snapshot) -> None:
     found = peek(snapshot, "Scheme", first_lines=3)
     assert (found.path, found.title, found.aliases, found.tags) == (
         *("Work/Plan.md", "The plan", ("Scheme",), ("work/now",)),
@@ -142,11 +142,11 @@ def test_a_peek_tells_what_a_note_holds(snapshot: Snapshot) -> None:
     assert (found.links_to, found.linked_from, found.links_nowhere) == (1, 1, 1)
 
 
-def test_a_picture_is_no_note_that_is_lacking(snapshot: Snapshot) -> None:
+def test_an_image_is_not_listed_as_a_missing_note(snapshot: Snapshot) -> None:
     assert peek(snapshot, "Pictured").links_nowhere == 2
 
 
-def test_the_outline_has_the_tokens_of_each_section_with_those_below(snapshot: Snapshot) -> None:
+def test_the_outline_has_the_tokens_of_each_section_with_its_subsections(snapshot: Snapshot) -> None:
     outline = peek(snapshot, "Plan").outline
     assert [(entry.level, entry.heading, entry.line_start, entry.line_end) for entry in outline[1:]] == [
         (1, "Why", 11, 17),
@@ -183,7 +183,7 @@ def newest(folder: Path, notes: Mapping[str, tuple[str, str]], limit: int = 9) -
         snapshot.close()
 
 
-def test_a_notes_own_date_counts_before_the_time_of_its_file(tmp_path: Path) -> None:
+def test_the_date_of_a_note_takes_precedence_over_the_time_of_its_file(tmp_path: Path) -> None:
     notes = {
         "old.md": (OWN.format("2020-05-06"), "2026-03-09"),
         "2026-03-07.md": ("# A day\n", "2025-01-01"),
@@ -202,11 +202,11 @@ def test_a_note_dated_in_the_future_has_the_day_of_its_file(tmp_path: Path) -> N
     assert newest(tmp_path, notes) == [("plain.md", "2026-03-08"), ("plan.md", "2026-01-02")]
 
 
-def test_in_a_copied_vault_only_dated_notes_are_listed(tmp_path: Path) -> None:
+def test_only_dated_notes_of_a_copied_vault_are_listed(tmp_path: Path) -> None:
     notes = {"dated.md": (OWN.format("2025-05-06"), "2026-03-08"), "plain.md": ("# Plain\n", "2026-03-08")}
     assert newest(tmp_path, notes) == [("dated.md", "2025-05-06")]
 
 
-def test_an_empty_vault_has_none(tmp_path: Path) -> None:
+def test_an_empty_vault_has_no_newest_notes(tmp_path: Path) -> None:
     (tmp_path / "vault").mkdir()
     assert newest(tmp_path, {}) == []

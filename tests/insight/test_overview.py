@@ -60,21 +60,21 @@ def of_vault(root: Path, notes: dict[str, str], topic: str, modified: dict[str, 
 # --- matching notes ---------------------------------------------------------------------------------------------------
 
 
-def test_what_is_about_a_word_is_what_has_it_in_text_or_names(hives: Overview, bees: Snapshot) -> None:
+def test_fragments_about_a_word_have_it_in_their_text_or_names(hives: Overview, bees: Snapshot) -> None:
     about = [fragment for fragment in fragments_of(bees) if says_hive(fragment, bees)]
     assert hives.fragments == len(about)
     assert hives.notes == len({fragment.path for fragment in about})
     assert (hives.vault_fragments, hives.vault_notes) == (len(fragments_of(bees)), len(NOTES))
 
 
-def test_one_of_two_words_is_not_the_topic(beekeeper: Engine, bees: Snapshot) -> None:
+def test_one_of_two_words_is_not_enough_for_the_topic(beekeeper: Engine, bees: Snapshot) -> None:
     found = overview(beekeeper, "queen cells")
     both = [one for one in fragments_of(bees) if "queen" in one.text.lower() and "cells" in one.text]
     assert found.fragments == len(both)
     assert found.matched > found.fragments
 
 
-def test_nothing_is_said_of_what_the_vault_does_not_hold(beekeeper: Engine) -> None:
+def test_a_topic_that_the_vault_lacks_has_an_empty_overview(beekeeper: Engine) -> None:
     found = overview(beekeeper, "zxqvb wkkjr")
     assert not found.found
     assert (found.fragments, found.notes) == (0, 0)
@@ -83,11 +83,11 @@ def test_nothing_is_said_of_what_the_vault_does_not_hold(beekeeper: Engine) -> N
 
 
 @pytest.mark.parametrize("topic", ["", "   ", '"', "-", "!s", "?", "|"])
-def test_no_topic_is_an_error(beekeeper: Engine, topic: str) -> None:
+def test_an_empty_topic_is_an_error(beekeeper: Engine, topic: str) -> None:
     assert not overview(beekeeper, topic).found
 
 
-def test_filters_alone_give_an_overview_of_what_they_choose(beekeeper: Engine) -> None:
+def test_filters_alone_give_an_overview_of_their_notes(beekeeper: Engine) -> None:
     found = overview(beekeeper, "path:/Garden/")
     assert found.notes == 7
     assert found.confidence is None
@@ -101,7 +101,7 @@ def test_a_filter_narrows_a_topic(beekeeper: Engine) -> None:
     assert found.notes == 4
 
 
-def test_of_alternatives_each_is_the_topic(beekeeper: Engine) -> None:
+def test_every_alternative_is_part_of_the_topic(beekeeper: Engine) -> None:
     paths = [note.place.path for note in overview(beekeeper, "lentils | varroa").main_notes]
     assert sorted(paths) == ["Bees/Winter.md", "Cooking/Cooking 2.md"]
 
@@ -109,13 +109,13 @@ def test_of_alternatives_each_is_the_topic(beekeeper: Engine) -> None:
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
-def test_main_notes_are_those_that_the_topic_is_at_home_in(hives: Overview) -> None:
+def test_main_notes_are_those_mostly_about_the_topic(hives: Overview) -> None:
     paths = [note.place.path for note in hives.main_notes]
     assert paths[0] == "Bees/Hives.md"
     assert set(stems(paths[:4])) == {"Hives", "Swarms", "Winter", "Harvest"}
 
 
-def test_a_main_note_says_its_share_of_the_topic_and_of_itself(hives: Overview, bees: Snapshot) -> None:
+def test_a_main_note_has_its_share_of_the_topic_and_of_itself(hives: Overview, bees: Snapshot) -> None:
     for note in hives.main_notes:
         fragments = bees.note_fragments(note.place.path)
         about = [fragment for fragment in fragments if says_hive(fragment, bees)]
@@ -123,7 +123,7 @@ def test_a_main_note_says_its_share_of_the_topic_and_of_itself(hives: Overview, 
         assert note.share == pytest.approx(len(about) / hives.fragments)
 
 
-def test_sections_are_parts_of_notes_with_their_own_lines_and_tokens(hives: Overview, bees: Snapshot) -> None:
+def test_key_sections_have_their_own_lines_and_tokens(hives: Overview, bees: Snapshot) -> None:
     assert hives.sections
     for section in hives.sections:
         place = section.place
@@ -135,7 +135,7 @@ def test_sections_are_parts_of_notes_with_their_own_lines_and_tokens(hives: Over
 
 
 @pytest.mark.parametrize("question", ["how do I keep the mites of varroa away in December", "queen cells in winter"])
-def test_the_first_hits_of_a_search_are_quoted_or_in_a_section(beekeeper: Engine, question: str) -> None:
+def test_the_first_hits_are_quoted_or_in_a_key_section(beekeeper: Engine, question: str) -> None:
     found = overview(beekeeper, question)
     held = [one.place for part in (found.sections, found.passages) for one in part]
     for hit in beekeeper.search(question).hits[:INCLUDED_HITS]:
@@ -145,13 +145,13 @@ def test_the_first_hits_of_a_search_are_quoted_or_in_a_section(beekeeper: Engine
         )
 
 
-def test_a_hit_with_a_section_of_its_own_leads_the_sections(beekeeper: Engine) -> None:
+def test_a_hit_with_its_own_section_comes_first(beekeeper: Engine) -> None:
     question = "what is to be done in December against varroa mites"
     first = beekeeper.search(question).hits[0].fragment
     assert overview(beekeeper, question).sections[0].place.heading_path == first.heading_path == ("Mites",)
 
 
-def test_related_notes_are_joined_to_main_notes_by_links_either_way(hives: Overview) -> None:
+def test_related_notes_are_linked_with_main_notes_in_either_direction(hives: Overview) -> None:
     related = {posixpath.basename(one.place.path): one for one in hives.related}
     plants, ada = related["Plants for bees.md"], related["Ada Lovelace.md"]
     assert (plants.links_to, plants.linked_from, plants.fragments) == (("Bees/Winter.md",), (), 0)
@@ -169,18 +169,18 @@ def test_people_without_a_note_are_named(hives: Overview) -> None:
     assert "[[Uncle Tom]]" in line
 
 
-def test_a_name_outside_of_what_is_about_the_topic_is_not_its_own(tmp_path: Path) -> None:
+def test_a_name_outside_the_topic_is_not_listed(tmp_path: Path) -> None:
     far = "## Other things\n\nNothing of that kind. See [[Somebody Else]].\n"
     notes = {f"{n}.md": f"Of lanterns, as [[Ada]] made them.\n\n{far}" for n in range(5)}
     assert [one.name for one in of_vault(tmp_path, notes, "lanterns").names] == ["Ada"]
 
 
-def test_pictures_and_missing_files_are_nobodys_names(tmp_path: Path) -> None:
+def test_images_and_missing_files_are_not_names(tmp_path: Path) -> None:
     notes = {f"{n}.md": f"A lantern {n}: ![[lantern.png]] [x](../gone/away.md) and [[Ada]].\n" for n in range(5)}
     assert [one.name for one in of_vault(tmp_path, notes, "lantern").names] == ["Ada"]
 
 
-def test_themes_are_set_apart_by_their_words(hives: Overview) -> None:
+def test_themes_are_described_by_distinctive_words(hives: Overview) -> None:
     words = [" ".join(theme.words) for theme in hives.themes]
     assert len(words) == 3
     for told in ("syrup", "queen cells", "honey"):
@@ -199,7 +199,7 @@ def test_few_fragments_have_no_themes(beekeeper: Engine) -> None:
     assert not overview(beekeeper, "varroa").themes
 
 
-def test_key_passages_stand_in_their_notes_and_no_two_are_the_same(hives: Overview) -> None:
+def test_key_passages_are_in_their_notes_and_unique(hives: Overview) -> None:
     assert 3 <= len(hives.passages) <= 5
     assert len({passage.text for passage in hives.passages}) == len(hives.passages)
     for passage in hives.passages:
@@ -207,18 +207,18 @@ def test_key_passages_stand_in_their_notes_and_no_two_are_the_same(hives: Overvi
         assert passage.text in " ".join(lines).replace("[[", "").replace("]]", "")
 
 
-def test_key_passages_are_of_several_notes(hives: Overview) -> None:
+def test_key_passages_are_from_several_notes(hives: Overview) -> None:
     assert len({passage.place.path for passage in hives.passages}) >= 4
 
 
-def test_what_is_not_prose_is_no_passage(tmp_path: Path) -> None:
+def test_text_that_is_not_prose_is_not_a_key_passage(tmp_path: Path) -> None:
     code = "# Lanterns\n\n```\nlantern = lantern + lantern\n```\n\n| lantern | lantern |\n|---|---|\n| a | b |\n"
     found = of_vault(tmp_path, {"Code.md": code, "Said.md": "A lantern gives light where there is none.\n"}, "lantern")
     assert [passage.place.path for passage in found.passages] == ["Said.md"]
     assert len(found.main_notes) == 2
 
 
-def test_a_passage_too_long_is_cut(tmp_path: Path) -> None:
+def test_a_long_passage_is_cut(tmp_path: Path) -> None:
     found = of_vault(tmp_path, {"Long.md": "A lantern " + "and another one, " * 200 + "end.\n"}, "lantern")
     (passage,) = found.passages
     assert passage.text.endswith("…")
@@ -228,17 +228,17 @@ def test_a_passage_too_long_is_cut(tmp_path: Path) -> None:
 # --- standouts --------------------------------------------------------------------------------------------------------
 
 
-def test_g2_is_that_of_the_paper() -> None:
+def test_g2_equals_the_value_of_the_paper() -> None:
     """Compare with Dunning (1993), table 2: "the swiss" in a text of 31,777 bigrams."""
     assert log_likelihood(110, 2552, 221, 31777) == pytest.approx(270.72, abs=0.01)
 
 
-def test_what_is_rarer_here_than_elsewhere_has_a_negative_g2() -> None:
+def test_a_word_rarer_than_elsewhere_has_a_negative_g2() -> None:
     assert log_likelihood(1, 100, 50, 200) < 0
     assert log_likelihood(25, 100, 50, 200) == pytest.approx(0)
 
 
-def test_what_stands_out_is_counted_and_asked_for_right(tmp_path: Path) -> None:
+def test_distinctive_labels_have_correct_counts_and_filters(tmp_path: Path) -> None:
     tagged = "---\ntags: [bees/wild, all]\nplace: %s\n---\n"
     notes = {f"{n}.md": f"{tagged % ('The roof' if n < 6 else 'shed')}A hive, the {n}th.\n" for n in range(8)}
     notes |= {f"Other {n}.md": f"---\ntags: [all]\nplace: cellar\n---\nA stove, the {n}th.\n" for n in range(30)}
@@ -259,7 +259,7 @@ def test_what_stands_out_is_counted_and_asked_for_right(tmp_path: Path) -> None:
     snapshot.close()
 
 
-def test_labels_of_the_same_notes_stand_out_once(tmp_path: Path) -> None:
+def test_labels_of_the_same_notes_are_listed_once(tmp_path: Path) -> None:
     notes = {f"Bees/{n}.md": f"---\ntags: [bees]\nkind: insect\n---\nA hive, the {n}th.\n" for n in range(8)}
     notes |= {f"Other/{n}.md": f"A stove, the {n}th.\n" for n in range(30)}
     assert len(of_vault(tmp_path, notes, "hive").standouts) == 1
@@ -268,7 +268,7 @@ def test_labels_of_the_same_notes_stand_out_once(tmp_path: Path) -> None:
 # --- dates ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_diary_dates_the_topic_by_its_names(hives: Overview) -> None:
+def test_notes_of_a_diary_are_dated_by_their_names(hives: Overview) -> None:
     assert hives.timeline.date == "created"
     assert [(month.month, month.notes) for month in hives.timeline.months] == [
         ("2024-05", 2),
@@ -278,7 +278,7 @@ def test_a_diary_dates_the_topic_by_its_names(hives: Overview) -> None:
     assert hives.timeline.undated == 5
 
 
-def test_a_property_that_holds_a_date_dates_the_topic(tmp_path: Path) -> None:
+def test_notes_are_dated_by_a_property_with_a_date(tmp_path: Path) -> None:
     notes = {f"{n}.md": f"---\nreviewed: 0{n}/15/2023\ncode: 12-34\n---\nA hive.\n" for n in range(1, 4)}
     timeline = of_vault(tmp_path, notes, "hive").timeline
     assert timeline.date == "reviewed"
@@ -286,14 +286,14 @@ def test_a_property_that_holds_a_date_dates_the_topic(tmp_path: Path) -> None:
 
 
 @pytest.mark.programs
-def test_a_date_is_read_of_every_note_however_many_there_are(tmp_path: Path) -> None:
+def test_every_note_is_dated_however_many_there_are(tmp_path: Path) -> None:
     notes = {f"{n}.md": f"---\nreviewed: 2023-0{n % 4 + 1}-15\n---\nA hive.\n" for n in range(MAX_COUNTED_NOTES + 20)}
     timeline = of_vault(tmp_path, notes, "hive").timeline
     assert sum(month.notes for month in timeline.months) == len(notes)
     assert timeline.undated == 0
 
 
-def test_the_times_of_files_date_the_topic_where_they_differ(tmp_path: Path) -> None:
+def test_notes_are_dated_by_file_times_that_differ(tmp_path: Path) -> None:
     modified = {f"{n}.md": date(2023, n, 15) for n in range(1, 4)}
     timeline = of_vault(tmp_path, dict.fromkeys(modified, "A hive.\n"), "hive", modified).timeline
     assert (timeline.date, [month.month for month in timeline.months]) == (
@@ -302,7 +302,7 @@ def test_the_times_of_files_date_the_topic_where_they_differ(tmp_path: Path) -> 
     )
 
 
-def test_times_that_a_copy_has_written_date_nothing(tmp_path: Path) -> None:
+def test_file_times_written_by_a_copy_are_ignored(tmp_path: Path) -> None:
     modified = {f"{n}.md": date(2023, 5, 15) for n in range(1, 4)}
     timeline = of_vault(tmp_path, dict.fromkeys(modified, "A hive.\n"), "hive", modified).timeline
     assert (timeline.date, timeline.months, timeline.undated) == ("", (), 3)
@@ -311,7 +311,7 @@ def test_times_that_a_copy_has_written_date_nothing(tmp_path: Path) -> None:
 # --- the whole overview -----------------------------------------------------------------------------------------------
 
 
-def test_every_place_is_in_the_vault(hives: Overview, bees: Snapshot) -> None:
+def test_every_location_is_in_the_vault(hives: Overview, bees: Snapshot) -> None:
     places = list(places_of(hives))
     assert len(places) > 20
     for place in places:
@@ -328,7 +328,7 @@ def test_the_same_vault_gives_the_same_overview(hives: Overview, tmp_path: Path)
     assert replace(again, generation=hives.generation) == hives
 
 
-def test_a_note_without_a_fragment_stands_in_nobodys_way(tmp_path: Path) -> None:
+def test_a_note_without_a_fragment_causes_no_error(tmp_path: Path) -> None:
     notes = {"Empty.md": "", "A.md": "A hive. See [[Empty]].\n", "B.md": "Another hive. See [[Empty]] too.\n"}
     found = of_vault(tmp_path, notes, "hive")
     assert [one.place.path for one in found.related] == ["Empty.md"]
@@ -350,7 +350,7 @@ def test_themes_of_a_chinese_vault_are_named_by_words(tmp_path: Path) -> None:
         assert sum(told in one for one in words) == 1, words
 
 
-def test_what_notes_of_a_group_are_worth_is_halved_from_one_to_the_next() -> None:
+def test_each_further_note_of_a_group_counts_half() -> None:
     assert combine_values(["a", "b", "b", "b"], [1.0, 0.8, 0.8, 0.4]) == pytest.approx({"b": 1.0, "a": 1 / 1.3})
 
 
@@ -373,7 +373,7 @@ def test_no_overview_is_above_its_budget(hives: Overview, budget: int, tokenizer
 
 
 @given(st.integers(60, 900))
-def test_every_line_names_a_note_and_lines_that_are_there(hives: Overview, budget: int) -> None:
+def test_every_line_names_a_note_and_its_existing_lines(hives: Overview, budget: int) -> None:
     for line in lines_of(replace(hives, budget=budget).text):
         named = re.findall(r"`([^`]+\.md)(?::(\d+)(?:-(\d+))?)?`", line)
         assert named, line
@@ -382,12 +382,12 @@ def test_every_line_names_a_note_and_lines_that_are_there(hives: Overview, budge
             assert int(last or first or 1) <= NOTES[path].count("\n") + 1
 
 
-def test_with_room_every_part_is_there_in_its_order(hives: Overview) -> None:
+def test_a_large_budget_has_every_part_in_order(hives: Overview) -> None:
     found = headings_of(replace(hives, budget=LARGE).text)
     assert found == [*HEADINGS, "When (created; 5 notes without)", "Also named"]
 
 
-def test_with_room_every_item_is_there(hives: Overview) -> None:
+def test_a_large_budget_has_every_item(hives: Overview) -> None:
     text = replace(hives, budget=LARGE).text
     parts = (
         hives.main_notes,
@@ -401,7 +401,7 @@ def test_with_room_every_item_is_there(hives: Overview) -> None:
     assert len(lines_of(text)) == sum(map(len, parts)) + 2
 
 
-def test_what_falls_away_falls_from_the_end(hives: Overview) -> None:
+def test_items_are_dropped_from_the_end(hives: Overview) -> None:
     everything = headings_of(replace(hives, budget=LARGE).text)
     kept = [headings_of(replace(hives, budget=budget).text) for budget in range(0, 500, 10)]
     assert all(found == [one for one in everything if one in found] for found in kept)
@@ -409,16 +409,16 @@ def test_what_falls_away_falls_from_the_end(hives: Overview) -> None:
     assert sorted(first_with, key=lambda name: first_with[name]) == everything[:4]
 
 
-def test_no_room_is_no_text(hives: Overview) -> None:
+def test_without_budget_the_text_is_empty(hives: Overview) -> None:
     assert replace(hives, budget=10).text == ""
 
 
-def test_nothing_found_is_no_text(beekeeper: Engine) -> None:
+def test_nothing_found_gives_an_empty_text(beekeeper: Engine) -> None:
     assert overview(beekeeper, "zxqvb wkkjr").text == ""
 
 
 @pytest.mark.parametrize("name", ["a`b", "`", "[x](y)", "# c", "d\u202e", "e\x1b[31m"])
-def test_odd_names_stay_on_their_line(tmp_path: Path, name: str) -> None:
+def test_unusual_names_stay_on_their_line(tmp_path: Path, name: str) -> None:
     snapshot = open_vault(tmp_path, {f"{name}.md": f"---\ntitle: '{name.strip(chr(27))}\n\n  ## x'\n---\nA hive.\n"})
     text = overview(Engine(snapshot, Settings()), "hive").text
     snapshot.close()

@@ -27,20 +27,20 @@ from excerpt.insight.passages import extract_prose, split_sentences
         (r"Not \*slanted\*.", "Not *slanted*."),
     ],
 )
-def test_marks_links_and_addresses_are_not_read(written: str, read: str) -> None:
+def test_markup_links_and_addresses_are_removed(written: str, read: str) -> None:
     assert extract_prose(written) == read
 
 
-def test_code_keeps_its_lines_and_loses_its_text() -> None:
+def test_code_keeps_its_lines_without_its_text() -> None:
     assert extract_prose("Before.\n```python\nx = 1\n```\nAfter.") == "Before.\n\n\n\nAfter."
 
 
 @given(st.text(alphabet=st.sampled_from("ab `*_[]()!#|\n~=$%<>\\&;\ue000\ue0011.") | st.characters(), max_size=60))
-def test_no_text_gains_or_loses_a_line_but_in_comments(text: str) -> None:
+def test_the_number_of_lines_is_kept_except_in_comments(text: str) -> None:
     assert extract_prose(text).count("\n") == text.count("\n")
 
 
-def test_sentences_know_their_lines() -> None:
+def test_sentences_have_their_lines() -> None:
     text = "## A heading\n\nOne is here. Two is there!\n\n- an item\n> [!tip] Three is quoted.\n\n| a | b |\n"
     assert [(one.text, one.line, one.begins_line, one.whole) for one in split_sentences(text)] == [
         ("One is here.", 2, True, True),
@@ -54,5 +54,5 @@ def test_chinese_sentences_end_without_a_space() -> None:
     assert [one.text for one in split_sentences("笔记同步。文件加密！")] == ["笔记同步。", "文件加密！"]
 
 
-def test_a_version_or_an_abbreviation_ends_no_sentence() -> None:
+def test_a_version_or_an_abbreviation_does_not_end_a_sentence() -> None:
     assert len(list(split_sentences("Since 1.0.21 this works, e.g. for files."))) == 1

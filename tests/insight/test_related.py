@@ -43,19 +43,19 @@ def lines(path: str, first: int, last: int) -> str:
     return "\n".join(NOTES[path].split("\n")[first - 1 : last])
 
 
-def test_the_note_that_says_the_same_comes_first(engine: Engine) -> None:
+def test_the_note_with_the_same_content_comes_first(engine: Engine) -> None:
     assert paths(related(engine, "Garden/Tomatoes.md"))[0] == "Garden/Potatoes.md"
     assert paths(related(engine, "Boat/Rigging.md"))[0] == "Boat/Sails.md"
 
 
-def test_a_note_is_not_related_to_itself_and_none_stands_twice(engine: Engine) -> None:
+def test_a_note_is_not_related_to_itself_and_none_is_listed_twice(engine: Engine) -> None:
     for path in NOTES:
         found = paths(related(engine, path, limit=50))
         assert path not in found
         assert len(set(found)) == len(found)
 
 
-def test_a_passage_has_other_neighbours_than_its_note(engine: Engine) -> None:
+def test_a_passage_has_other_related_notes_than_its_note(engine: Engine) -> None:
     water = related(engine, "Garden/Tomatoes.md", line=15)
     assert water.fragment is not None
     assert water.fragment.line_start <= 15 <= water.fragment.line_end
@@ -65,7 +65,7 @@ def test_a_passage_has_other_neighbours_than_its_note(engine: Engine) -> None:
     assert blight.notes[0].score > called(water, "Garden/Potatoes.md").score
 
 
-def test_a_heading_means_the_passage_under_it_and_a_line_behind_all_the_last(engine: Engine) -> None:
+def test_a_heading_selects_its_passage_and_a_line_beyond_the_end_the_last(engine: Engine) -> None:
     heading, text = related(engine, "Garden/Tomatoes.md", 8), related(engine, "Garden/Tomatoes.md", 10)
     assert heading.fragment == text.fragment
     assert related(engine, "Garden/Tomatoes.md", 999).fragment == related(engine, "Garden/Tomatoes.md", 15).fragment
@@ -91,7 +91,7 @@ def test_the_best_come_first_and_the_limit_cuts_the_list(engine: Engine) -> None
     assert paths(related(engine, "Garden/Tomatoes.md", limit=2)) == paths(found)[:2]
 
 
-def test_the_passages_that_say_alike_are_shown_with_their_lines(engine: Engine) -> None:
+def test_the_most_similar_passages_are_shown_with_their_lines(engine: Engine) -> None:
     match = called(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").matches[0]
     assert "Bordeaux" in match.passage.fragment.text
     assert "Bordeaux" in match.related_passage.fragment.text
@@ -101,7 +101,7 @@ def test_the_passages_that_say_alike_are_shown_with_their_lines(engine: Engine) 
     assert 0 < match.similarity <= 1
 
 
-def test_the_words_marked_on_both_sides_are_the_words_that_both_have(engine: Engine) -> None:
+def test_words_highlighted_on_both_sides_are_those_in_common(engine: Engine) -> None:
     match = called(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").matches[0]
     for side in (match.passage, match.related_passage):
         marked = {side.fragment.text[span.start : span.end].lower() for span in side.spans}
@@ -109,19 +109,19 @@ def test_the_words_marked_on_both_sides_are_the_words_that_both_have(engine: Eng
     assert {"blight", "Bordeaux"} <= set(match.words)
 
 
-def test_rare_words_of_both_are_told_with_how_many_notes_have_them_and_where(engine: Engine) -> None:
+def test_rare_shared_words_have_their_note_counts_and_locations(engine: Engine) -> None:
     words = {word.word: word for word in called(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").words}
     assert words["Bordeaux"].notes == 2
     assert "Bordeaux" in lines("Garden/Potatoes.md", words["Bordeaux"].line, words["Bordeaux"].line)
 
 
-def test_filling_words_are_not_told_as_shared(engine: Engine) -> None:
+def test_stop_words_are_not_listed_as_shared(engine: Engine) -> None:
     for path in NOTES:
         told = {word.word.lower() for note in related(engine, path).notes for word in note.words}
         assert not told & {"the", "and", "are", "with", "it", "see", "in"}
 
 
-def test_links_are_told_by_their_direction(engine: Engine) -> None:
+def test_links_have_their_direction(engine: Engine) -> None:
     tomatoes = related(engine, "Garden/Tomatoes.md", limit=50)
     assert called(tomatoes, "Garden/Rain barrel.md").linked is LinkDirection.TO
     assert called(tomatoes, "Garden/Index.md").linked is LinkDirection.FROM
@@ -136,13 +136,13 @@ def test_unlinked_leaves_out_links_of_either_direction_and_counts_them(engine: E
     assert (every.hidden, unlinked.hidden) == (0, len(every.notes) - len(unlinked.notes))
 
 
-def test_the_place_of_a_hidden_note_is_taken_by_the_next_one(engine: Engine) -> None:
+def test_a_hidden_note_is_replaced_by_the_next(engine: Engine) -> None:
     every = [note for note in related(engine, "Garden/Tomatoes.md", limit=50).notes if note.linked is LinkDirection.NO]
     two = related(engine, "Garden/Tomatoes.md", limit=2, unlinked=True)
     assert paths(two) == [note.path for note in every[:2]]
 
 
-def test_a_link_that_shows_an_alias_is_a_link(tmp_path: Path) -> None:
+def test_a_link_with_an_alias_is_a_link(tmp_path: Path) -> None:
     notes = {
         "Here.md": "# Here\n\nLate blight on tomatoes, see [[Potato|Erdapfel]].\n",
         "Potato.md": "---\naliases: [Erdapfel]\n---\n# Potato\n\nLate blight on potatoes and tomatoes.\n",
@@ -153,7 +153,7 @@ def test_a_link_that_shows_an_alias_is_a_link(tmp_path: Path) -> None:
     assert (paths(found), found.hidden) == ([], 1)
 
 
-def test_notes_by_which_two_are_connected_are_told(engine: Engine) -> None:
+def test_notes_that_connect_both_are_named(engine: Engine) -> None:
     common = called(related(engine, "Garden/Tomatoes.md"), "Garden/Basil.md").common
     assert {(link.path, link.links_to_both) for link in common} == {
         ("Garden/Rain barrel.md", False),
@@ -170,7 +170,7 @@ def test_an_index_page_connects_less_than_a_note_with_few_links(engine: Engine) 
     assert by_links("Garden/Tomatoes.md", "Garden/Basil.md") > by_links("Garden/Tomatoes.md", "Garden/Potatoes.md") > 0
 
 
-def test_a_note_that_names_another_without_a_link_is_a_missing_link(engine: Engine) -> None:
+def test_a_note_that_names_another_without_linking_it_is_a_missing_link(engine: Engine) -> None:
     tomatoes = called(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md")
     assert tomatoes.missing_link
     (mention,) = tomatoes.mentions
@@ -178,19 +178,19 @@ def test_a_note_that_names_another_without_a_link_is_a_missing_link(engine: Engi
     assert "Tomatoes" in lines(mention.path, mention.line, mention.line)
 
 
-def test_a_missing_link_is_told_from_either_side(engine: Engine) -> None:
+def test_a_missing_link_is_found_from_either_side(engine: Engine) -> None:
     assert called(related(engine, "Garden/Potatoes.md"), "Garden/Tomatoes.md").missing_link
     assert called(related(engine, "Boat/Log.md"), "Boat/Night Watch.md").missing_link
     assert called(related(engine, "Boat/Night Watch.md"), "Boat/Log.md").missing_link
 
 
-def test_an_alias_names_a_note_as_its_title_does(engine: Engine) -> None:
+def test_an_alias_counts_as_a_name_like_the_title(engine: Engine) -> None:
     basil = called(related(engine, "Kitchen/Pesto.md"), "Garden/Basil.md")
     assert basil.missing_link
     assert [mention.text for mention in basil.mentions] == ["sweet basil"]
 
 
-def test_an_ordinary_word_is_a_name_only_with_a_capital_within_a_sentence(tmp_path: Path) -> None:
+def test_a_common_word_is_a_name_only_if_capitalised_within_a_sentence(tmp_path: Path) -> None:
     notes = {
         "Anchor.md": "# Anchor\n\nThe bower is forged.\n",
         "Small.md": "# Small\n\nDrop the anchor and wait.\n",
@@ -205,22 +205,22 @@ def test_an_ordinary_word_is_a_name_only_with_a_capital_within_a_sentence(tmp_pa
         opened.close()
 
 
-def test_linked_notes_miss_no_link(engine: Engine) -> None:
+def test_linked_notes_have_no_missing_link(engine: Engine) -> None:
     assert not called(related(engine, "Garden/Basil.md"), "Garden/Rain barrel.md").missing_link
 
 
-def test_tags_and_folder_in_common_are_told(engine: Engine) -> None:
+def test_shared_tags_and_folder_are_named(engine: Engine) -> None:
     sails = called(related(engine, "Boat/Rigging.md"), "Boat/Sails.md")
     assert sails.tags == ("boat",)
     assert sails.place == "Boat/"
     assert called(related(engine, "Kitchen/Pesto.md"), "Garden/Basil.md").place == ""
 
 
-def test_what_has_nothing_in_common_is_not_listed(engine: Engine) -> None:
+def test_a_note_with_nothing_in_common_is_not_listed(engine: Engine) -> None:
     assert "Boat/Night Watch.md" not in paths(related(engine, "Kitchen/Gazpacho.md", limit=50))
 
 
-def test_an_empty_note_is_near_nothing_and_no_error(engine: Engine) -> None:
+def test_an_empty_note_has_no_related_notes_and_no_error(engine: Engine) -> None:
     found = related(engine, "Empty.md")
     assert not found.notes
     assert related(engine, "Empty.md", line=3).fragment is None
@@ -246,13 +246,13 @@ def test_an_unknown_note_is_a_key_error(engine: Engine) -> None:
         related(engine, "Nowhere.md")
 
 
-def test_the_same_index_gives_the_same_answer(snapshot: Snapshot, engine: Engine) -> None:
+def test_the_same_index_gives_the_same_result(snapshot: Snapshot, engine: Engine) -> None:
     again = Engine(snapshot, Settings())
     for path in NOTES:
         assert related(engine, path).notes == related(again, path).notes
 
 
-def test_every_note_is_compared_in_meaning_at_once_as_by_pairs(snapshot: Snapshot) -> None:
+def test_comparing_all_notes_at_once_equals_comparing_pairs(snapshot: Snapshot) -> None:
     count = len(snapshot.table.paths)
     found = find_similar_notes(snapshot, range(count), 3)
     rows = [np.flatnonzero(snapshot.table.notes == note) for note in range(count)]
@@ -273,7 +273,7 @@ def test_every_note_is_compared_in_meaning_at_once_as_by_pairs(snapshot: Snapsho
         assert [each.similarity for each in similar] == pytest.approx([cosines[path] for path in best], abs=1e-4)
 
 
-def test_the_nearest_note_of_a_copy_is_the_note(tmp_path: Path) -> None:
+def test_the_nearest_note_of_a_copy_is_the_original(tmp_path: Path) -> None:
     text = "# Tea\n\nGreen tea is steeped at eighty degrees.\n"
     opened = open_vault(tmp_path, {"Tea.md": text, "Copy.md": text, "Hives.md": "# Hives\n\nA hive stands dry.\n"})
     (copy,) = find_similar_notes(opened, [opened.facets.numbers["Copy.md"]], 1)[0]
@@ -282,7 +282,7 @@ def test_the_nearest_note_of_a_copy_is_the_note(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1])
-def test_a_vault_of_one_note_has_none_related(tmp_path: Path, count: int) -> None:
+def test_a_vault_of_one_note_has_no_related_notes(tmp_path: Path, count: int) -> None:
     notes = {"Only.md": "# Only\n\nNothing else is here.\n" * count}
     opened = open_vault(tmp_path, notes)
     try:
@@ -292,7 +292,7 @@ def test_a_vault_of_one_note_has_none_related(tmp_path: Path, count: int) -> Non
 
 
 @pytest.mark.programs
-def test_a_note_of_one_line_without_end_takes_no_time_of_its_length(tmp_path: Path) -> None:
+def test_a_huge_single_line_is_compared_in_bounded_time(tmp_path: Path) -> None:
     words = " ".join(f"w{number % 5000}x" for number in range(400_000))
     notes = {"Big.md": f"{words} Kettle Drum", "Kettle Drum.md": f"# Kettle Drum\n\n{words[:2000]}", "Tea.md": "Tea.\n"}
     snapshot = open_vault(tmp_path, notes)

@@ -13,7 +13,7 @@ def found(text: str) -> list[str]:
     return [text[name.start : name.end] for name in find_names(blank_markup(text), NAMES)]
 
 
-def test_a_name_is_found_whatever_the_case_and_across_a_line_break() -> None:
+def test_a_name_is_found_ignoring_case_and_line_breaks() -> None:
     assert found("How to IMPORT\nnotes, all of them.") == ["IMPORT\nnotes"]
 
 
@@ -21,16 +21,16 @@ def test_only_whole_words_are_names() -> None:
     assert found("Synchronous, async, resync.") == []
 
 
-def test_the_longest_name_wins_and_hides_those_inside() -> None:
+def test_the_longest_name_hides_those_inside_it() -> None:
     assert found("Obsidian Sync and sync alone") == ["Obsidian Sync", "sync"]
     assert found("在同步设置中同步") == ["同步设置", "同步"]
 
 
-def test_a_name_reaches_over_no_paragraph() -> None:
+def test_a_name_does_not_cross_paragraphs() -> None:
     assert found("We import\n\nnotes of all kinds.") == []
 
 
-def test_signs_are_part_of_a_name() -> None:
+def test_punctuation_is_part_of_a_name() -> None:
     assert found("C++ is not C.") == ["C++"]
     assert found("A wiki-link, not a wiki link.") == ["wiki-link"]
 
@@ -54,22 +54,22 @@ def test_signs_are_part_of_a_name() -> None:
         "#Sync",
     ],
 )
-def test_what_is_not_read_as_text_names_nothing(text: str) -> None:
+def test_code_and_markup_contain_no_names(text: str) -> None:
     assert found(f"See {text}\n" if not text.startswith(("```", "~~~")) else f"See\n{text}") == []
 
 
-def test_text_behind_a_fence_is_text_again() -> None:
+def test_text_after_a_fence_is_searched() -> None:
     assert found("```\ncode\n```\nThen sync.") == ["sync"]
 
 
 @pytest.mark.parametrize("text", ["a [[Sync]] b", "`x`\n```\nfoo\n```\n<b>c</b>", "[a](b) é 同步 https://x.y"])
-def test_blanked_text_keeps_its_length_and_its_lines(text: str) -> None:
+def test_blanked_text_keeps_its_length_and_lines(text: str) -> None:
     for blank in (blank_markup(text), blank_addresses(text)):
         assert len(blank) == len(text)
         assert blank.count("\n") == text.count("\n")
 
 
-def test_addresses_are_no_words_but_the_text_of_links_is() -> None:
+def test_addresses_are_blanked_and_link_texts_are_not() -> None:
     left = blank_addresses(
         "[the shown](path/to.md) ![[picture.png]] https://host.example/a <img src='x'> [[Target]] word"
     )
@@ -83,5 +83,5 @@ def test_addresses_are_no_words_but_the_text_of_links_is() -> None:
     ("name", "may"),
     [("It", False), ("the", False), ("2024", False), ("Go", False), ("Tomatoes", True), ("同步", True), ("步", False)],
 )
-def test_what_is_too_short_a_number_or_a_filling_word_names_no_note(name: str, may: bool) -> None:
+def test_short_names_numbers_and_stop_words_are_not_names(name: str, may: bool) -> None:
     assert can_be_name(name, ("en",)) is may

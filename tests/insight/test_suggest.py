@@ -62,7 +62,7 @@ def offered(library: Snapshot, operator: str, begun: str) -> list[tuple[str, int
         ("nothing", "x", []),
     ],
 )
-def test_what_begins_so_is_offered_with_how_many_notes_have_it(
+def test_completions_have_their_note_counts(
     library: Snapshot, operator: str, begun: str, expected: list[tuple[str, int]]
 ) -> None:
     assert offered(library, operator, begun) == expected
@@ -71,14 +71,14 @@ def test_what_begins_so_is_offered_with_how_many_notes_have_it(
 @pytest.mark.parametrize(
     "operator", ["tag", "#", "path", "in", "status", "rating", "people.lead", "created", "date", "after"]
 )
-def test_every_filter_offered_finds_as_many_notes_as_it_says(library: Snapshot, operator: str) -> None:
+def test_every_offered_filter_finds_as_many_notes_as_stated(library: Snapshot, operator: str) -> None:
     found = complete(library, operator, "", TODAY)
     assert found
     for one in found:
         assert len(notes_allowed(library, f"{one.text} ")) == one.count
 
 
-def test_words_are_those_of_the_vault_as_they_are_written_then_filters_and_properties(library: Snapshot) -> None:
+def test_words_are_offered_in_their_spelling_before_filters_and_properties(library: Snapshot) -> None:
     assert offered(library, "", "quest") == [("questions", 2)]
     assert ("status:", 4) in offered(library, "", "sta")
     assert ("tag:", 0) in offered(library, "", "ta")
@@ -110,11 +110,11 @@ def library_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]
         ("", ""),
     ],
 )
-def test_what_the_vault_does_not_have_is_spelled_as_what_it_has(library_engine: Engine, query: str, meant: str) -> None:
+def test_an_unknown_word_is_corrected_to_a_known_one(library_engine: Engine, query: str, meant: str) -> None:
     assert correct(library_engine, query) == meant
 
 
-def test_what_would_match_nothing_either_is_not_offered(library_engine: Engine) -> None:
+def test_a_correction_without_matches_is_not_offered(library_engine: Engine) -> None:
     assert correct(library_engine, '"fireworks over the meetng"') == ""
 
 
@@ -146,7 +146,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_each_one_finds_as_many_as_it_says_and_fewer_or_more_than_the_query(engine: Engine, query: str) -> None:
+def test_each_suggestion_finds_as_many_as_stated_and_fewer_or_more_than_the_query(engine: Engine, query: str) -> None:
     hits = engine.search(query or "path:/").matched
     found = suggest_queries(engine, query)
     for one in found:
@@ -159,13 +159,13 @@ def by_label(engine: Engine, query: str) -> dict[str, Suggestion]:
     return {one.label: one for one in suggest_queries(engine, query)}
 
 
-def test_a_filter_a_word_and_the_phrase_itself_narrow_a_query(engine: Engine) -> None:
+def test_a_query_is_narrowed_by_a_filter_a_word_or_as_a_phrase(engine: Engine) -> None:
     found = by_label(engine, "sync conflict")
     assert found['"sync conflict"'].query == '"sync conflict"'
     assert [one for one in found if one.startswith(("path:", "tag:"))]
 
 
-def test_without_a_filter_or_an_exclusion_or_with_a_phrase_as_words_a_query_is_wider(engine: Engine) -> None:
+def test_a_query_is_widened_by_dropping_a_filter_or_taking_a_phrase_as_words(engine: Engine) -> None:
     found = by_label(engine, "lighthouse path:/Long.md")
     assert found["without path:/Long.md"].query == "lighthouse"
     assert by_label(engine, 'tag:sync/help "sync conflict"')["its phrase as words"].query == (

@@ -33,7 +33,7 @@ def vault(tmp_path: Path) -> Path:
     return folder
 
 
-def test_three_pythons_are_tried_where_there_are_three() -> None:
+def test_three_pythons_are_tested_if_there_are_three() -> None:
     there = {path.name for folder in _folders_of_pythons() for path in folder.glob("python3.1[1-4]")}
     assert len(pythons_here()) >= min(3, len(there))
 
@@ -42,7 +42,7 @@ def _folders_of_pythons() -> list[Path]:
     return [*map(Path, os.environ["PATH"].split(os.pathsep)), *pyenv_folder().glob("versions/*/bin")]
 
 
-def test_the_sdist_builds_the_wheel_of_the_tree(distributions: Path) -> None:
+def test_the_sdist_builds_the_same_wheel(distributions: Path) -> None:
     (tree,), (sdist,) = (list((distributions / of).glob("*.whl")) for of in ("from-tree", "from-sdist"))
     assert _contents(tree) == _contents(sdist)
 
@@ -52,7 +52,7 @@ def _contents(wheel: Path) -> dict[str, int]:
         return {entry.filename: entry.CRC for entry in archive.infolist()}
 
 
-def test_the_wheel_names_every_licence_and_holds_what_they_point_to(wheel: Path) -> None:
+def test_the_wheel_names_every_licence_and_contains_its_text(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
@@ -66,7 +66,7 @@ def test_the_wheel_names_every_licence_and_holds_what_they_point_to(wheel: Path)
     assert "| wordnet-base |" in text
 
 
-def test_the_demo_answers_is_packed_and_left(installed: Installed) -> None:
+def test_the_demo_answers_packs_and_quits(installed: Installed) -> None:
     with Terminal([installed.excerpt, "demo"], installed.environment, 80, 24) as app:
         _ask_mark_and_copy(app, "token budget")
         app.press("f1")
@@ -76,7 +76,7 @@ def test_the_demo_answers_is_packed_and_left(installed: Installed) -> None:
         assert app.wait_exit() == 0
 
 
-def test_a_vault_opens_and_the_next_start_opens_it_again(installed: Installed, vault: Path) -> None:
+def test_a_vault_is_opened_and_reopened_at_the_next_start(installed: Installed, vault: Path) -> None:
     with Terminal([installed.excerpt, str(vault)], installed.environment, 80, 24) as app:
         _ask_mark_and_copy(app, "winter")
         app.press("ctrl+q")
@@ -110,7 +110,7 @@ def test_the_command_line_finds_packs_and_remembers(installed: Installed, vault:
     assert "bitter" in told("recall", "--tag", "kitchen")
 
 
-def test_the_engines_tests_pass_on_the_newest(installed: Installed, tmp_path: Path) -> None:
+def test_the_tests_of_the_engine_pass_on_the_newest_python(installed: Installed, tmp_path: Path) -> None:
     if installed.version != list(pythons_here())[-1]:
         pytest.skip("the newest does it")
     installed.install("--upgrade", "pip>=25.1")  # Python 3.13 and before ship one without dependency groups
