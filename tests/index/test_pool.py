@@ -347,7 +347,9 @@ def test_paused_workers_begin_nothing(write: Callable[..., list[FileTask]], opti
     assert outcome(found) == [("a.md", "")]
 
 
-def test_workers_do_not_poll_while_enough_results_wait(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
+def test_workers_do_not_poll_while_enough_results_wait(
+    write: Callable[..., list[FileTask]], options: PrepareOptions
+) -> None:
     looks: list[float] = []
 
     def held() -> bool:

@@ -85,19 +85,19 @@ async def answer_of(connection: Connection) -> bytes:
 
 @pytest.mark.usefixtures("little_time")
 @pytest.mark.parametrize("sent", [b"", HALF, WITHOUT_BODY])
-async def test_a_connection_without_a_whole_request_is_closed(sent: bytes) -> None:
+async def test_a_connection_without_a_complete_request_is_closed(sent: bytes) -> None:
     async with served() as connect:
         assert await answer_of(await connect(sent)) == b""
 
 
 @pytest.mark.usefixtures("little_time")
-async def test_an_answer_may_take_longer_than_a_request(little_time: None) -> None:
+async def test_an_answer_may_take_longer_than_the_request_limit(little_time: None) -> None:
     async with served() as connect:
         assert b" 204 " in await answer_of(await connect(WHOLE))
 
 
 @pytest.mark.usefixtures("little_time")
-async def test_half_a_request_after_a_whole_one_is_let_go_too() -> None:
+async def test_an_incomplete_second_request_is_closed_too() -> None:
     async with served() as connect:
         reader, writer = await connect(WHOLE)
         assert b" 204 " in await reader.readuntil(b"\r\n\r\n")
@@ -106,7 +106,7 @@ async def test_half_a_request_after_a_whole_one_is_let_go_too() -> None:
 
 
 @pytest.mark.usefixtures("little_time")
-async def test_many_half_requests_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_incomplete_requests_block_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "REQUEST_SECONDS", 60)
     monkeypatch.setattr(connections, "max_connections", lambda: 4)
     async with served() as connect:
@@ -139,19 +139,19 @@ FUZZED_MESSAGES = int(os.environ.get("EXCERPT_FUZZED_MESSAGES", "300"))
         ("hello", None),
     ],
 )
-def test_a_line_that_is_no_request_is_answered_with_the_id_that_it_has(line: str, number: object) -> None:
+def test_an_invalid_request_is_answered_with_its_id(line: str, number: object) -> None:
     error = parse_message(InputLine(line.encode()))
     assert isinstance(error, JSONRPCError)
     assert error.id == number
 
 
-def test_a_line_that_is_too_long_is_answered_with_its_id() -> None:
+def test_an_oversized_line_is_answered_with_its_id() -> None:
     error = parse_message(InputLine(b'{"jsonrpc":"2.0","id":7,"method":"tools/call', is_cut=True))
     assert isinstance(error, JSONRPCError)
     assert (error.id, "4 MiB" in error.error.message) == (7, True)
 
 
-def test_half_a_character_in_a_request_is_replaced() -> None:
+def test_half_a_surrogate_pair_in_a_request_is_replaced() -> None:
     line = rb'{"jsonrpc":"2.0","id":"\ud83d","method":"tools/call","params":{"query":"a \ud83d"}}'
     message = parse_message(InputLine(line))
     assert isinstance(message, SessionMessage)
@@ -181,7 +181,7 @@ async def over_http(*chunks: bytes) -> tuple[int | None, bytes]:
     return (None, passed[0]) if passed else (sent[0]["status"], sent[1]["body"])
 
 
-async def test_a_request_over_http_is_repaired_and_refused_as_a_line_is() -> None:
+async def test_a_request_over_http_is_repaired_or_refused_like_a_line() -> None:
     status, body = await over_http(b'{"jsonrpc":"2.0","id":7,', rb'"method":"ping","params":{"a":"\ud83d"}}')
     assert (status, json.loads(body)["params"]) == (None, {"a": "\ufffd"})
     for sent, code, number in (
@@ -211,14 +211,14 @@ async def test_a_request_over_http_is_repaired_and_refused_as_a_line_is() -> Non
         ("search", {"query": "x", "vault": "x" * 10_001}, "10,000"),
     ],
 )
-async def test_an_argument_that_is_too_long_is_refused_with_its_limit(
+async def test_an_oversized_argument_is_refused_with_its_limit(
     ask: Ask, tool: str, arguments: dict[str, Any], limit: str
 ) -> None:
     refused = await ask(tool, **arguments)
     assert (refused.is_error, limit in refused.text, len(refused.text) < 300) == (True, True, True)
 
 
-async def test_of_a_page_of_prose_the_first_words_are_searched_and_the_answer_says_so(ask: Ask) -> None:
+async def test_only_the_first_words_of_a_long_query_are_searched_and_the_answer_says_so(ask: Ask) -> None:
     found = await ask("search", query="when does the swarm leave the hive " + "lorem ipsum dolor sit amet " * 200)
     assert "Swarms.md" in found.text
     assert "Only its first 200 words" in found.last_line
@@ -227,7 +227,7 @@ async def test_of_a_page_of_prose_the_first_words_are_searched_and_the_answer_sa
 # --- a busy vault -----------------------------------------------------------------------------------------------------
 
 
-async def test_who_waits_for_another_question_is_told_so(
+async def test_waiting_for_another_request_is_reported(
     home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(served_vaults, "ANSWER_SECONDS", 0.1)
@@ -250,7 +250,7 @@ async def test_who_waits_for_another_question_is_told_so(
     vaults.end()
 
 
-async def test_who_waits_for_the_model_is_told_that_the_vault_is_loading(
+async def test_waiting_for_the_model_is_reported_as_loading(
     home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(served_vaults, "ANSWER_SECONDS", 0.1)
@@ -305,7 +305,7 @@ def fuzzed_message(chance: random.Random, number: int) -> dict[str, Any]:
 
 
 @pytest.mark.programs
-def test_each_of_many_messages_at_random_gets_one_answer(home: Path, vault: Path) -> None:
+def test_each_random_message_gets_one_answer(home: Path, vault: Path) -> None:
     indexed(vault)
     chance = random.Random(13)
     messages = [fuzzed_message(chance, number) for number in range(FUZZED_MESSAGES)]

@@ -52,9 +52,7 @@ def started(home: Path, *words: str | Path) -> StdioServerParameters:
 
 @pytest.mark.programs
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_client_starts_it_and_asks_in_either_generation_of_the_protocol(
-    home: Path, vault: Path, mode: Any
-) -> None:
+async def test_clients_of_either_protocol_version_can_call_tools(home: Path, vault: Path, mode: Any) -> None:
     async with Client(started(home, vault), mode=mode) as client:
         ask = asking(client)
         told = await ask("search", query="swarm")
@@ -64,7 +62,7 @@ async def test_a_client_starts_it_and_asks_in_either_generation_of_the_protocol(
 
 
 @pytest.mark.programs
-async def test_a_change_is_found_without_being_asked_for(home: Path, vault: Path) -> None:
+async def test_a_changed_note_is_found_without_a_request(home: Path, vault: Path) -> None:
     async with Client(started(home, vault)) as client:
         ask = asking(client)
         while "up to date" not in (await ask("search", query="hornet")).first_line:
@@ -77,7 +75,7 @@ async def test_a_change_is_found_without_being_asked_for(home: Path, vault: Path
 @pytest.mark.programs
 @pytest.mark.skipif(os.name == "nt", reason="the system cuts no file that is open")
 @pytest.mark.parametrize(("pattern", "size"), [("words/*", 10), ("catalog.sqlite", 0), ("catalog.sqlite-shm", 0)])
-async def test_it_outlives_an_index_that_is_cut_short_and_answers_when_it_is_mended(
+async def test_the_server_survives_a_truncated_index_and_answers_after_its_repair(
     home: Path, vault: Path, pattern: str, size: int
 ) -> None:
     async with Client(started(home, vault)) as client:
@@ -121,7 +119,7 @@ def is_alive(number: int) -> bool:
 @pytest.mark.programs
 @pytest.mark.needs("ps")
 @pytest.mark.parametrize("ended", ["stdin", "SIGTERM", "SIGKILL"])
-def test_it_ends_with_its_client_and_leaves_no_process(home: Path, tmp_path: Path, ended: str) -> None:
+def test_the_server_ends_with_its_client_and_leaves_no_process(home: Path, tmp_path: Path, ended: str) -> None:
     """End the client during the first build."""
     text = "\n".join(f"## Part {part}\n\nHives and swarms of year {part}.\n" for part in range(40))
     vault = written(tmp_path / "large", {f"{number}.md": text for number in range(300)})
@@ -202,7 +200,7 @@ def test_half_a_surrogate_pair_in_an_argument_is_answered(home: Path, vault: Pat
 
 
 @pytest.mark.programs
-def test_a_line_that_is_no_message_gets_an_error_with_the_id_that_can_be_read(home: Path, vault: Path) -> None:
+def test_a_line_that_is_not_a_message_gets_an_error_with_its_readable_id(home: Path, vault: Path) -> None:
     indexed(vault)
     lines = {
         '{"jsonrpc":"2.0","id":78,"method":"ping"': (78, -32700),
@@ -220,7 +218,7 @@ def test_a_line_that_is_no_message_gets_an_error_with_the_id_that_can_be_read(ho
 @pytest.mark.parametrize(
     "line", ["", '{"jsonrpc":"2.0","method":"notifications/none","params":5}', '{"jsonrpc":"2.0","id":9,"result":5}']
 )
-def test_a_blank_line_a_notification_and_an_answer_are_not_answered(home: Path, vault: Path, line: str) -> None:
+def test_blank_lines_notifications_and_responses_get_no_answer(home: Path, vault: Path, line: str) -> None:
     indexed(vault)
     with process(home, vault) as server:
         assert answers_to(server, line).keys() == {"first", "last"}
@@ -255,7 +253,7 @@ def status_of(port: int, **headers: str) -> int:
 
 
 @pytest.mark.programs
-def test_only_who_brings_the_token_from_a_place_of_this_machine_is_answered(served: tuple[int, str]) -> None:
+def test_only_requests_with_the_token_from_a_local_origin_are_answered(served: tuple[int, str]) -> None:
     port, token = served
     right = {"Authorization": f"Bearer {token}"}
     assert status_of(port) == 401
@@ -266,7 +264,7 @@ def test_only_who_brings_the_token_from_a_place_of_this_machine_is_answered(serv
 
 
 @pytest.mark.programs
-def test_another_machine_needs_a_token_of_the_user_s_own(command: Excerpt, vault: Path) -> None:
+def test_another_machine_requires_a_token_of_the_user(command: Excerpt, vault: Path) -> None:
     answer = command("mcp", vault, "--http", "--host", "0.0.0.0")
     assert answer.code == 2
     assert "give a --token-file" in answer.err
@@ -285,7 +283,7 @@ def test_a_token_that_is_too_short_is_refused(command: Excerpt, vault: Path, tmp
 @pytest.mark.parametrize(
     "token", ["a secret of two words", "a-secret-of-one-line\nand-another-line", "sécret-with-an-accent"]
 )
-def test_a_token_that_no_client_can_send_is_refused(command: Excerpt, vault: Path, tmp_path: Path, token: str) -> None:
+def test_a_token_that_cannot_be_sent_is_refused(command: Excerpt, vault: Path, tmp_path: Path, token: str) -> None:
     (tmp_path / "token").write_text(token, encoding="utf-8")
     (tmp_path / "token").chmod(0o600)
     answer = command("mcp", vault, "--http", "--token-file", tmp_path / "token")
@@ -296,7 +294,7 @@ def test_a_token_that_no_client_can_send_is_refused(command: Excerpt, vault: Pat
 @pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="files have no mode")
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o606])
-def test_a_token_file_that_others_can_open_is_refused(command: Excerpt, vault: Path, tmp_path: Path, mode: int) -> None:
+def test_a_token_file_readable_by_others_is_refused(command: Excerpt, vault: Path, tmp_path: Path, mode: int) -> None:
     (tmp_path / "token").write_text("a-secret-of-one-line\n", encoding="utf-8")
     (tmp_path / "token").chmod(mode)
     answer = command("mcp", vault, "--http", "--token-file", tmp_path / "token")
@@ -305,7 +303,7 @@ def test_a_token_file_that_others_can_open_is_refused(command: Excerpt, vault: P
 
 
 @pytest.mark.programs
-def test_a_port_that_is_taken_is_told(command: Excerpt, vault: Path, served: tuple[int, str]) -> None:
+def test_a_used_port_is_reported(command: Excerpt, vault: Path, served: tuple[int, str]) -> None:
     answer = command("mcp", vault, "--http", "--port", str(served[0]))
     assert answer.code == 3
     assert "Cannot listen at" in answer.err
@@ -316,14 +314,14 @@ def test_a_port_that_is_taken_is_told(command: Excerpt, vault: Path, served: tup
 
 @pytest.mark.programs
 @pytest.mark.parametrize("client", ["claude", "cursor", "vscode"])
-def test_a_client_s_settings_are_printed_as_json(command: Excerpt, vault: Path, client: str) -> None:
+def test_client_settings_are_printed_as_json(command: Excerpt, vault: Path, client: str) -> None:
     printed = command("mcp", vault, "--print-config", client).json
     (servers,) = printed.values()
     assert servers["excerpt"]["args"][-2:] == ["mcp", str(vault)]
 
 
 @pytest.mark.programs
-def test_codex_s_settings_are_printed_as_toml(command: Excerpt, vault: Path) -> None:
+def test_codex_settings_are_printed_as_toml(command: Excerpt, vault: Path) -> None:
     import tomllib
 
     printed = tomllib.loads(command("mcp", vault, "--no-memory", "--print-config", "codex").out)
@@ -331,14 +329,14 @@ def test_codex_s_settings_are_printed_as_toml(command: Excerpt, vault: Path) -> 
 
 
 @pytest.mark.programs
-def test_a_folder_that_is_not_there_is_told(command: Excerpt, tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(command: Excerpt, tmp_path: Path) -> None:
     answer = command("mcp", tmp_path / "none")
     assert (answer.code, answer.out) == (3, "")
     assert "There is no folder at" in answer.err
 
 
 @pytest.mark.programs
-def test_an_sdk_of_another_version_is_told_too(home: Path, vault: Path, tmp_path: Path) -> None:
+def test_another_version_of_the_sdk_is_reported(home: Path, vault: Path, tmp_path: Path) -> None:
     written(tmp_path / "old", {"mcp/__init__.py": "", "mcp/server.py": "class FastMCP: pass\n"})
     path = os.pathsep.join([str(tmp_path / "old"), *filter(None, sys.path)])
     environment = {**os.environ, "EXCERPT_HOME": str(home), "PYTHONPATH": path}
@@ -350,7 +348,7 @@ def test_an_sdk_of_another_version_is_told_too(home: Path, vault: Path, tmp_path
 
 
 @pytest.mark.programs
-def test_a_client_that_reads_no_more_is_no_defect(home: Path, vault: Path) -> None:
+def test_a_client_that_stops_reading_is_not_an_internal_error(home: Path, vault: Path) -> None:
     indexed(vault)
     with process(home, vault) as server:
         assert server.stdout is not None
@@ -364,7 +362,7 @@ def test_a_client_that_reads_no_more_is_no_defect(home: Path, vault: Path) -> No
 
 
 @pytest.mark.programs
-def test_without_the_sdk_a_sentence_says_what_to_install(home: Path, vault: Path) -> None:
+def test_a_missing_sdk_is_reported_with_what_to_install(home: Path, vault: Path) -> None:
     code = (
         "import sys; sys.modules['mcp'] = None\n"
         f"from excerpt.cli.main import run; sys.exit(run(['mcp', {str(vault)!r}]))"
@@ -423,7 +421,7 @@ def stays_so(home: Path, expected: set[int]) -> None:
 @pytest.mark.programs
 @pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
 @pytest.mark.parametrize("end", [subprocess.Popen.kill, lambda server: server.stdin.close()], ids=["killed", "left"])
-def test_of_servers_started_at_once_one_watches_and_another_one_after_its_end(
+def test_only_one_of_several_servers_watches_and_another_takes_over_after_its_end(
     home: Path, servers: Servers, end: Callable[[subprocess.Popen[bytes]], None]
 ) -> None:
     first = new_watcher(home)
@@ -449,7 +447,7 @@ def test_a_watcher_that_is_killed_is_replaced_by_one(home: Path, servers: Server
 
 @pytest.mark.programs
 @pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
-def test_a_server_starts_to_watch_once_the_app_no_longer_does(home: Path, vault: Path) -> None:
+def test_a_server_starts_to_watch_when_the_app_stops(home: Path, vault: Path) -> None:
     indexed(vault)
     with ExitStack() as app:
         app.enter_context(mark_watched(user_paths().watch_folder(vault)))
@@ -524,7 +522,7 @@ def count_fragments(vaults: ServedVaults) -> int:
 
 @pytest.mark.programs
 @pytest.mark.parametrize("kind", KINDS)
-async def test_every_tool_answers_or_refuses_with_the_work_of_a_short_question(
+async def test_every_tool_does_no_more_work_for_a_hostile_question_than_for_a_short_one(
     vaults: ServedVaults, work: Work, kind: str
 ) -> None:
     fragments = count_fragments(vaults)
@@ -545,7 +543,7 @@ async def test_every_tool_answers_or_refuses_with_the_work_of_a_short_question(
 
 @pytest.mark.programs
 @pytest.mark.parametrize("kind", KINDS)
-async def test_every_method_answers_or_refuses_with_the_work_of_a_short_question(
+async def test_every_method_does_no_more_work_for_a_hostile_question_than_for_a_short_one(
     vaults: ServedVaults, work: Work, kind: str
 ) -> None:
     fragments = count_fragments(vaults)

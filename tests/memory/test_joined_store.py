@@ -25,7 +25,7 @@ def joined(stores: dict[str, MemoryStore]) -> JoinedMemoryStore:
     return JoinedMemoryStore(stores)
 
 
-def test_a_memory_is_kept_in_the_vault_of_its_source_by_its_path_there(
+def test_a_memory_is_saved_in_the_vault_of_its_source_under_its_path_there(
     joined: JoinedMemoryStore, stores: dict[str, MemoryStore]
 ) -> None:
     memory = joined.remember("Paint on Friday.", source=SOURCE)
@@ -35,12 +35,14 @@ def test_a_memory_is_kept_in_the_vault_of_its_source_by_its_path_there(
     assert stores["family"].all().memories == ()
 
 
-def test_a_thought_is_kept_in_the_first_vault(joined: JoinedMemoryStore, stores: dict[str, MemoryStore]) -> None:
+def test_a_memory_without_a_source_is_saved_in_the_first_vault(
+    joined: JoinedMemoryStore, stores: dict[str, MemoryStore]
+) -> None:
     memory = joined.remember("Buy rope.")
     assert stores["family"].all().memories == (memory,)
 
 
-def test_all_memories_are_listed_newest_first_and_files_name_their_vault(
+def test_all_memories_are_listed_newest_first_with_the_vault_of_their_file(
     joined: JoinedMemoryStore, stores: dict[str, MemoryStore]
 ) -> None:
     first, second = joined.remember("First."), joined.remember("Second.", source=SOURCE)
@@ -51,7 +53,7 @@ def test_all_memories_are_listed_newest_first_and_files_name_their_vault(
     assert [file.path for file in loaded.unreadable] == ["work/broken.md"]
 
 
-def test_a_memory_is_changed_forgotten_and_restored_where_it_is(
+def test_a_memory_is_changed_forgotten_and_restored_in_its_vault(
     joined: JoinedMemoryStore, stores: dict[str, MemoryStore]
 ) -> None:
     memory = joined.remember("Paint on Friday.", source=SOURCE)

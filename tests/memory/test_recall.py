@@ -52,7 +52,7 @@ def three(recaller: Recaller) -> Recaller:
     return recaller
 
 
-def test_without_words_all_are_listed_newest_first(three: Recaller) -> None:
+def test_without_words_all_memories_are_listed_newest_first(three: Recaller) -> None:
     assert texts(three) == ["End-to-end encryption", "Bake it hot", "Conflicts are resolved by hand"]
     assert texts(three, limit=2) == ["End-to-end encryption", "Bake it hot"]
 
@@ -74,11 +74,13 @@ def test_without_words_all_are_listed_newest_first(three: Recaller) -> None:
         ("xyzzy plugh", []),
     ],
 )
-def test_words_forms_names_and_the_query_language_find_memories(three: Recaller, query: str, found: list[str]) -> None:
+def test_memories_are_found_by_words_inflections_names_and_filters(
+    three: Recaller, query: str, found: list[str]
+) -> None:
     assert texts(three, query) == found
 
 
-def test_a_memory_near_in_meaning_is_found_without_its_words(recaller: Recaller) -> None:
+def test_a_memory_similar_in_meaning_is_found_without_shared_words(recaller: Recaller) -> None:
     recaller.store.remember("The cat sleeps on the sofa all day")
     recaller.store.remember("Interest rates rose again")
     (found,) = recaller.recall("kitten couch")
@@ -86,7 +88,7 @@ def test_a_memory_near_in_meaning_is_found_without_its_words(recaller: Recaller)
     assert found.answers
 
 
-def test_a_memory_that_shares_only_stop_words_with_a_question_does_not_answer_it(recaller: Recaller) -> None:
+def test_a_memory_that_shares_only_stop_words_is_not_an_answer(recaller: Recaller) -> None:
     recaller.store.remember("The printer on the second floor needs the old driver")
     recaller.store.remember("The bread rises best in the cellar")
     assert recaller.recall("what is the capital of the moon") == []
@@ -98,7 +100,7 @@ QUESTIONS = json.loads((Path(__file__).parent / "answered_questions.json").read_
 
 
 @pytest.mark.programs
-def test_of_forty_questions_and_twenty_memories_those_that_answer_are_shown_and_one_other_at_most(
+def test_of_forty_questions_only_one_gets_a_wrong_memory(
     recaller: Recaller,
 ) -> None:
     memories: list[str] = QUESTIONS["memories"]
@@ -117,7 +119,7 @@ def test_of_forty_questions_and_twenty_memories_those_that_answer_are_shown_and_
     assert len(shown - answers) <= 1
 
 
-def test_what_answers_best_comes_first_with_how_sure_that_is(recaller: Recaller) -> None:
+def test_the_best_answer_comes_first_with_its_confidence(recaller: Recaller) -> None:
     recaller.store.remember("Backups of the database run at night, and the database is copied to a second disk")
     recaller.store.remember("The database has a backup")
     found = recaller.recall("when do backups of the database run")
@@ -126,7 +128,7 @@ def test_what_answers_best_comes_first_with_how_sure_that_is(recaller: Recaller)
     assert found[0].confidence is not Confidence.NOTHING
 
 
-def test_where_none_answers_those_with_a_word_of_the_query_are_told_of_as_such(recaller: Recaller) -> None:
+def test_without_an_answer_memories_that_share_a_word_are_listed_as_such(recaller: Recaller) -> None:
     # Fixed names: a name made of the current time would affect the similarity.
     for name, text in (
         ("2026-03-01-0930-a1.md", "Sync keeps versions for 12 months"),
@@ -142,13 +144,13 @@ def test_where_none_answers_those_with_a_word_of_the_query_are_told_of_as_such(r
     assert not any(one.answers for one in found)
 
 
-def test_spans_mark_the_words_in_the_memorys_text(recaller: Recaller) -> None:
+def test_spans_mark_the_words_in_the_text_of_the_memory(recaller: Recaller) -> None:
     recaller.store.remember("First line\n\n## Heading\n\nthe conflict is here")
     (found,) = recaller.recall("conflict")
     assert [found.memory.text[span.start : span.end] for span in found.spans] == ["conflict"]
 
 
-def test_tags_source_and_date_go_with_words_or_without(three: Recaller) -> None:
+def test_tags_source_and_date_can_be_combined_with_words(three: Recaller) -> None:
     assert texts(three, tags=["#Sync"]) == ["End-to-end encryption", "Conflicts are resolved by hand"]
     assert texts(three, "resolved", tags=["sync"]) == ["Conflicts are resolved by hand"]
     assert texts(three, "resolved", tags=["other"]) == []
@@ -183,7 +185,7 @@ def test_tags_source_and_date_go_with_words_or_without(three: Recaller) -> None:
     ],
 )
 @pytest.mark.parametrize("has_index", [True, False])
-def test_filters_ask_of_a_memory_what_they_ask_of_a_note(
+def test_filters_have_the_same_meaning_for_memories_as_for_notes(
     three: Recaller, tmp_path: Path, query: str, found: list[str], has_index: bool
 ) -> None:
     if not has_index:
@@ -192,14 +194,14 @@ def test_filters_ask_of_a_memory_what_they_ask_of_a_note(
     assert bool(three.unranked) is not has_index
 
 
-def test_filters_alone_find_all_memories_that_there_are(recaller: Recaller) -> None:
+def test_filters_alone_find_every_matching_memory(recaller: Recaller) -> None:
     for number in range(150):
         write(recaller, f"{number}.md", f"---\ntags: [many]\n---\nThe thought of number {number}\n")
     assert len(texts(recaller, "#many")) == 150
     assert len(texts(recaller, "thought #many")) < 150
 
 
-def test_the_day_of_a_memory_is_the_readers_own(recaller: Recaller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_day_of_a_memory_is_in_local_time(recaller: Recaller, monkeypatch: pytest.MonkeyPatch) -> None:
     if not hasattr(time, "tzset"):
         pytest.skip("the time zone of this system cannot be set for a process")
     monkeypatch.setenv("TZ", "America/Los_Angeles")
@@ -216,24 +218,24 @@ def test_the_day_of_a_memory_is_the_readers_own(recaller: Recaller, monkeypatch:
 
 
 @pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31T23:59:59Z"])
-def test_a_day_that_no_clock_knows_is_a_day(recaller: Recaller, day: str) -> None:
+def test_an_impossible_local_time_still_has_a_day(recaller: Recaller, day: str) -> None:
     write(recaller, "1.md", f"---\ncreated: {day}\nupdated: {day}\n---\nLong ago, or far ahead\n")
     assert texts(recaller, f"created:{day[:4]} ") == ["Long ago, or far ahead"]
     assert texts(recaller, "-modified:7d ") == ["Long ago, or far ahead"]
 
 
 @pytest.mark.parametrize(("query", "instead"), [("hand soruce:Recipes", ["source:"]), ("hand outcome:Recipes", [])])
-def test_a_misspelt_filter_is_told_and_changes_nothing(three: Recaller, query: str, instead: list[str]) -> None:
+def test_a_misspelt_filter_is_reported_and_changes_nothing(three: Recaller, query: str, instead: list[str]) -> None:
     assert set(texts(three, query)) == {"Conflicts are resolved by hand", "Bake it hot"}
     assert [hint.instead for hint in three.hints] == instead
 
 
-def test_a_date_that_is_none_is_told(three: Recaller) -> None:
+def test_an_invalid_date_is_reported(three: Recaller) -> None:
     with pytest.raises(MemoryUnusableError, match="'soonish' is not a date"):
         three.recall(since="soonish")
 
 
-def test_what_is_remembered_changed_or_forgotten_shows_at_the_next_recall(recaller: Recaller) -> None:
+def test_changes_by_this_program_appear_at_the_next_recall(recaller: Recaller) -> None:
     memory = recaller.store.remember("the conflict of versions")
     assert texts(recaller, "conflict") == ["the conflict of versions"]
     second = recaller.store.remember("another conflict")
@@ -246,7 +248,7 @@ def test_what_is_remembered_changed_or_forgotten_shows_at_the_next_recall(recall
     assert texts(recaller, "conflict") == ["the conflict of versions"]
 
 
-def test_an_edit_in_place_of_the_same_size_shows_at_the_next_recall(recaller: Recaller) -> None:
+def test_an_edit_that_keeps_the_size_appears_at_the_next_recall(recaller: Recaller) -> None:
     file = write(recaller, "a.md", "the conflict\n")
     assert texts(recaller, "conflict") == ["the conflict"]
     before = file.stat()
@@ -257,7 +259,7 @@ def test_an_edit_in_place_of_the_same_size_shows_at_the_next_recall(recaller: Re
     assert texts(recaller, "conflict") == []
 
 
-def test_two_recallers_of_one_folder_see_what_the_other_wrote(recaller_in: Others) -> None:
+def test_two_recallers_of_one_folder_see_each_others_changes(recaller_in: Others) -> None:
     first, second = recaller_in(), recaller_in()
     first.store.remember("the conflict of versions")
     assert texts(second, "conflict") == texts(first, "conflict") == ["the conflict of versions"]
@@ -265,7 +267,7 @@ def test_two_recallers_of_one_folder_see_what_the_other_wrote(recaller_in: Other
     assert texts(second, "second") == texts(first, "second") == ["a second conflict"]
 
 
-def test_an_index_that_was_deleted_is_made_anew(recaller_in: Others, tmp_path: Path) -> None:
+def test_a_deleted_index_is_built_again(recaller_in: Others, tmp_path: Path) -> None:
     first = recaller_in()
     first.store.remember("the conflict of versions")
     assert first.recall("conflict")
@@ -275,7 +277,7 @@ def test_an_index_that_was_deleted_is_made_anew(recaller_in: Others, tmp_path: P
     assert texts(recaller_in(), "conflict") == ["the conflict of versions"]
 
 
-def test_where_no_index_can_be_made_words_are_looked_for_and_it_is_told(recaller_in: Others, tmp_path: Path) -> None:
+def test_without_an_index_words_are_searched_in_the_files_with_a_warning(recaller_in: Others, tmp_path: Path) -> None:
     (tmp_path / "memory-index").write_text("a file where the folder should be")
     recaller = recaller_in()
     recaller.store.remember("the conflict of versions")
@@ -283,13 +285,13 @@ def test_where_no_index_can_be_made_words_are_looked_for_and_it_is_told(recaller
     assert "memory-index" in recaller.unranked
 
 
-def test_what_the_index_would_leave_out_is_found_all_the_same(recaller: Recaller) -> None:
+def test_memories_that_the_index_would_ignore_are_still_found(recaller: Recaller) -> None:
     write(recaller, ".gitignore", "ignored.md\n")
     write(recaller, "ignored.md", "the conflict\n")
     assert texts(recaller, "conflict") == ["the conflict"]
 
 
-def test_a_memory_of_properties_alone_is_found_by_them(recaller: Recaller) -> None:
+def test_a_memory_with_properties_only_is_found_by_them(recaller: Recaller) -> None:
     write(recaller, "a.md", "---\nwhy: the conflict\n---\n")
     assert [found.memory.why for found in recaller.recall("conflict")] == ["the conflict"]
 
@@ -302,7 +304,7 @@ def test_forgotten_memories_and_broken_files_are_not_recalled(recaller: Recaller
     assert texts(recaller, "conflict") == []
 
 
-def test_memories_as_near_as_asked_for_are_given_the_nearest_first(recaller: Recaller) -> None:
+def test_the_requested_number_of_nearest_memories_is_given_in_order(recaller: Recaller) -> None:
     recaller.store.remember("Soup on Friday", source=Source("a.md", 1, 1, ""))
     recaller.store.remember("We ship the release on the 12th of March")
     recaller.store.remember("The release ships on the 12th of March, as agreed")
@@ -311,7 +313,7 @@ def test_memories_as_near_as_asked_for_are_given_the_nearest_first(recaller: Rec
     assert found[0][1] == pytest.approx(1, abs=0.001)
 
 
-def test_the_first_words_of_a_long_question_are_compared_with_memories(recaller: Recaller) -> None:
+def test_only_the_first_words_of_a_long_question_are_compared(recaller: Recaller) -> None:
     recaller.store.remember("The keeper of the lighthouse writes a log.")
     words = " ".join(f"w{number}" for number in range(MAX_RECALL_WORDS))
     assert recaller.recall(f"lighthouse keeper {words}")
@@ -328,7 +330,7 @@ def memory_of(source: Source | None, text: str = "text") -> Memory:
     return Memory("m1", text, (), "", "", "", source)
 
 
-def test_a_memory_is_about_lines_that_it_has_in_common() -> None:
+def test_a_memory_belongs_to_passages_that_share_its_lines() -> None:
     one = memory_of(Source("a.md", 5, 8, ""))
     assert find_memories_at([one, memory_of(None)], "a.md", 8, 9) == (one,)
     assert find_memories_at([one], "a.md", 5, 5) == (one,)
@@ -342,7 +344,7 @@ def test_a_source_without_lines_is_the_whole_note() -> None:
     assert find_memories_at([one], "a.md", 8, 9) == (one,)
 
 
-def test_the_badge_moves_with_the_lines_and_the_note(vault: Vault) -> None:
+def test_the_badge_follows_moved_lines_and_notes(vault: Vault) -> None:
     source, text = source_from_lines(vault.snapshot(), f"{SYNC}:13")
     one = memory_of(source, text)
     assert MemoriesByLocation([one], vault.snapshot()).at(SYNC, 11, 13) == (one,)
@@ -356,7 +358,7 @@ def test_the_badge_moves_with_the_lines_and_the_note(vault: Vault) -> None:
     assert badges.at(SYNC, 19, 19) == ()
 
 
-def test_what_is_gone_has_no_badge(vault: Vault) -> None:
+def test_a_missing_source_has_no_badge(vault: Vault) -> None:
     source, text = source_from_lines(vault.snapshot(), f"{SYNC}:13")
     (vault.folder / SYNC).unlink()
     assert MemoriesByLocation([memory_of(source, text)], vault.snapshot()).at(SYNC, 13, 13) == ()
@@ -369,7 +371,7 @@ def memory(text: str, source: Source | None = None, why: str = "", tags: tuple[s
     return Memory("m1", text, tags, why, "c", "u", source)
 
 
-def test_the_same_lines_are_offered_before_what_says_the_same(recaller: Recaller) -> None:
+def test_a_memory_of_the_same_lines_is_offered_before_a_similar_one(recaller: Recaller) -> None:
     alike = recaller.store.remember("The release ships on the 12th of March, we agreed")
     same = recaller.store.remember("something else entirely", source=HERE)
     recaller.store.remember("Soup on Friday", source=Source("Guides/Sync.md", 11, 12, "e"))
@@ -381,12 +383,12 @@ def test_the_same_lines_are_offered_before_what_says_the_same(recaller: Recaller
     assert found[1].likeness > 0.85
 
 
-def test_what_says_something_else_is_not_offered(recaller: Recaller) -> None:
+def test_a_different_memory_is_not_offered(recaller: Recaller) -> None:
     recaller.store.remember("The release ships on the 12th of March")
     assert find_similar_memories("Simmer red lentils with cumin", None, recaller) == []
 
 
-def test_lines_that_have_moved_are_the_same(recaller: Recaller, vault: Vault) -> None:
+def test_moved_lines_are_the_same_lines(recaller: Recaller, vault: Vault) -> None:
     source, _ = source_from_lines(vault.snapshot(), "Sync:13")
     kept = recaller.store.remember("Each device keeps its own history of changes.", source=source)
     vault.write("Guides/Sync.md", NOTES["Guides/Sync.md"].replace("# Sync\n", "# Sync\n\nOne.\n\nTwo.\n"))
@@ -400,7 +402,7 @@ def test_merging_joins_texts_tags_and_reasons() -> None:
     assert one == memory("One.\n\nTwo.", HERE, "first; second", ("a", "b"))
 
 
-def test_a_text_within_the_other_is_not_said_twice() -> None:
+def test_a_text_contained_in_the_other_is_not_repeated() -> None:
     assert merge_memory(memory("One. Two."), "Two.").text == "One. Two."
     there = Source("a.md", 1, 2, "d")
     assert merge_memory(memory("Two.", HERE), "One. Two.", source=there) == memory("One. Two.", there)
@@ -411,5 +413,5 @@ def test_a_second_source_is_named_below_its_text() -> None:
     assert one == memory("One.\n\nTwo.\n\n(a.md, lines 3-4)", HERE)
 
 
-def test_a_thought_takes_the_source_of_what_is_merged_into_it() -> None:
+def test_a_memory_without_a_source_takes_that_of_the_merged_one() -> None:
     assert merge_memory(memory("One."), "Two.", source=HERE).source == HERE

@@ -10,7 +10,7 @@ from excerpt.memory.results import side_by_side
 TEXTS = st.lists(st.sampled_from(["a b c", "a x c", "", "long line here", "z"]), max_size=6).map("\n".join)
 
 
-def test_lines_that_belong_together_stand_beside_each_other_with_what_differs() -> None:
+def test_corresponding_lines_are_side_by_side_with_their_differences() -> None:
     rows = side_by_side("same\nThe newer wins.\nlast", "same\nThe longer wins.\nadded\nlast")
     assert [(row.before, row.after) for row in rows] == [
         ("same", "same"),
@@ -24,7 +24,7 @@ def test_lines_that_belong_together_stand_beside_each_other_with_what_differs() 
 
 
 @given(TEXTS, TEXTS)
-def test_each_side_is_the_whole_text(before: str, after: str) -> None:
+def test_each_side_contains_its_whole_text(before: str, after: str) -> None:
     rows = side_by_side(before, after)
     assert "\n".join(row.before for row in rows if row.before is not None) == before
     assert "\n".join(row.after for row in rows if row.after is not None) == after

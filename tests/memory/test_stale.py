@@ -34,14 +34,14 @@ def rewritten(vault: Vault, old: str, new: str) -> None:
     vault.write(SYNC, NOTES[SYNC].replace(old, new))
 
 
-def test_lines_of_a_note_are_taken_with_digest_and_headings(vault: Vault) -> None:
+def test_a_source_from_lines_has_digest_and_headings(vault: Vault) -> None:
     source, text = source_from_lines(vault.snapshot(), "sync:7-8")
     assert text == "A conflict arises when two devices change one note.\nThe newer version wins."
     assert (source.path, source.line_start, source.line_end) == (SYNC, 7, 8)
     assert source.heading_path == ("Sync", "Conflicts")
 
 
-def test_a_fragment_is_taken_by_its_id(vault: Vault) -> None:
+def test_a_source_can_be_made_from_a_fragment_id(vault: Vault) -> None:
     snapshot = vault.snapshot()
     fragment = snapshot.note_fragments("Soup.md")[0]
     source, text = source_from_fragment(snapshot, fragment.id)
@@ -49,16 +49,16 @@ def test_a_fragment_is_taken_by_its_id(vault: Vault) -> None:
 
 
 @pytest.mark.parametrize("place", ["Nowhere:1", "Soup:99", "Soup:0-2", "Soup:3-2", "../Soup.md"])
-def test_lines_that_are_not_there_are_told(vault: Vault, place: str) -> None:
+def test_missing_lines_are_an_error(vault: Vault, place: str) -> None:
     with pytest.raises(MemoryUnusableError):
         source_from_lines(vault.snapshot(), place)
 
 
-def test_a_thought_has_no_source(vault: Vault, store: MemoryStore) -> None:
+def test_a_memory_without_a_source_has_that_status(vault: Vault, store: MemoryStore) -> None:
     assert check_source(store.remember("a thought"), vault.snapshot()).kind is SourceStatus.NONE
 
 
-def test_what_stands_as_it_did_is_fresh(vault: Vault, conflict: Memory) -> None:
+def test_an_unchanged_source_is_fresh(vault: Vault, conflict: Memory) -> None:
     found = check_source(conflict, vault.snapshot())
     assert (found.kind, found.source, found.now) == (SourceStatus.FRESH, conflict.source, conflict.text)
 
@@ -81,7 +81,7 @@ def test_a_note_that_was_renamed_is_followed(vault: Vault, conflict: Memory) -> 
     assert found.source.path == "Renamed.md"
 
 
-def test_a_text_that_went_to_another_note_is_followed(vault: Vault, conflict: Memory) -> None:
+def test_a_text_moved_to_another_note_is_followed(vault: Vault, conflict: Memory) -> None:
     rewritten(vault, conflict.text, "See elsewhere.")
     vault.write("Elsewhere.md", f"# Elsewhere\n\n{conflict.text}\n")
     found = check_source(conflict, vault.snapshot())
@@ -91,7 +91,7 @@ def test_a_text_that_went_to_another_note_is_followed(vault: Vault, conflict: Me
     assert check_source(conflict, vault.snapshot(), elsewhere=False).kind is not SourceStatus.MOVED
 
 
-def test_a_line_that_changed_is_shown_as_it_is_now(vault: Vault, conflict: Memory) -> None:
+def test_a_changed_line_is_shown_with_its_present_text(vault: Vault, conflict: Memory) -> None:
     rewritten(vault, "The newer version wins.", "The longer version wins.")
     found = check_source(conflict, vault.snapshot())
     assert found.kind is SourceStatus.CHANGED
@@ -100,7 +100,7 @@ def test_a_line_that_changed_is_shown_as_it_is_now(vault: Vault, conflict: Memor
     assert found.memory.text == conflict.text
 
 
-def test_a_lone_line_that_was_reworded_is_changed_and_not_gone(vault: Vault, store: MemoryStore) -> None:
+def test_a_reworded_single_line_is_changed_and_not_gone(vault: Vault, store: MemoryStore) -> None:
     source, text = source_from_lines(vault.snapshot(), "Soup:3")
     memory = store.remember(text, source=source)
     vault.write("Soup.md", "# Lentil soup\n\nServe hot.\n\nSimmer brown lentils with salt until they are very soft.\n")
@@ -108,7 +108,7 @@ def test_a_lone_line_that_was_reworded_is_changed_and_not_gone(vault: Vault, sto
     assert (found.kind, found.now) == (SourceStatus.CHANGED, "Simmer brown lentils with salt until they are very soft.")
 
 
-def test_what_nothing_is_left_of_is_gone_and_the_memory_has_its_text(vault: Vault, conflict: Memory) -> None:
+def test_a_source_without_remaining_text_is_gone_and_the_memory_keeps_its_text(vault: Vault, conflict: Memory) -> None:
     vault.write(SYNC, "# Sync\n\n42\n")
     found = check_source(conflict, vault.snapshot())
     assert (found.kind, found.source, found.now) == (SourceStatus.GONE, None, "")
@@ -119,7 +119,7 @@ def test_what_nothing_is_left_of_is_gone_and_the_memory_has_its_text(vault: Vaul
     assert found.memory.text == conflict.text
 
 
-def test_a_memory_in_the_users_own_words_is_held_to_its_lines(
+def test_a_memory_in_the_users_words_is_compared_by_its_lines(
     vault: Vault, store: MemoryStore, conflict: Memory
 ) -> None:
     own = store.change(conflict.id, lambda memory: replace(memory, text="newest wins"))
@@ -131,7 +131,7 @@ def test_a_memory_in_the_users_own_words_is_held_to_its_lines(
     assert (found.kind, found.now) == (SourceStatus.CHANGED, conflict.text.replace("newer", "longer"))
 
 
-def test_a_source_written_by_hand_holds_as_long_as_its_note(vault: Vault) -> None:
+def test_a_handwritten_source_is_fresh_while_its_note_exists(vault: Vault) -> None:
     memory = Memory("m1", "a thought", (), "", "", "", Source("Soup.md", 0, 0, ""))
     assert check_source(memory, vault.snapshot()).kind is SourceStatus.FRESH
     gone = check_source(replace(memory, source=Source("No.md", 1, 2, "")), vault.snapshot())
@@ -142,14 +142,14 @@ def test_a_source_written_by_hand_holds_as_long_as_its_note(vault: Vault) -> Non
 # --- the user's decisions ---------------------------------------------------------------------------------------------
 
 
-def test_updating_takes_the_new_text_and_lines(vault: Vault, store: MemoryStore, conflict: Memory) -> None:
+def test_updating_saves_the_new_text_and_lines(vault: Vault, store: MemoryStore, conflict: Memory) -> None:
     rewritten(vault, "The newer version wins.", "The longer version wins.")
     updated = stale.replace_text_with_source(store, check_source(conflict, vault.snapshot()))
     assert updated.text == conflict.text.replace("newer", "longer")
     assert check_source(updated, vault.snapshot()).kind is SourceStatus.FRESH
 
 
-def test_keeping_leaves_the_text_until_the_source_changes_again(
+def test_confirming_keeps_the_text_until_the_source_changes_again(
     vault: Vault, store: MemoryStore, conflict: Memory
 ) -> None:
     rewritten(vault, "The newer version wins.", "The longer version wins.")
@@ -160,7 +160,7 @@ def test_keeping_leaves_the_text_until_the_source_changes_again(
     assert check_source(kept, vault.snapshot()).kind is SourceStatus.CHANGED
 
 
-def test_what_is_gone_and_kept_is_not_stale_any_more(vault: Vault, store: MemoryStore, conflict: Memory) -> None:
+def test_a_confirmed_missing_source_is_no_longer_stale(vault: Vault, store: MemoryStore, conflict: Memory) -> None:
     (vault.folder / SYNC).unlink()
     kept = stale.confirm_text(store, check_source(conflict, vault.snapshot()))
     found = check_source(kept, vault.snapshot())
@@ -168,14 +168,12 @@ def test_what_is_gone_and_kept_is_not_stale_any_more(vault: Vault, store: Memory
 
 
 @pytest.mark.parametrize("decide", [stale.update_source_location, stale.replace_text_with_source, stale.confirm_text])
-def test_nothing_is_decided_of_what_is_fresh(
-    vault: Vault, store: MemoryStore, conflict: Memory, decide: object
-) -> None:
+def test_a_fresh_memory_needs_no_decision(vault: Vault, store: MemoryStore, conflict: Memory, decide: object) -> None:
     assert callable(decide)
     assert decide(store, check_source(conflict, vault.snapshot())) == conflict
 
 
-def test_a_decision_about_what_was_edited_meanwhile_is_refused(
+def test_a_decision_about_a_memory_edited_meanwhile_is_refused(
     vault: Vault, store: MemoryStore, conflict: Memory
 ) -> None:
     rewritten(vault, "The newer version wins.", "The longer version wins.")

@@ -76,19 +76,19 @@ def forgotten(store: MemoryStore) -> list[Path]:
 # --- remember ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_store_without_a_folder_is_empty_and_makes_none(store: MemoryStore) -> None:
+def test_a_missing_folder_is_an_empty_store_and_is_not_created(store: MemoryStore) -> None:
     assert store.all().memories == ()
     assert not store.folder.exists()
 
 
-def test_what_is_remembered_is_read_back_by_another_store(store: MemoryStore) -> None:
+def test_a_memory_can_be_read_by_another_store(store: MemoryStore) -> None:
     memory = store.remember("Two devices, one file.", ["Sync", "#work"], "for the talk", SOURCE, "sync conflict")
     assert MemoryStore(store.folder).all().memories == (memory,)
     assert memory.tags == ("sync", "work")
     assert memory.source == SOURCE
 
 
-def test_a_file_is_named_by_its_day_its_first_words_and_its_id(store: MemoryStore) -> None:
+def test_a_file_is_named_by_day_first_words_and_id(store: MemoryStore) -> None:
     memory = store.remember("Café: *never* sync twice, as the manual says on page nine")
     assert [file.name for file in files(store)] == [
         f"{memory.created[:10]}-café-never-sync-twice-as-the-manual-says-{memory.id}.md"
@@ -109,7 +109,7 @@ def test_only_the_user_can_read_a_memory(store: MemoryStore) -> None:
     assert stat.S_IMODE(files(store)[0].stat().st_mode) == 0o600
 
 
-def test_nothing_cannot_be_remembered(store: MemoryStore) -> None:
+def test_an_empty_memory_is_refused(store: MemoryStore) -> None:
     with pytest.raises(MemoryUnusableError):
         store.remember(" \n")
     assert store.all().memories == ()
@@ -125,7 +125,7 @@ def test_nothing_cannot_be_remembered(store: MemoryStore) -> None:
 )
 @example(text="0", why="", query="\xa0", tags=[], path="")
 @example(text="0", why="a\u3000", query="", tags=[], path="")
-def test_any_text_comes_back_as_it_was(
+def test_any_text_is_read_back_unchanged(
     store: MemoryStore, *, text: str, why: str, query: str, tags: list[str], path: str
 ) -> None:
     source = Source(path, 1, 2, "d", (why,)) if path else None
@@ -143,11 +143,11 @@ def test_half_a_surrogate_pair_is_replaced_and_nothing_else(store: MemoryStore) 
 
 
 @given(st.lists(ANY_TEXT))
-def test_tags_are_normal_once_normalised(tags: list[str]) -> None:
+def test_normalising_tags_twice_changes_nothing(tags: list[str]) -> None:
     assert normalise_tags(normalise_tags(tags)) == normalise_tags(tags)
 
 
-def test_tags_are_kept_lower_case_without_hash_or_spaces_each_once() -> None:
+def test_tags_are_unique_lower_case_and_without_hash_or_spaces() -> None:
     assert normalise_tags(["#Work", "work", " Two  Words ", "area/Sub", "a, b", "", "#"]) == (
         "work",
         "two-words",
@@ -169,7 +169,7 @@ def test_a_file_without_frontmatter_is_a_memory(store: MemoryStore) -> None:
     assert MemoryStore(store.folder).get(memory.id) == memory
 
 
-def test_frontmatter_written_by_hand_is_understood(store: MemoryStore) -> None:
+def test_handwritten_frontmatter_is_understood(store: MemoryStore) -> None:
     write(
         store,
         "a.md",
@@ -183,19 +183,19 @@ def test_frontmatter_written_by_hand_is_understood(store: MemoryStore) -> None:
     assert memory.text == "Text"
 
 
-def test_line_ends_of_a_file_from_windows_are_not_part_of_the_text(store: MemoryStore) -> None:
+def test_crlf_line_ends_are_not_part_of_the_text(store: MemoryStore) -> None:
     write(store, "a.md", "\ufeff---\r\nwhy: w\r\n---\r\n\r\none\r\ntwo\r\n")
     assert [(memory.text, memory.why) for memory in store.all().memories] == [("one\ntwo", "w")]
 
 
-def test_an_edit_by_hand_is_seen(store: MemoryStore) -> None:
+def test_an_edit_by_another_program_is_seen(store: MemoryStore) -> None:
     memory = store.remember("old words")
     file = files(store)[0]
     file.write_text(file.read_text().replace("old", "newer"))
     assert store.get(memory.id).text == "newer words"
 
 
-def test_a_file_in_a_folder_of_the_users_own_is_a_memory_and_hidden_ones_are_not(store: MemoryStore) -> None:
+def test_files_in_subfolders_are_memories_and_hidden_ones_are_not(store: MemoryStore) -> None:
     write(store, "talks/a.md", "one")
     write(store, ".obsidian/b.md", "two")
     write(store, ".c.md", "three")
@@ -214,7 +214,9 @@ def test_a_file_in_a_folder_of_the_users_own_is_a_memory_and_hidden_ones_are_not
         (b"caf\xe9\n", "not UTF-8"),
     ],
 )
-def test_a_broken_file_is_shown_with_its_reason_and_left_alone(store: MemoryStore, data: bytes, reason: str) -> None:
+def test_a_broken_file_is_reported_with_its_reason_and_not_changed(
+    store: MemoryStore, data: bytes, reason: str
+) -> None:
     file = write(store, "broken.md", data)
     kept = store.remember("fine")
     found = store.all()
@@ -224,7 +226,7 @@ def test_a_broken_file_is_shown_with_its_reason_and_left_alone(store: MemoryStor
     assert file.read_bytes() == data
 
 
-def test_a_copy_made_by_hand_is_a_memory_of_its_own(store: MemoryStore) -> None:
+def test_a_copied_file_is_a_memory_of_its_own(store: MemoryStore) -> None:
     memory = store.remember("one")
     write(store, "a copy.md", files(store)[0].read_bytes().replace(b"one", b"other"))
     assert sorted(each.text for each in store.all().memories) == ["one", "other"]
@@ -234,7 +236,7 @@ def test_a_copy_made_by_hand_is_a_memory_of_its_own(store: MemoryStore) -> None:
 @pytest.mark.parametrize(
     "name", ["{} (conflicted copy)", "{}.sync-conflict-20250301-093012", "Copy of {}", "{} 2", "a"]
 )
-def test_a_copy_goes_by_an_id_of_its_own_and_is_told(store: MemoryStore, name: str) -> None:
+def test_a_copy_gets_its_own_id_and_is_reported(store: MemoryStore, name: str) -> None:
     memory = store.remember("one")
     (file,) = files(store)
     write(store, f"{name.format(file.stem)}.md", file.read_bytes().replace(b"one", b"other"))
@@ -244,7 +246,7 @@ def test_a_copy_goes_by_an_id_of_its_own_and_is_told(store: MemoryStore, name: s
     assert store.get(memory.id).text == "one"
 
 
-def test_a_copy_whose_memory_is_forgotten_keeps_its_own_id_and_its_text(store: MemoryStore) -> None:
+def test_a_copy_keeps_its_id_and_text_when_the_original_is_forgotten(store: MemoryStore) -> None:
     memory = store.remember("one")
     write(store, "a copy.md", files(store)[0].read_bytes().replace(b"one", b"other"))
     (copied,) = store.all().copies
@@ -254,7 +256,7 @@ def test_a_copy_whose_memory_is_forgotten_keeps_its_own_id_and_its_text(store: M
     assert store.all().copies == ()
 
 
-def test_a_copy_can_be_forgotten_and_restored_by_its_own_id(store: MemoryStore) -> None:
+def test_a_copy_can_be_forgotten_and_restored_by_its_id(store: MemoryStore) -> None:
     memory = store.remember("one")
     write(store, "a copy.md", files(store)[0].read_bytes().replace(b"one", b"other"))
     (copied,) = store.all().copies
@@ -264,7 +266,7 @@ def test_a_copy_can_be_forgotten_and_restored_by_its_own_id(store: MemoryStore) 
     assert {each.text for each in store.all().memories} == {"one", "other"}
 
 
-def test_of_many_copies_none_takes_the_id_of_another(store: MemoryStore) -> None:
+def test_copies_have_unique_ids(store: MemoryStore) -> None:
     store.remember("one")
     data = files(store)[0].read_bytes()
     write(store, "copy.md", data)
@@ -275,7 +277,7 @@ def test_of_many_copies_none_takes_the_id_of_another(store: MemoryStore) -> None
     assert len(store.all().memories) == 3
 
 
-def test_a_link_is_not_followed_and_is_told(store: MemoryStore, tmp_path: Path) -> None:
+def test_a_link_is_reported_and_not_followed(store: MemoryStore, tmp_path: Path) -> None:
     store.remember("one")
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret.md").write_text("root:x:0:0")
@@ -293,7 +295,7 @@ def test_a_link_is_not_followed_and_is_told(store: MemoryStore, tmp_path: Path) 
     }
 
 
-def test_a_link_among_the_forgotten_is_not_brought_back(store: MemoryStore, tmp_path: Path) -> None:
+def test_a_link_in_the_trash_is_not_restored(store: MemoryStore, tmp_path: Path) -> None:
     memory = store.remember("one")
     (tmp_path / "outside.md").write_bytes(files(store)[0].read_bytes())
     store.forget(memory.id)
@@ -317,7 +319,7 @@ def updated(memory: Memory, text: str) -> Memory:
     return Memory(memory.id, text, memory.tags, memory.why, memory.created, memory.updated, memory.source, memory.query)
 
 
-def test_an_update_keeps_id_file_and_day_and_says_when(store: MemoryStore) -> None:
+def test_an_update_keeps_id_file_and_day_and_records_the_time(store: MemoryStore) -> None:
     memory = store.remember("old", ["a"], "why", SOURCE)
     name = files(store)[0].name
     changed = store.update(updated(memory, "new"))
@@ -327,14 +329,14 @@ def test_an_update_keeps_id_file_and_day_and_says_when(store: MemoryStore) -> No
     assert [file.name for file in files(store)] == [name]
 
 
-def test_what_an_update_replaces_is_in_the_trash(store: MemoryStore) -> None:
+def test_the_replaced_version_is_in_the_trash(store: MemoryStore) -> None:
     memory = store.remember("old")
     before = files(store)[0].read_bytes()
     store.update(updated(memory, "new"))
     assert [file.read_bytes() for file in forgotten(store)] == [before]
 
 
-def test_an_update_that_changes_nothing_writes_nothing(store: MemoryStore) -> None:
+def test_an_update_without_changes_writes_nothing(store: MemoryStore) -> None:
     memory = store.remember("old")
     before = written_state(files(store)[0])
     assert store.update(memory) == memory
@@ -342,7 +344,7 @@ def test_an_update_that_changes_nothing_writes_nothing(store: MemoryStore) -> No
     assert forgotten(store) == []
 
 
-def test_an_update_keeps_what_excerpt_does_not_know(store: MemoryStore) -> None:
+def test_an_update_keeps_unknown_properties(store: MemoryStore) -> None:
     write(store, "a.md", "---\nstars: 5\nsource: the blue book\nseen: 2024-05-06\ntags: Sync, Work\n---\nold\n")
     (memory,) = store.all().memories
     store.update(updated(memory, "new"))
@@ -359,7 +361,7 @@ def test_an_update_may_clear_a_field(store: MemoryStore) -> None:
     assert MemoryStore(store.folder).get(memory.id) == bare
 
 
-def test_forgetting_moves_the_file_and_restoring_brings_the_same_bytes_back(store: MemoryStore) -> None:
+def test_forgetting_moves_the_file_and_restoring_returns_the_same_bytes(store: MemoryStore) -> None:
     memory = store.remember("text")
     file = files(store)[0]
     before = file.read_bytes()
@@ -371,7 +373,7 @@ def test_forgetting_moves_the_file_and_restoring_brings_the_same_bytes_back(stor
     assert forgotten(store) == []
 
 
-def test_restoring_brings_back_the_last_version(store: MemoryStore) -> None:
+def test_restoring_returns_the_last_version(store: MemoryStore) -> None:
     memory = store.remember("first")
     second = store.update(updated(memory, "second"))
     store.forget(memory.id)
@@ -387,7 +389,7 @@ def test_a_file_without_an_id_can_be_forgotten_and_restored(store: MemoryStore) 
     assert store.get(memory.id) == memory
 
 
-def test_restoring_does_not_write_over_a_file_that_took_the_name(store: MemoryStore) -> None:
+def test_restoring_does_not_overwrite_a_file_of_the_same_name(store: MemoryStore) -> None:
     memory = store.remember("one")
     file = files(store)[0]
     store.forget(memory.id)
@@ -397,19 +399,21 @@ def test_restoring_does_not_write_over_a_file_that_took_the_name(store: MemorySt
 
 
 @pytest.mark.parametrize("act", ["get", "forget", "restore"])
-def test_an_id_that_is_not_there_is_an_error_that_says_so(store: MemoryStore, act: str) -> None:
+def test_an_unknown_id_is_an_error(store: MemoryStore, act: str) -> None:
     store.remember("text")
     with pytest.raises(MemoryUnusableError, match="mnone"):
         getattr(store, act)("mnone")
 
 
-def test_what_is_not_forgotten_cannot_be_restored(store: MemoryStore) -> None:
+def test_a_memory_that_is_not_forgotten_cannot_be_restored(store: MemoryStore) -> None:
     memory = store.remember("text")
     with pytest.raises(MemoryUnusableError, match="was not forgotten"):
         store.restore(memory.id)
 
 
-def test_a_failed_write_leaves_the_old_memory_and_no_rest(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_keeps_the_old_memory_and_leaves_no_file(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memory = store.remember("old")
 
     def full(handle: int) -> None:
@@ -445,7 +449,7 @@ def three(store: MemoryStore) -> MemoryStore:
     return store
 
 
-def test_all_are_given_newest_first(three: MemoryStore) -> None:
+def test_memories_are_listed_newest_first(three: MemoryStore) -> None:
     assert [memory.text for memory in three.all().memories] == [
         "State-of-the-art encryption",
         "自动同步很快 1.0.21",
@@ -453,7 +457,7 @@ def test_all_are_given_newest_first(three: MemoryStore) -> None:
     ]
 
 
-def test_tags_in_use_are_given_the_most_used_first(three: MemoryStore) -> None:
+def test_tags_are_listed_by_number_of_uses(three: MemoryStore) -> None:
     assert three.tags() == (("sync", 2), ("work", 1))
 
 
@@ -474,7 +478,7 @@ def test_tags_in_use_are_given_the_most_used_first(three: MemoryStore) -> None:
         ("nothing here", []),
     ],
 )
-def test_all_words_count_in_any_form_and_the_last_as_a_beginning(
+def test_all_words_must_match_in_any_form_and_the_last_as_a_prefix(
     three: MemoryStore, words: str, found: list[str]
 ) -> None:
     assert with_words(three, words) == found
@@ -482,7 +486,7 @@ def test_all_words_count_in_any_form_and_the_last_as_a_beginning(
 
 @given(st.text(st.characters(codec=None)))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_any_words_can_be_asked_for(three: MemoryStore, words: str) -> None:
+def test_any_word_may_be_enough(three: MemoryStore, words: str) -> None:
     assert set(with_words(three, words)) <= {memory.text for memory in three.all().memories}
 
 
@@ -500,7 +504,7 @@ def _write_many(folder: Path, who: int) -> None:
 
 
 @pytest.mark.programs
-def test_two_processes_at_once_lose_nothing(store: MemoryStore) -> None:
+def test_two_concurrent_processes_lose_nothing(store: MemoryStore) -> None:
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=_write_many, args=(store.folder, who)) for who in range(2)]
     for worker in workers:
@@ -516,7 +520,7 @@ def test_two_processes_at_once_lose_nothing(store: MemoryStore) -> None:
     assert len(forgotten(store)) == 2 * 2 * 5
 
 
-def test_two_updates_of_one_memory_leave_the_last_and_keep_the_first_in_the_trash(store: MemoryStore) -> None:
+def test_two_updates_of_one_memory_keep_the_last_and_put_the_first_in_the_trash(store: MemoryStore) -> None:
     memory = store.remember("first")
     MemoryStore(store.folder).update(updated(memory, "from the other window"))
     store.update(updated(memory, "from this one"))
@@ -677,7 +681,7 @@ def _at_random(folder: Path, who: int, seed: int) -> Callable[[Say], None]:
 @pytest.mark.programs
 @settings(max_examples=few(4), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10_000), step=st.integers(0, 600))
-def test_of_two_processes_one_of_which_is_killed_every_text_that_was_written_is_there(seed: int, step: int) -> None:
+def test_a_killed_process_beside_another_loses_no_written_text(seed: int, step: int) -> None:
     folder = Path(tempfile.mkdtemp())
     try:
         one, other = Child(_at_random(folder, 1, seed), step), Child(_at_random(folder, 2, seed))
@@ -694,7 +698,7 @@ def test_of_two_processes_one_of_which_is_killed_every_text_that_was_written_is_
 
 @pytest.mark.programs
 @pytest.mark.parametrize("what", ["change", "forget", "restore"])
-def test_whatever_is_killed_at_each_of_its_steps_leaves_the_memory_whole(tmp_path: Path, what: str) -> None:
+def test_a_process_killed_at_any_step_leaves_the_memory_complete(tmp_path: Path, what: str) -> None:
     acts: dict[str, Callable[[MemoryStore, str], object]] = {
         "change": lambda store, memory_id: store.change(memory_id, lambda memory: replace(memory, text="new")),
         "forget": MemoryStore.forget,

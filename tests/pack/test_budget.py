@@ -62,7 +62,7 @@ def everything_possible(chain: UnitChain) -> Iterator[ChosenUnits]:
 
 
 @given(_chains_of_a_ranking(), st.integers(0, 40))
-def test_no_other_choice_within_the_budget_is_worth_more(chains: list[UnitChain], budget: int) -> None:
+def test_no_other_choice_within_the_budget_has_a_higher_value(chains: list[UnitChain], budget: int) -> None:
     values = [
         value
         for selection in product(*map(everything_possible, chains))
@@ -83,7 +83,7 @@ def whole(chains: list[UnitChain]) -> ChainSelections:
 
 
 @given(_chains_of_a_ranking(), st.integers(0, 40))
-def test_selections_come_most_valuable_first_and_hold_what_was_asked_for(chains: list[UnitChain], budget: int) -> None:
+def test_selections_are_ordered_by_value_and_contain_the_required_hits(chains: list[UnitChain], budget: int) -> None:
     found = [one for one in iterate_selections(chains, budget) if one != whole(chains)]
     for selection in found:
         for chain, taken in zip(chains, selection, strict=True):
@@ -96,13 +96,13 @@ def test_selections_come_most_valuable_first_and_hold_what_was_asked_for(chains:
 
 
 @given(_chains_of_a_ranking(), st.integers(0, 30), st.integers(0, 30))
-def test_a_larger_budget_offers_all_that_a_smaller_one_does(chains: list[UnitChain], budget: int, more: int) -> None:
+def test_a_larger_budget_offers_everything_a_smaller_one_does(chains: list[UnitChain], budget: int, more: int) -> None:
     fewer, most = (set(iterate_selections(chains, limit)) for limit in (budget, budget + more))
     assert fewer <= most
 
 
 @pytest.mark.parametrize("budget", [-5, 0])
-def test_without_a_budget_nothing_is_taken(budget: int) -> None:
+def test_without_budget_nothing_is_chosen(budget: int) -> None:
     chain = UnitChain((ChainUnit(3, 3, 1.0, has_hit=True),))
     assert list(iterate_selections([chain], budget)) == [(ChosenUnits(),)]
     assert list(iterate_selections([UnitChain(chain.units, 0)], budget)) == []
@@ -120,17 +120,17 @@ def matching(hit: Hit, *words: str) -> Hit:
     return Hit(hit.fragment, hit.score, spans=tuple(Span(text.index(w), text.index(w) + len(w)) for w in words))
 
 
-def test_a_hit_is_worth_less_than_the_better_ones() -> None:
+def test_a_hit_has_a_lower_value_than_better_ones() -> None:
     first, second = compute_hit_values([VAULT.hit("alpha0", 0.9), VAULT.hit("delta0", 0.8)])
     assert first > second
 
 
-def test_another_hit_of_the_same_note_is_worth_less_than_one_of_another_note() -> None:
+def test_a_second_hit_of_a_note_has_a_lower_value_than_one_of_another_note() -> None:
     same, other = (compute_hit_values([VAULT.hit("alpha0"), VAULT.hit(word)])[1] for word in ("beta0", "delta0"))
     assert same < other
 
 
-def test_a_hit_with_words_of_the_query_that_no_better_one_has_is_worth_more() -> None:
+def test_a_hit_with_query_words_that_better_ones_lack_has_a_higher_value() -> None:
     alpha, beta = hits("alpha0", "beta0")
     first = matching(alpha, "alpha1", "alpha2")
     again, new = (compute_hit_values([first, matching(beta, word)])[1] for word in ("beta1", "beta2"))
@@ -140,7 +140,7 @@ def test_a_hit_with_words_of_the_query_that_no_better_one_has_is_worth_more() ->
     assert told > untold
 
 
-def test_a_hit_without_a_score_is_worth_a_little() -> None:
+def test_a_hit_without_a_score_has_a_small_value() -> None:
     for found in (hits("alpha0", "delta0", score=0.0), hits("alpha0", "delta0", score=-1.0)):
         assert all(0 < value < 0.001 for value in compute_hit_values(found))
     assert compute_hit_values([]) == []

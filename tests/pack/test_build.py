@@ -83,7 +83,7 @@ def words(result: PackResult) -> list[list[str]]:
 # --- scope ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_neighbour_on_each_side_comes_along_over_section_borders(vault: Vault) -> None:
+def test_one_neighbour_on_each_side_is_added_across_section_boundaries(vault: Vault) -> None:
     result = packed(vault, vault.hit("conflict0"), scope=Scope.NEIGHBORS, neighbors=1)
     assert words(result) == [["sync", "conflict", "merge"]]
     (pack,) = result.passages
@@ -94,7 +94,7 @@ def test_a_neighbour_on_each_side_comes_along_over_section_borders(vault: Vault)
     assert pack.heading_path == ("Sync", "Conflicts")
 
 
-def test_a_section_comes_whole_with_heading_and_subsections(vault: Vault) -> None:
+def test_a_section_is_added_with_heading_and_subsections(vault: Vault) -> None:
     (pack,) = packed(vault, vault.hit("sync0"), scope=Scope.SECTION).passages
     assert pack.text.startswith("# Sync\n")
     assert pack.text.endswith("merge199.")
@@ -102,7 +102,7 @@ def test_a_section_comes_whole_with_heading_and_subsections(vault: Vault) -> Non
     assert pack.scope is Scope.SECTION
 
 
-def test_the_innermost_section_is_the_one_that_comes(vault: Vault) -> None:
+def test_the_innermost_section_is_added(vault: Vault) -> None:
     (pack,) = packed(vault, vault.hit("merge0"), scope=Scope.SECTION).passages
     assert pack.text.startswith("## Conflicts\n")
     assert pack.id == f"{note_id('guide.md')}:s:2"
@@ -115,19 +115,19 @@ def test_the_opening_section_ends_before_the_first_heading(vault: Vault) -> None
     assert result.passages[0].id == f"{note_id('guide.md')}:s:0"
 
 
-def test_a_note_without_headings_gives_neighbours_for_a_section(vault: Vault) -> None:
+def test_a_note_without_headings_adds_neighbours_for_a_section(vault: Vault) -> None:
     result = packed(vault, vault.hit("beta0"), scope=Scope.SECTION, neighbors=1)
     assert words(result) == [["alpha", "beta", "gamma"]]
     assert result.passages[0].scope is Scope.NEIGHBORS
 
 
-def test_a_note_of_headings_alone_is_in_no_section_and_comes_as_it_is() -> None:
+def test_a_note_of_headings_only_has_no_section_and_is_added_unchanged() -> None:
     vault = Vault({"a.md": "# One\n\n# Two"})
     (pack,) = packed(vault, vault.hit("Two"), scope=Scope.SECTION).passages
     assert (pack.text, pack.scope) == ("# One\n\n# Two", Scope.NEIGHBORS)
 
 
-def test_a_note_comes_whole(vault: Vault) -> None:
+def test_a_note_is_added_whole(vault: Vault) -> None:
     (pack,) = packed(vault, vault.hit("merge0"), scope=Scope.NOTE).passages
     assert words(packed(vault, vault.hit("merge0"), scope=Scope.NOTE)) == [
         ["open", "sync", "conflict", "merge", "export"]
@@ -139,29 +139,29 @@ def test_a_note_comes_whole(vault: Vault) -> None:
 # --- merging ----------------------------------------------------------------------------------------------------------
 
 
-def test_hits_whose_neighbours_overlap_become_one_pack_of_the_best(vault: Vault) -> None:
+def test_overlapping_hits_become_one_pack_with_the_best_entry(vault: Vault) -> None:
     result = packed(vault, vault.hit("merge0", 0.9), vault.hit("sync0", 0.5), scope=Scope.NEIGHBORS, neighbors=1)
     assert words(result) == [["open", "sync", "conflict", "merge", "export"]]
     assert result.passages[0].entry.score == 0.9
 
 
-def test_hits_side_by_side_become_one_pack(vault: Vault) -> None:
+def test_adjacent_hits_become_one_pack(vault: Vault) -> None:
     result = packed(vault, vault.hit("gamma0", 0.9), vault.hit("beta0", 0.5), scope=Scope.NONE)
     assert words(result) == [["beta", "gamma"]]
     assert result.passages[0].id == f"{note_id('plain.md')}:o:1-2"
 
 
-def test_a_section_takes_in_its_subsection_and_stays_a_section(vault: Vault) -> None:
+def test_a_section_absorbs_its_subsection_and_stays_a_section(vault: Vault) -> None:
     result = packed(vault, vault.hit("merge0", 0.9), vault.hit("sync0", 0.5), scope=Scope.SECTION)
     assert [pack.id for pack in result.passages] == [f"{note_id('guide.md')}:s:1"]
 
 
-def test_two_sections_side_by_side_become_one_range_of_fragments(vault: Vault) -> None:
+def test_two_adjacent_sections_become_one_range_of_fragments(vault: Vault) -> None:
     result = packed(vault, vault.hit("sync0", 0.9), vault.hit("export0", 0.5), scope=Scope.SECTION)
     assert [pack.id for pack in result.passages] == [f"{note_id('guide.md')}:o:1-4"]
 
 
-def test_a_copy_is_left_out_and_the_next_hit_takes_its_place() -> None:
+def test_a_copy_is_omitted_and_replaced_by_the_next_hit() -> None:
     text = sentence("same", 100)
     vault = Vault({"a.md": text, "b.md": f"# Copy\n\n{text}", "c.md": sentence("other", 100)})
     first, copy = (vault.fragments_by_path[path][0] for path in ("a.md", "b.md"))
@@ -170,7 +170,7 @@ def test_a_copy_is_left_out_and_the_next_hit_takes_its_place() -> None:
     assert [(left.path, left.reason) for left in result.left_out] == [("b.md", "same text as a.md:1")]
 
 
-def test_a_hit_stays_where_it_is_and_a_neighbour_that_says_the_same_is_not_worth_its_place() -> None:
+def test_a_hit_is_kept_and_a_neighbour_with_the_same_text_is_not_added() -> None:
     shared = sentence("same", 200)
     vault = Vault({"a.md": f"{sentence('first', 200)}\n\n{shared}", "b.md": f"{shared}\n\n{sentence('last', 200)}"})
     hits = vault.hit("first0", 0.9), Hit(vault.fragments_by_path["b.md"][0], 0.8)
@@ -182,25 +182,25 @@ def test_a_hit_stays_where_it_is_and_a_neighbour_that_says_the_same_is_not_worth
 # --- marks ------------------------------------------------------------------------------------------------------------
 
 
-def test_marked_fragments_come_in_the_order_of_marking_and_alone(vault: Vault) -> None:
+def test_only_marked_fragments_are_packed_in_their_order(vault: Vault) -> None:
     marks = tuple(vault.holding(word).id for word in ("delta0", "open0", "alpha0"))
     result = packed(vault, vault.hit("merge0", 0.9), vault.hit("alpha0", 0.3), scope=Scope.NONE, marked=marks)
     assert words(result) == [["delta"], ["open"], ["alpha"]]
     assert [pack.entry.score for pack in result.passages] == [MARK_SCORE] * 3
 
 
-def test_marks_are_not_limited(vault: Vault) -> None:
+def test_the_limit_does_not_apply_to_marks(vault: Vault) -> None:
     marks = tuple(vault.holding(word).id for word in ("delta0", "open0", "alpha0"))
     assert len(packed(vault, scope=Scope.NONE, marked=marks, limit=1).passages) == 3
 
 
-def test_a_mark_that_the_index_no_longer_has_is_said_so(vault: Vault) -> None:
+def test_a_mark_missing_from_the_index_is_reported(vault: Vault) -> None:
     result = packed(vault, marked=("gone", vault.holding("open0").id), scope=Scope.NONE)
     assert words(result) == [["open"]]
     assert [(left.path, left.reason) for left in result.left_out] == [("gone", "no longer in the index")]
 
 
-def test_a_fragment_marked_or_found_twice_is_there_once(vault: Vault) -> None:
+def test_a_fragment_marked_or_found_twice_is_packed_once(vault: Vault) -> None:
     hit = vault.hit("open0")
     for result in (
         packed(vault, hit, hit, scope=Scope.NONE),
@@ -210,7 +210,7 @@ def test_a_fragment_marked_or_found_twice_is_there_once(vault: Vault) -> None:
         assert result.left_out == ()
 
 
-def test_a_pack_whose_fragments_are_dropped_makes_room_for_the_next_hit(vault: Vault) -> None:
+def test_a_dropped_pack_is_replaced_by_the_next_hit(vault: Vault) -> None:
     hits = vault.hit("open0", 0.9), vault.hit("alpha0", 0.8), vault.hit("gamma0", 0.7)
     first = packed(vault, *hits, scope=Scope.NONE, limit=2)
     assert words(first) == [["open"], ["alpha"]]
@@ -220,13 +220,13 @@ def test_a_pack_whose_fragments_are_dropped_makes_room_for_the_next_hit(vault: V
     assert [(left.path, left.reason) for left in result.left_out] == [("plain.md", "dropped by hand")]
 
 
-def test_no_neighbour_beyond_a_dropped_one_comes_along(vault: Vault) -> None:
+def test_no_neighbour_beyond_a_dropped_fragment_is_added(vault: Vault) -> None:
     dropped = NO_OVERRIDES.with_dropped([vault.holding("beta0").id])
     result = packed(vault, vault.hit("gamma0"), scope=Scope.NEIGHBORS, neighbors=2, overrides=dropped)
     assert words(result) == [["gamma", "delta"]]
 
 
-def test_one_pack_can_have_a_scope_of_its_own(vault: Vault) -> None:
+def test_one_pack_can_have_its_own_scope(vault: Vault) -> None:
     hits = vault.hit("merge0", 0.9), vault.hit("beta0", 0.8)
     alone = packed(vault, *hits, scope=Scope.NONE)
     grown = NO_OVERRIDES.with_scope(alone.passages[0].fragment_ids, Scope.SECTION)
@@ -235,20 +235,20 @@ def test_one_pack_can_have_a_scope_of_its_own(vault: Vault) -> None:
     assert [pack.scope for pack in result.passages] == [Scope.SECTION, Scope.NONE]
 
 
-def test_an_order_by_hand_goes_before_the_ranking(vault: Vault) -> None:
+def test_a_manual_order_takes_precedence_over_the_ranking(vault: Vault) -> None:
     hits = vault.hit("open0", 0.9), vault.hit("alpha0", 0.8), vault.hit("gamma0", 0.7)
     order = NO_OVERRIDES.with_order([vault.holding("gamma0").id, vault.holding("alpha0").id])
     assert words(packed(vault, *hits, scope=Scope.NONE, overrides=order)) == [["gamma"], ["alpha"], ["open"]]
 
 
-def test_decisions_are_values_and_undo_is_the_one_before() -> None:
+def test_overrides_are_values_so_undo_restores_the_previous_one() -> None:
     before = NO_OVERRIDES.with_dropped(["a"])
     after = before.with_dropped(["b"]).with_scope(["c"], Scope.NOTE).with_scope(["c"], Scope.NONE)
     assert before == PackOverrides(frozenset({"a"}))
     assert after == PackOverrides(frozenset({"a", "b"}), (("c", Scope.NONE),))
 
 
-def test_without_a_rank_the_same_packs_stand_in_the_order_of_the_vault(vault: Vault) -> None:
+def test_without_ranking_the_same_packs_are_in_vault_order(vault: Vault) -> None:
     hits = vault.hit("delta0", 0.9), vault.hit("export0", 0.8), vault.hit("open0", 0.7)
     ranked = packed(vault, *hits, scope=Scope.NONE)
     result = packed(vault, *hits, scope=Scope.NONE, ranked=False)
@@ -260,7 +260,7 @@ def test_without_a_rank_the_same_packs_stand_in_the_order_of_the_vault(vault: Va
 # --- a note changed since the search ----------------------------------------------------------------------------------
 
 
-def test_a_hit_whose_lines_moved_is_taken_from_where_it_is_now(vault: Vault) -> None:
+def test_a_hit_with_moved_lines_is_read_from_its_present_lines(vault: Vault) -> None:
     hit = vault.hit("export0")
     longer = Vault({"guide.md": GUIDE.replace("# Sync", f"# New\n\n{sentence('new', 200)}\n\n# Sync")})
     result = packed(longer, hit, scope=Scope.NONE)
@@ -269,7 +269,7 @@ def test_a_hit_whose_lines_moved_is_taken_from_where_it_is_now(vault: Vault) -> 
 
 
 @pytest.mark.parametrize("notes", [{"plain.md": PLAIN}, {"guide.md": "# Sync\n\nAll new."}, {"guide.md": ""}])
-def test_a_hit_whose_text_is_gone_is_left_out(vault: Vault, notes: dict[str, str]) -> None:
+def test_a_hit_whose_text_was_deleted_is_omitted(vault: Vault, notes: dict[str, str]) -> None:
     result = packed(Vault(notes), vault.hit("export0"))
     assert result.passages == ()
     assert [(left.path, left.reason) for left in result.left_out] == [("guide.md", "no longer in the index")]
@@ -278,20 +278,20 @@ def test_a_hit_whose_text_is_gone_is_left_out(vault: Vault, notes: dict[str, str
 # --- budget -----------------------------------------------------------------------------------------------------------
 
 
-def test_no_hit_gives_an_empty_pack(vault: Vault) -> None:
+def test_without_hits_the_pack_is_empty(vault: Vault) -> None:
     result = packed(vault)
     assert (result.passages, result.left_out, result.text, result.tokens, result.value) == ((), (), "", 0, 0)
     assert result.source_tokens == 0
 
 
 @pytest.mark.parametrize("budget", [0, 1])
-def test_a_budget_too_small_for_anything_gives_nothing_and_says_why(vault: Vault, budget: int) -> None:
+def test_a_budget_too_small_for_anything_gives_an_empty_pack_with_the_reason(vault: Vault, budget: int) -> None:
     result = packed(vault, vault.hit("open0"), vault.hit("alpha0", 0.5), budget=budget, scope=Scope.NONE)
     assert (result.passages, result.text, result.tokens) == ((), "", 0)
     assert [left.reason for left in result.left_out] == ["too large", "too large"]
 
 
-def test_a_smaller_hit_behind_one_that_does_not_fit_still_gets_in() -> None:
+def test_a_smaller_hit_after_one_that_does_not_fit_is_packed() -> None:
     vault = Vault({"a.md": sentence("large", 240), "b.md": sentence("vast", 240), "c.md": "small0 thing"})
     hits = vault.hit("large0", 0.9), vault.hit("vast0", 0.8), vault.hit("small0", 0.1)
     alone = packed(vault, hits[0], scope=Scope.NONE).tokens
@@ -332,7 +332,7 @@ def test_the_first_marked_fragment_that_fits_alone_is_never_cut_for_another() ->
     assert [pack.text for pack in result.passages] == [vault.note_text("a.md")]
 
 
-def test_a_weaker_hit_that_is_larger_than_the_budget_is_in_by_a_part_where_there_is_room() -> None:
+def test_a_weaker_hit_above_the_budget_is_packed_in_part_if_there_is_space() -> None:
     vault = Vault({"a.md": "A thing30 stands here.", "b.md": LONG, "c.md": LONG.replace("thing", "that")})
     hits = vault.hit("thing30 stands", 0.9), vault.hit("thing30 and", 0.8), vault.hit("that30", 0.7)
     result = packed(vault, *hits, budget=300, scope=Scope.NONE)
@@ -348,7 +348,7 @@ WITHOUT_END = " ".join(f"word{number}" for number in range(300))
 
 
 @pytest.mark.parametrize("scope", Scope)
-def test_a_best_hit_of_one_long_paragraph_is_shrunk_to_the_sentences_around_its_match(scope: Scope) -> None:
+def test_a_best_hit_of_one_long_paragraph_is_cut_to_the_sentences_around_its_match(scope: Scope) -> None:
     vault = Vault({"a.md": f"# Long\n\n{LONG}\n", "b.md": "A weaker thing30 stands here.\n"})
     hits = vault.hit("thing30 and", 0.9), vault.hit("thing30 stands", 0.8)
     result = packed(vault, *hits, budget=300, scope=scope)
@@ -385,7 +385,7 @@ def test_a_block_is_cut_at_sentences_and_items_then_lines_then_words(
     assert pack.text.endswith(ends)
 
 
-def test_a_cut_never_parts_a_character_from_its_marks() -> None:
+def test_a_cut_never_separates_a_character_from_its_combining_marks() -> None:
     thai = "ที่นี่" * 200
     vault = Vault({"a.md": thai})
     (pack,) = packed(
@@ -396,7 +396,7 @@ def test_a_cut_never_parts_a_character_from_its_marks() -> None:
     assert not unicodedata.category(after[0]).startswith("M")
 
 
-def test_more_budget_gives_more_of_a_long_paragraph_and_then_all_of_it() -> None:
+def test_a_larger_budget_has_more_of_a_long_paragraph_until_all_of_it() -> None:
     vault = Vault({"a.md": LONG})
     sizes = [len(packed(vault, vault.hit("thing30"), budget=each).passages[0].text) for each in range(100, 1300, 100)]
     assert sizes == sorted(sizes)
@@ -404,7 +404,7 @@ def test_more_budget_gives_more_of_a_long_paragraph_and_then_all_of_it() -> None
     assert sizes[-1] == len(LONG)
 
 
-def test_neighbours_are_given_up_before_hits() -> None:
+def test_neighbours_are_dropped_before_hits() -> None:
     vault = Vault({"a.md": PLAIN, "b.md": PLAIN.replace("a", "o")})
     hits = vault.hit("beta0", 0.9), vault.hit("beto0", 0.8)
     both = packed(vault, *hits, scope=Scope.NONE).tokens
@@ -413,7 +413,7 @@ def test_neighbours_are_given_up_before_hits() -> None:
     assert result.left_out == ()
 
 
-def test_a_weak_hit_is_worth_more_than_the_neighbours_of_a_strong_one() -> None:
+def test_a_weak_hit_has_a_higher_value_than_the_neighbours_of_a_strong_one() -> None:
     vault = Vault({"a.md": PLAIN, "b.md": PLAIN.replace("a", "o")})
     hits = vault.hit("alpha0", 0.9), vault.hit("olpho0", 0.25)
     both = packed(vault, *hits, scope=Scope.NONE).tokens
@@ -422,7 +422,7 @@ def test_a_weak_hit_is_worth_more_than_the_neighbours_of_a_strong_one() -> None:
 
 
 @pytest.mark.parametrize("scope", [Scope.NEIGHBORS, Scope.SECTION, Scope.NOTE])
-def test_no_context_takes_the_place_of_one_of_the_first_hits(scope: Scope) -> None:
+def test_context_never_replaces_one_of_the_first_hits(scope: Scope) -> None:
     notes = {f"{number}.md": f"{sentence(f'hit{number}x', 120)}\n\n{sentence('beside', 200)}" for number in range(6)}
     vault = Vault({**notes, "last.md": sentence("last", 60)})
     hits = [Hit(vault.fragments_by_path[f"{number}.md"][0], 1 - number / 10) for number in range(6)]
@@ -433,7 +433,7 @@ def test_no_context_takes_the_place_of_one_of_the_first_hits(scope: Scope) -> No
     assert found <= {fragment_id for pack in result.passages for fragment_id in pack.fragment_ids}
 
 
-def test_context_of_a_good_hit_goes_before_weak_hits_behind_the_first_fifteen() -> None:
+def test_context_of_a_good_hit_takes_precedence_over_weak_hits_after_the_first_fifteen() -> None:
     notes = {f"{number:02}.md": sentence(f"hit{number}x", 100) for number in range(1, 30)}
     vault = Vault({"00.md": f"{sentence('best', 150)}\n\n{sentence('beside', 150)}", **notes})
     hits = [vault.hit("best0")]
@@ -453,14 +453,14 @@ def test_the_top_hit_is_not_cut_for_the_neighbours_of_another() -> None:
     assert [pack.text for pack in result.passages] == [top, sentence("left", 130)]
 
 
-def test_hits_without_a_score_go_in_where_there_is_room(vault: Vault) -> None:
+def test_hits_without_a_score_are_packed_if_there_is_space(vault: Vault) -> None:
     hits = vault.hit("open0", 0.0), vault.hit("alpha0", -1.0)
     assert words(packed(vault, *hits, scope=Scope.NONE)) == [["open"], ["alpha"]]
     alone = packed(vault, hits[0], scope=Scope.NONE).tokens
     assert words(packed(vault, *hits, scope=Scope.NONE, budget=alone + 20)) == [["open"]]
 
 
-def test_a_section_too_large_is_cut_at_fragments_around_the_hit(vault: Vault) -> None:
+def test_an_oversized_section_is_cut_at_fragments_around_the_hit(vault: Vault) -> None:
     alone = packed(vault, vault.hit("conflict0"), scope=Scope.NONE).tokens
     result = packed(vault, vault.hit("conflict0"), scope=Scope.SECTION, budget=alone + 20)
     (pack,) = result.passages
@@ -470,14 +470,14 @@ def test_a_section_too_large_is_cut_at_fragments_around_the_hit(vault: Vault) ->
     assert (pack.cut_above, pack.cut_below) == (False, True)
 
 
-def test_neighbours_without_room_are_no_cut(vault: Vault) -> None:
+def test_omitted_neighbours_do_not_count_as_a_cut(vault: Vault) -> None:
     alone = packed(vault, vault.hit("conflict0"), scope=Scope.NONE).tokens
     result = packed(vault, vault.hit("conflict0"), scope=Scope.NEIGHBORS, budget=alone + 20)
     assert words(result) == [["conflict"]]
     assert "[…]" not in result.text
 
 
-def test_a_hit_that_its_pack_had_to_give_up_is_left_out_with_its_lines(vault: Vault) -> None:
+def test_a_hit_dropped_from_its_pack_is_listed_as_omitted_with_its_lines(vault: Vault) -> None:
     hits = vault.hit("alpha0", 0.9), vault.hit("beta0", 0.5)
     alone = packed(vault, hits[0], scope=Scope.NONE).tokens
     result = packed(vault, *hits, scope=Scope.NONE, budget=alone + 20)
@@ -486,7 +486,7 @@ def test_a_hit_that_its_pack_had_to_give_up_is_left_out_with_its_lines(vault: Va
     assert [(left.line_start, left.reason) for left in result.left_out] == [(beta.line_start, "out of budget")]
 
 
-def test_it_says_what_stopped_it_and_what_the_next_hit_needs(vault: Vault) -> None:
+def test_the_stop_reason_and_the_needs_of_the_next_hit_are_stated(vault: Vault) -> None:
     hits = vault.hit("alpha0", 0.9), vault.hit("gamma0", 0.5), vault.hit("open0", 0.4)
     alone = packed(vault, hits[0], scope=Scope.NONE)
     both = packed(vault, *hits[:2], scope=Scope.NONE)
@@ -521,7 +521,7 @@ def test_a_pack_has_two_hits_even_if_the_second_is_far_below_the_best(vault: Vau
     assert words(packed(vault, *hits, scope=Scope.NONE)) == [["alpha"], ["gamma"]]
 
 
-def test_a_dropped_hit_is_not_one_of_the_two(vault: Vault) -> None:
+def test_a_dropped_hit_does_not_count_as_one_of_the_two(vault: Vault) -> None:
     hits = [
         rated(vault.hit(word, score), Confidence.STRONG)
         for word, score in (("alpha0", 1.0), ("gamma0", 0.2), ("open0", 0.1))
@@ -530,7 +530,7 @@ def test_a_dropped_hit_is_not_one_of_the_two(vault: Vault) -> None:
     assert words(packed(vault, *hits, scope=Scope.NONE, overrides=overrides)) == [["alpha"], ["open"]]
 
 
-def test_a_pack_is_empty_and_names_three_places_if_nothing_answers(vault: Vault) -> None:
+def test_without_an_answer_the_pack_is_empty_and_names_three_locations(vault: Vault) -> None:
     hits = [
         rated(vault.hit(word, 0.2), Confidence.NOTHING)
         for word in ("alpha0", "gamma0", "open0", "conflict0", "export0")
@@ -544,7 +544,7 @@ def test_a_pack_is_empty_and_names_three_places_if_nothing_answers(vault: Vault)
     assert packed(vault, rated(hits[0], Confidence.WEAK), *hits[1:]).passages
 
 
-def test_whether_nothing_answers_is_judged_by_the_hits_that_came_first_before_a_reranker_moved_them(
+def test_whether_anything_answers_is_judged_before_reranking(
     vault: Vault,
 ) -> None:
     words_of_hits = ("alpha0", "gamma0", "open0", "conflict0", "export0", "sync0")
@@ -559,7 +559,7 @@ def test_whether_nothing_answers_is_judged_by_the_hits_that_came_first_before_a_
     assert packed(vault, *moved([2, 3, 4, 5, 6, 1], weak=1)).passages
 
 
-def test_marks_are_packed_even_if_nothing_answers(vault: Vault) -> None:
+def test_marks_are_packed_even_without_an_answer(vault: Vault) -> None:
     hit = rated(vault.hit("alpha0", 0.2), Confidence.NOTHING)
     assert packed(vault, hit, marked=(hit.fragment.id,)).passages
 
@@ -570,7 +570,7 @@ def test_hits_of_filters_alone_are_all_packed(vault: Vault) -> None:
 
 
 @pytest.mark.parametrize("form", [Format.MARKDOWN, Format.XML, Format.PLAIN])
-def test_what_its_packs_cost_with_their_sources_adds_up_to_the_whole(vault: Vault, form: Format) -> None:
+def test_the_token_costs_of_packs_and_sources_sum_to_the_whole(vault: Vault, form: Format) -> None:
     hits = vault.hit("alpha0", 0.9), vault.hit("open0", 0.5), vault.hit("export0", 0.4)
     for most in range(len(hits) + 1):
         result = packed(vault, *hits[:most], scope=Scope.NONE, format=form)
@@ -578,13 +578,13 @@ def test_what_its_packs_cost_with_their_sources_adds_up_to_the_whole(vault: Vaul
         assert all(cost > pack.tokens for cost, pack in zip(result.costs, result.passages, strict=True))
 
 
-def test_savings_are_counted_against_the_whole_notes_once_each(vault: Vault) -> None:
+def test_savings_count_each_whole_note_once(vault: Vault) -> None:
     result = packed(vault, vault.hit("open0"), vault.hit("export0", 0.5), scope=Scope.NONE)
     assert result.source_tokens == vault.note_tokens("guide.md")
     assert result.saved == 1 - result.tokens / result.source_tokens
 
 
-def test_a_result_has_the_confidence_of_the_search_but_for_marks(vault: Vault) -> None:
+def test_a_result_has_the_confidence_of_the_search_unless_marked(vault: Vault) -> None:
     hit = vault.hit("conflict0")
 
     def confidence(marked: tuple[str, ...]) -> Confidence | None:
@@ -603,7 +603,7 @@ def test_a_result_has_the_confidence_of_the_search_but_for_marks(vault: Vault) -
     assert confidence((hit.fragment.id,)) is None
 
 
-def test_the_passages_have_their_former_name_too(vault: Vault) -> None:
+def test_the_passages_can_be_read_by_their_former_name(vault: Vault) -> None:
     result = packed(vault, vault.hit("conflict0"))
     assert result.packs == result.passages != ()
 
@@ -663,7 +663,7 @@ def test_the_same_pack_is_built_once() -> None:
     assert built.count == 1
 
 
-def test_whatever_differs_is_built() -> None:
+def test_a_pack_with_any_other_argument_is_built() -> None:
     vault, built = Vault(NOTES), Built()
     hits = hits_of(vault)
     built.pack(vault, hits)
@@ -677,7 +677,7 @@ def test_whatever_differs_is_built() -> None:
     assert built.count == len(built.cache) == 8
 
 
-def test_another_generation_forgets_all_even_with_the_same_hits() -> None:
+def test_another_generation_clears_the_cache_even_for_equal_hits() -> None:
     before, built = Vault(NOTES), Built()
     hits = hits_of(before)
     old = built.pack(before, hits)
@@ -689,7 +689,7 @@ def test_another_generation_forgets_all_even_with_the_same_hits() -> None:
     assert built.count == 3
 
 
-def test_the_longest_unasked_goes_first() -> None:
+def test_the_least_recently_used_pack_is_dropped_first() -> None:
     vault, built = Vault(NOTES), Built(most=2)
     hits = hits_of(vault)
     for budget in (100, 200, 100, 300, 100):
@@ -722,7 +722,7 @@ def scores(result: Result) -> dict[str, float]:
     return {hit.fragment.path: hit.score for hit in result.hits}
 
 
-def test_a_fragment_has_the_best_score_that_a_query_gives_it(engine: Engine) -> None:
+def test_a_fragment_has_its_best_score_over_the_queries(engine: Engine) -> None:
     one, other = "sync conflict", "red lentils"
     fused = scores(search_queries(engine, [one, other], Strategy.AUTO, 10))
     first, second = scores(engine.search(one, Strategy.AUTO)), scores(engine.search(other, Strategy.AUTO))
@@ -730,7 +730,7 @@ def test_a_fragment_has_the_best_score_that_a_query_gives_it(engine: Engine) -> 
     assert sorted(fused.values(), reverse=True) == list(fused.values())
 
 
-def test_two_queries_find_what_the_alternatives_of_one_find(engine: Engine) -> None:
+def test_two_queries_find_what_two_alternatives_find(engine: Engine) -> None:
     fused = search_queries(engine, ["sync conflict", "red lentils"], Strategy.AUTO, 10)
     single = engine.search("sync conflict | red lentils", Strategy.AUTO, 10)
     assert [(hit.fragment.id, hit.score, hit.spans) for hit in fused.hits] == [
@@ -739,7 +739,7 @@ def test_two_queries_find_what_the_alternatives_of_one_find(engine: Engine) -> N
     assert (fused.query, fused.strategy, fused.matched) == (single.query, single.strategy, single.matched)
 
 
-def test_each_query_is_read_on_its_own(engine: Engine) -> None:
+def test_each_query_is_parsed_on_its_own(engine: Engine) -> None:
     fused = search_queries(engine, ['"sync conflict', "!a lentils", "a | tomatoes"], Strategy.PROXIMITY, 10)
     assert {"Sync.md", "Soup.md", "Garden.md"} <= set(scores(fused))
     assert fused.requested_strategy is Strategy.PROXIMITY
@@ -749,7 +749,7 @@ def test_one_query_is_the_search_itself(engine: Engine) -> None:
     assert scores(search_queries(engine, ["lentils"], Strategy.AUTO, 10)) == scores(engine.search("lentils", limit=10))
 
 
-def test_what_finds_nothing_takes_nothing_away(engine: Engine) -> None:
+def test_a_query_without_hits_removes_nothing(engine: Engine) -> None:
     assert scores(search_queries(engine, ["lentils", "", '"zzqqxx"'], Strategy.AUTO, 10)) == scores(
         engine.search("lentils", limit=10)
     )

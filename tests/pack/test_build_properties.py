@@ -96,7 +96,7 @@ def fragment_ids(result: PackResult) -> list[str]:
 
 @pytest.mark.programs
 @given(cases(), pack_settings, tokenizers(), st.sampled_from([0, 0, 3]), RENDERERS)
-def test_the_rendered_text_is_never_above_the_budget(
+def test_the_rendered_text_never_exceeds_the_budget(
     case: Case, options: PackSettings, tokenizer: Tokenizer, marks: int, renderer: Renderer
 ) -> None:
     result = packed(case, options, tokenizer, marks, renderer=renderer)
@@ -112,7 +112,7 @@ def test_the_rendered_text_is_never_above_the_budget(
     st.lists(st.integers(0, 3000), min_size=2, max_size=8),
     RENDERERS,
 )
-def test_a_larger_budget_never_gives_less_value(
+def test_a_larger_budget_never_gives_a_lower_value(
     case: Case, options: PackSettings, tokenizer: Tokenizer, budgets: list[int], renderer: Renderer
 ) -> None:
     results = [packed(case, replace(options, budget=each), tokenizer, renderer=renderer) for each in sorted(budgets)]
@@ -128,7 +128,7 @@ def test_a_larger_budget_never_gives_less_value(
     st.lists(st.integers(0, 3000), min_size=2, max_size=8),
     st.sampled_from([0, 0, 3]),
 )
-def test_a_larger_budget_never_has_less_of_the_first_hit(
+def test_a_larger_budget_never_contains_less_of_the_first_hit(
     case: Case, options: PackSettings, tokenizer: Tokenizer, budgets: list[int], marks: int
 ) -> None:
     if case.hits:
@@ -150,7 +150,7 @@ def size_of_fragment(result: PackResult, fragment: Fragment) -> int:
 
 @pytest.mark.programs
 @given(cases(), pack_settings, tokenizers(), st.sampled_from([0, 0, 3]), RENDERERS)
-def test_no_scope_holds_less_of_the_leading_hits_than_none(
+def test_no_scope_contains_less_of_the_leading_hits_than_none(
     case: Case, options: PackSettings, tokenizer: Tokenizer, marks: int, renderer: Renderer
 ) -> None:
     grown = packed(case, options, tokenizer, marks, renderer=renderer)
@@ -160,7 +160,7 @@ def test_no_scope_holds_less_of_the_leading_hits_than_none(
 
 @pytest.mark.programs
 @given(cases(), pack_settings)
-def test_no_fragment_is_in_two_packs_and_no_text_is_there_twice(case: Case, options: PackSettings) -> None:
+def test_no_fragment_or_text_is_packed_twice(case: Case, options: PackSettings) -> None:
     for budget in (options.budget, PLENTY):
         result = packed(case, replace(options, budget=budget))
         assert len(set(fragment_ids(result))) == len(fragment_ids(result))
@@ -169,9 +169,7 @@ def test_no_fragment_is_in_two_packs_and_no_text_is_there_twice(case: Case, opti
 
 
 @given(cases(), pack_settings)
-def test_a_packs_text_is_exactly_the_notes_lines_and_where_it_is_cut_a_part_of_them(
-    case: Case, options: PackSettings
-) -> None:
+def test_the_text_of_a_pack_is_the_notes_lines_or_a_part_of_them_if_cut(case: Case, options: PackSettings) -> None:
     for pack in packed(case, options).passages:
         lines = case.vault.note_text(pack.path).split("\n")
         whole = "\n".join(lines[pack.line_start - 1 : pack.line_end])
@@ -188,7 +186,7 @@ def test_a_packs_text_is_exactly_the_notes_lines_and_where_it_is_cut_a_part_of_t
     st.lists(st.floats(0.01, 1), min_size=5, max_size=5),
     pack_settings.filter(lambda options: options.budget > 150),
 )
-def test_a_best_hit_that_is_larger_than_the_budget_is_in_by_a_part(
+def test_a_best_hit_above_the_budget_is_packed_in_part(
     sizes: list[int], scores: list[float], options: PackSettings
 ) -> None:
     vault = Vault({f"{number}.md": sentence(f"w{number}x", size) for number, size in enumerate(sizes)})
@@ -202,7 +200,7 @@ def test_a_best_hit_that_is_larger_than_the_budget_is_in_by_a_part(
 
 @pytest.mark.programs
 @given(cases(), pack_settings)
-def test_every_source_of_a_pack_stands_in_the_vault_when_it_is_checked(case: Case, options: PackSettings) -> None:
+def test_every_source_of_a_pack_is_found_when_it_is_checked(case: Case, options: PackSettings) -> None:
     result = packed(case, options)
     lookup = Notes({path: note.text for path, note in case.vault.notes.items()})
     for text in (result.text, render_json(result)) if result.passages else ():
@@ -222,7 +220,7 @@ def test_without_neighbours_the_packs_are_exactly_the_hits(case: Case, scope: tu
 
 
 @given(cases(), pack_settings)
-def test_every_hit_is_in_a_pack_or_left_out_with_a_reason(case: Case, options: PackSettings) -> None:
+def test_every_hit_is_packed_or_omitted_with_a_reason(case: Case, options: PackSettings) -> None:
     result = packed(case, replace(options, limit=10))
     for hit in case.hits:
         fragment = hit.fragment
@@ -237,7 +235,7 @@ def test_every_hit_is_in_a_pack_or_left_out_with_a_reason(case: Case, options: P
 
 @pytest.mark.programs
 @given(cases(), pack_settings)
-def test_with_room_for_all_the_ranking_is_kept(case: Case, options: PackSettings) -> None:
+def test_if_everything_fits_the_ranking_is_kept(case: Case, options: PackSettings) -> None:
     result = packed(case, replace(options, budget=PLENTY))
     scores = [pack.entry.score for pack in result.passages]
     assert scores == sorted(scores, reverse=True)
@@ -246,7 +244,7 @@ def test_with_room_for_all_the_ranking_is_kept(case: Case, options: PackSettings
 
 
 @given(cases(), pack_settings)
-def test_the_packs_of_a_limit_are_the_first_of_a_higher_one(case: Case, options: PackSettings) -> None:
+def test_the_packs_of_a_limit_are_the_first_of_a_higher_limit(case: Case, options: PackSettings) -> None:
     """Allow for hits that join packs: the joined pack takes the position of the first of them."""
     options = replace(options, budget=PLENTY)
     fewer = packed(case, options)
@@ -274,7 +272,7 @@ def test_a_section_has_the_id_and_the_lines_of_the_section(case: Case, options: 
 
 
 @given(cases(), pack_settings, st.data())
-def test_what_is_dropped_by_hand_is_in_no_pack(case: Case, options: PackSettings, data: st.DataObject) -> None:
+def test_dropped_fragments_are_in_no_pack(case: Case, options: PackSettings, data: st.DataObject) -> None:
     ids = [fragment.id for fragment in case.vault.fragments]
     dropped = data.draw(st.sets(st.sampled_from(ids))) if ids else set()
     result = packed(case, options, overrides=NO_OVERRIDES.with_dropped(dropped))
@@ -285,7 +283,7 @@ def test_what_is_dropped_by_hand_is_in_no_pack(case: Case, options: PackSettings
 
 
 @given(cases(), pack_settings, st.data())
-def test_an_order_by_hand_changes_only_the_order(case: Case, options: PackSettings, data: st.DataObject) -> None:
+def test_a_manual_order_changes_only_the_order(case: Case, options: PackSettings, data: st.DataObject) -> None:
     options = replace(options, budget=PLENTY)
     ranked = packed(case, options)
     order = data.draw(st.permutations([pack.entry.fragment_id for pack in ranked.passages]))
@@ -302,7 +300,7 @@ def test_the_same_hits_give_the_same_bytes(case: Case, options: PackSettings, ma
 
 
 @given(cases(), pack_settings, st.data())
-def test_the_order_in_which_equal_options_were_built_does_not_matter(
+def test_the_order_in_which_options_were_set_does_not_matter(
     case: Case, options: PackSettings, data: st.DataObject
 ) -> None:
     """Use equal copies of the hits: packs must not depend on identity or hashing."""
@@ -363,14 +361,14 @@ def packs(source: NoteSource) -> list[tuple[str, str]]:
     return [(result.text, render_json(result)) for result in results]
 
 
-def test_an_index_gives_the_packs_that_its_notes_give(folders: tuple[Path, Path]) -> None:
+def test_a_pack_from_an_index_equals_one_from_its_notes(folders: tuple[Path, Path]) -> None:
     snapshot = Snapshot.open(folders[1], Settings())
     assert packs(snapshot) == packs(Vault(NOTES, "o200k"))
     assert len(set(packs(snapshot))) > 8
     snapshot.close()
 
 
-def test_parts_are_the_fragments_without_their_texts(folders: tuple[Path, Path]) -> None:
+def test_parts_are_the_fragments_without_text(folders: tuple[Path, Path]) -> None:
     snapshot = Snapshot.open(folders[1], Settings())
     ranges = [("guide.md", 0, None), ("gone.md", 0, None), ("b/plain.md", 1, 1), ("b/plain.md", 2, 9)]
     for (path, first, last), parts in zip(ranges, snapshot.parts(ranges), strict=True):
@@ -381,7 +379,7 @@ def test_parts_are_the_fragments_without_their_texts(folders: tuple[Path, Path])
 
 
 @pytest.mark.programs
-def test_processes_that_hash_differently_give_the_same_bytes() -> None:
+def test_processes_with_different_hash_seeds_give_the_same_bytes() -> None:
     code = "from tests.pack.test_build_properties import *; print(packs(Vault(NOTES, 'o200k')))"
     runs = {
         subprocess.run(

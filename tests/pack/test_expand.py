@@ -33,7 +33,7 @@ def copy_found(kept: str, other: str) -> bool:
         pytest.param(SYNC.partition(". ")[2], id="a part of it"),
     ],
 )
-def test_a_text_without_anything_of_its_own_is_a_near_copy(other: str) -> None:
+def test_a_text_contained_in_another_is_a_near_copy(other: str) -> None:
     assert copy_found(SYNC, other)
 
 
@@ -47,11 +47,11 @@ def test_a_text_without_anything_of_its_own_is_a_near_copy(other: str) -> None:
         pytest.param("Name the vault, choose Connect in the settings. " + SYNC.partition(". ")[2], id="another order"),
     ],
 )
-def test_a_text_that_differs_in_anything_but_case_and_white_space_is_none(other: str) -> None:
+def test_a_text_that_differs_in_more_than_case_and_white_space_is_not_a_copy(other: str) -> None:
     assert not copy_found(SYNC, other)
 
 
-def test_a_text_of_a_few_words_is_none() -> None:
+def test_a_text_of_a_few_words_is_not_a_copy() -> None:
     assert not copy_found("- none", "none")
 
 
@@ -68,7 +68,7 @@ def packs_of(*notes: str) -> PackResult:
     )
 
 
-def test_a_near_copy_is_left_out_and_said_so() -> None:
+def test_a_near_copy_is_omitted_and_reported() -> None:
     result = packs_of(SYNC, SYNC.lower(), SYNC.replace("Connect", "Disconnect"))
     assert [pack.path for pack in result.passages] == ["0.md", "2.md"]
     assert [(left.path, left.reason) for left in result.left_out] == [("1.md", "near copy of 0.md:1")]

@@ -51,7 +51,7 @@ def packed(vault: MovedVault, memories: tuple[Memory, ...], *marked: str, budget
     )
 
 
-def test_a_memory_has_a_source_line_of_its_own(vault: MovedVault) -> None:
+def test_a_memory_has_its_own_source_line(vault: MovedVault) -> None:
     result = packed(vault, (MEMORY,), memory_name(MEMORY.id))
     heading, place = result.text.splitlines()[:2]
     assert heading == "## [1] Memory › Roses.md, line 3 › frost"
@@ -68,7 +68,7 @@ def test_a_memory_is_packed_beside_fragments_within_the_budget(vault: MovedVault
     assert COUNT(small.text) == small.tokens
 
 
-def test_a_memory_whose_text_is_in_the_pack_already_is_left_out(vault: MovedVault) -> None:
+def test_a_memory_whose_text_is_already_packed_is_omitted(vault: MovedVault) -> None:
     same = replace(MEMORY, text=vault.fragments[0].text)
     result = packed(vault, (same,), vault.fragments[0].id, memory_name(MEMORY.id))
     assert [pack.path for pack in result.passages] == ["Roses.md"]
@@ -77,26 +77,26 @@ def test_a_memory_whose_text_is_in_the_pack_already_is_left_out(vault: MovedVaul
     ]
 
 
-def test_a_memory_that_is_forgotten_is_left_out_as_gone(vault: MovedVault) -> None:
+def test_a_forgotten_memory_is_omitted_as_gone(vault: MovedVault) -> None:
     result = packed(vault, (), memory_name(MEMORY.id))
     assert not result.passages
     assert [left.path for left in result.left_out] == [memory_name(MEMORY.id)]
 
 
-def test_a_memory_that_says_something_else_by_now_is_not_added(vault: MovedVault) -> None:
+def test_a_memory_whose_text_changed_is_not_packed(vault: MovedVault) -> None:
     source = SourceWithMemories(vault, COUNT)
     assert source.add([MEMORY])
     assert source.add([MEMORY])
     assert not source.add([replace(MEMORY, text="Prune in April.")])
 
 
-def test_a_pack_with_a_memory_is_read_again(vault: MovedVault) -> None:
+def test_a_pack_with_a_memory_can_be_read_again(vault: MovedVault) -> None:
     result = packed(vault, (MEMORY,), memory_name(MEMORY.id))
     (source,) = read_pack(result.text).sources
     assert (source.path, source.text, source.intact) == (memory_name(MEMORY.id), MEMORY.text, True)
 
 
-def test_no_link_into_the_vault_is_given_for_a_memory(vault: MovedVault) -> None:
+def test_a_memory_has_no_link_into_the_vault(vault: MovedVault) -> None:
     result = packed(vault, (MEMORY,), vault.fragments[0].id, memory_name(MEMORY.id))
     data = json.loads(render_json(replace(result, format=Format.JSON), PackLinks(VaultFolders.of([Path("/vault")]))))
     assert ["link" in each for each in data["passages"]] == [True, False]
@@ -131,14 +131,14 @@ def follow_moves(saved: SavedMarks, source: NoteSourceWithMoves) -> SavedMarks:
     return replace(saved, marks=moves.update_marks(saved.marks), overrides=moves.update_overrides(saved.overrides))
 
 
-def test_each_mark_is_on_the_same_fragment_of_two_alike() -> None:
+def test_a_mark_stays_on_its_fragment_among_equal_texts() -> None:
     before, after = ids("old/Roses.md"), ids("new/Roses.md")
     source = MovedVault({"new/Roses.md": NOTE_WITH_REPETITION}, {"old/Roses.md": "new/Roses.md"})
     kept = SavedMarks("roses", marks_of("old/Roses.md", before[2], before[0], before[1]))
     assert follow_moves(kept, source) == SavedMarks("roses", marks_of("new/Roses.md", after[2], after[0], after[1]))
 
 
-def test_what_is_wished_for_a_moved_note_goes_with_it() -> None:
+def test_overrides_follow_a_moved_note() -> None:
     before, after = ids("old.md"), ids("new.md")
     overrides = PackOverrides(
         frozenset({before[1], "other"}), ((before[0], Scope.NOTE),), (before[3], "other", before[0])
@@ -152,7 +152,7 @@ def test_what_is_wished_for_a_moved_note_goes_with_it() -> None:
     )
 
 
-def test_a_fragment_that_was_edited_as_its_note_moved_stays_gone_and_the_others_are_found() -> None:
+def test_a_fragment_edited_during_the_move_is_gone_and_the_others_are_found() -> None:
     before, edited = ids("old.md"), NOTE_WITH_REPETITION.replace("prune", "cut")
     after = ids("new.md", edited)
     moved = follow_moves(
@@ -161,14 +161,14 @@ def test_a_fragment_that_was_edited_as_its_note_moved_stays_gone_and_the_others_
     assert moved.marks == (*marks_of("old.md", before[0]), *marks_of("new.md", after[3]))
 
 
-def test_a_fragment_that_is_marked_there_already_is_marked_once() -> None:
+def test_a_fragment_marked_at_both_paths_is_marked_once() -> None:
     before, after = ids("old.md"), ids("new.md")
     kept = SavedMarks("", (*marks_of("old.md", before[0]), *marks_of("new.md", after[0], after[1])))
     moved = follow_moves(kept, MovedVault({"new.md": NOTE_WITH_REPETITION}, {"old.md": "new.md"}))
     assert [mark.fragment_id for mark in moved.marks] == [after[0], after[1]]
 
 
-def test_marks_that_are_where_they_were_or_nowhere_stay() -> None:
+def test_marks_that_did_not_move_or_have_no_target_are_kept() -> None:
     here = ids("here.md")
     source = MovedVault({"here.md": NOTE_WITH_REPETITION, "new.md": NOTE_WITH_REPETITION}, {"here.md": "new.md"})
     kept = SavedMarks("q", (*marks_of("here.md", here[0]), *marks_of("gone.md", "aa"), MarkedFragment("bb", "")))

@@ -40,14 +40,14 @@ def total(file: SavingsFile) -> tuple[str, int, int, int]:
     return savings.since, savings.packs, savings.tokens, savings.source_tokens
 
 
-def test_packs_add_up(file: SavingsFile) -> None:
+def test_savings_are_summed(file: SavingsFile) -> None:
     assert file.read() is None
     file.add(RESULT, DAY)
     file.add(replace(RESULT, text="two", tokens=50, source_tokens=500), date(2025, 4, 1))
     assert total(file) == ("2025-03-01", 2, 150, 1500)
 
 
-def test_the_share_saved_is_of_the_notes() -> None:
+def test_the_share_saved_is_relative_to_the_notes() -> None:
     assert TokenSavings("", 2, 150, 1500).saved_share == pytest.approx(0.9)
     assert (
         TokenSavings("", 1, 150, 100).saved_share == 0.0
@@ -66,7 +66,7 @@ def test_an_empty_pack_is_not_counted(file: SavingsFile) -> None:
     assert file.read() is None
 
 
-def test_it_can_be_cleared(file: SavingsFile) -> None:
+def test_savings_can_be_cleared(file: SavingsFile) -> None:
     file.add(RESULT, DAY)
     before = file.clear()
     assert before is not None
@@ -76,7 +76,7 @@ def test_it_can_be_cleared(file: SavingsFile) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"since": 3}', '{"since": "x", "packs": -1}', "[" * 100_000])
-def test_a_file_that_makes_no_sense_begins_the_count_again(file: SavingsFile, text: str) -> None:
+def test_an_invalid_file_starts_the_count_again(file: SavingsFile, text: str) -> None:
     file.file.parent.mkdir()
     file.file.write_text(text)
     assert file.read() is None
@@ -84,7 +84,7 @@ def test_a_file_that_makes_no_sense_begins_the_count_again(file: SavingsFile, te
     assert total(file)[1] == 1
 
 
-def test_several_that_add_at_once_lose_nothing(file: SavingsFile) -> None:
+def test_concurrent_additions_lose_nothing(file: SavingsFile) -> None:
     def add(name: int) -> None:
         for number in range(5):
             SavingsFile(file.file).add(replace(RESULT, text=f"{name} {number}"), DAY)

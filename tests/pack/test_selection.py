@@ -22,20 +22,20 @@ KEPT = SavedMarks(
 )
 
 
-def test_what_is_kept_is_read_back(tmp_path: Path) -> None:
+def test_saved_marks_are_read_back(tmp_path: Path) -> None:
     write_marks(tmp_path / "marks" / "vault.json", KEPT)
     assert read_marks(tmp_path / "marks" / "vault.json") == KEPT
     assert [file.name for file in (tmp_path / "marks").iterdir()] == ["vault.json"]
 
 
-def test_keeping_nothing_leaves_no_file(tmp_path: Path) -> None:
+def test_saving_no_marks_removes_the_file(tmp_path: Path) -> None:
     write_marks(tmp_path / "vault.json", KEPT)
     write_marks(tmp_path / "vault.json", NO_MARKS)
     write_marks(tmp_path / "vault.json", NO_MARKS)
     assert not list(tmp_path.iterdir())
 
 
-def test_without_a_file_nothing_is_kept(tmp_path: Path) -> None:
+def test_a_missing_file_has_no_marks(tmp_path: Path) -> None:
     assert read_marks(tmp_path / "vault.json") == NO_MARKS
 
 
@@ -43,25 +43,25 @@ def test_without_a_file_nothing_is_kept(tmp_path: Path) -> None:
     "text",
     ["", "{", "[]", "3", '{"marks": 3}', '{"marks": [{}]}', '{"scopes": {"a": "chapter"}}', "[" * 100_000, "\udce9"],
 )
-def test_a_file_that_makes_no_sense_is_none(tmp_path: Path, text: str) -> None:
+def test_an_invalid_file_has_no_marks(tmp_path: Path, text: str) -> None:
     (tmp_path / "vault.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     assert read_marks(tmp_path / "vault.json") == NO_MARKS
 
 
 @given(cut=st.integers(0, 300))
-def test_a_file_cut_anywhere_is_whole_or_none(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+def test_a_truncated_file_is_complete_or_empty(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     file = tmp_path_factory.mktemp("marks") / "vault.json"
     write_marks(file, KEPT)
     file.write_bytes(file.read_bytes()[:cut])
     assert read_marks(file) in (KEPT, NO_MARKS)
 
 
-def test_what_a_later_version_adds_is_passed_over(tmp_path: Path) -> None:
+def test_unknown_fields_of_a_later_version_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "vault.json").write_text('{"marks": [{"fragment": "a", "colour": 1}], "more": true}')
     assert read_marks(tmp_path / "vault.json") == SavedMarks(marks=(MarkedFragment("a", ""),))
 
 
-def test_what_was_kept_stays_where_it_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_keeps_the_saved_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "vault.json"
     write_marks(file, KEPT)
     monkeypatch.setattr(Path, "replace", lambda _self, _to: (_ for _ in ()).throw(OSError("full")))

@@ -21,25 +21,25 @@ def test_a_score_is_bm25_with_lucenes_idf() -> None:
     assert scores(reader, "apple") == pytest.approx([idf * 2 * (K1 + 1) / (2 + K1), 0, 0])
 
 
-def test_a_rare_word_weighs_more_than_a_common_one() -> None:
+def test_a_rare_word_has_a_higher_weight_than_a_common_one() -> None:
     reader = TinyReader("apple pear", "plum pear", "fig pear", "date pear")
     apple, pear = scores(reader, "apple")[0], scores(reader, "pear")[0]
     assert apple > pear > 0
 
 
-def test_a_longer_text_counts_a_word_for_less() -> None:
+def test_a_word_counts_less_in_a_longer_text() -> None:
     short, long = scores(TinyReader("apple", "apple pear plum fig date"), "apple")
     assert short > long
 
 
-def test_occurrences_saturate_over_the_fields_together() -> None:
+def test_frequencies_saturate_over_all_fields_together() -> None:
     reader = TinyReader({"text": "apple", "title": "apple"}, {"text": "apple", "title": "pear"}, "fig")
     both, text = scores(reader, "apple")[:2]
     weight = FIELD_WEIGHTS["title"].weight
     assert text < both < text * (1 + weight)
 
 
-def test_a_word_in_the_title_alone_is_found() -> None:
+def test_a_word_only_in_the_title_is_found() -> None:
     assert scores(TinyReader({"text": "fig", "title": "apple"}, "fig"), "apple")[0] > 0
 
 
@@ -47,7 +47,7 @@ def test_every_form_of_a_word_is_found() -> None:
     assert min(scores(TinyReader("conflicts", "conflicting", "conflict"), "conflicted")) > 0
 
 
-def test_exact_counts_more_than_partial_and_partial_more_than_fuzzy() -> None:
+def test_exact_matches_score_above_partial_and_partial_above_fuzzy() -> None:
     # Each word is alone in a text of equal length, so that only the kind of match differs.
     exact, partial, _ = scores(TinyReader("encrypt", "encryptor", "fig"), "encrypt", open_word=True)
     fuzzy = scores(TinyReader("encrypt", "plum", "fig"), "encrxpt", open_word=True)[0]
@@ -61,23 +61,23 @@ def test_many_partial_occurrences_do_not_outweigh_an_exact_one() -> None:
     assert exact > partial > 0
 
 
-def test_a_finished_word_has_no_continuations() -> None:
+def test_a_finished_word_is_not_completed() -> None:
     assert scores(TinyReader("synchrony", "fig"), "sync", open_word=False) == [0, 0]
 
 
-def test_only_the_last_word_is_continued() -> None:
+def test_only_the_last_word_is_completed() -> None:
     reader = TinyReader("synchrony", "figment", "x")
     assert scores(reader, "sync fig", open_word=True)[0] == 0
     assert scores(reader, "sync fig", open_word=True)[1] > 0
 
 
-def test_a_half_typed_ending_still_finds_the_stem() -> None:
+def test_a_partly_typed_ending_still_matches_the_stem() -> None:
     reader = TinyReader("synchronization", "fig")
     for length in range(2, len("synchronization") + 1):
         assert scores(reader, "synchronization"[:length], open_word=True)[0] > 0, "synchronization"[:length]
 
 
-def test_similar_spelling_counts_only_for_a_word_that_nothing_has() -> None:
+def test_fuzzy_matching_applies_only_to_unknown_words() -> None:
     known, similar = scores(TinyReader("bread", "breed"), "bread")
     assert known > 0
     assert similar == 0
@@ -89,7 +89,7 @@ def test_a_stricter_threshold_finds_less() -> None:
     assert len(found[0]) > len(found[1])
 
 
-def test_short_words_are_not_guessed() -> None:
+def test_short_words_are_not_matched_fuzzily() -> None:
     assert scores(TinyReader("cat", "car"), "cas") == [0, 0]
 
 
@@ -100,7 +100,7 @@ def test_words_of_one_and_two_letters_are_found() -> None:
     assert scores(reader, "r")[1] > 0
 
 
-def test_presence_tells_whole_matches_from_partial_ones() -> None:
+def test_presence_distinguishes_whole_matches_from_partial_ones() -> None:
     index = WordIndex(TinyReader("sync", "synchrony", "fig"))
     words = index.expand(asked("sync"), open_word=True, fuzzy_threshold=0.8)
     exact, partial, none = index.presence(words, rows_of(0, 1, 2), None)[0]
@@ -109,14 +109,14 @@ def test_presence_tells_whole_matches_from_partial_ones() -> None:
     assert none == 0
 
 
-def test_presence_is_told_by_field() -> None:
+def test_presence_is_given_by_field() -> None:
     index = WordIndex(TinyReader({"title": "fig", "text": "plum"}, {"text": "fig"}, "plum"))
     words = index.expand(asked("fig"), open_word=False, fuzzy_threshold=0.8)
     found = index.presence_by_field(words, rows_of(0, 1, 2), ("title", "text", None))
     assert found[:, 0].tolist() == [[1, 0, 0], [0, 1, 0], [1, 1, 0]]
 
 
-def test_a_word_without_end_is_looked_up_no_more_often_than_a_long_one() -> None:
+def test_an_endless_word_is_looked_up_as_often_as_a_long_one() -> None:
     looked: list[str] = []
 
     class Counting(TinyReader):

@@ -52,13 +52,13 @@ def codes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield Engine(snapshot, Settings())
 
 
-def test_words_of_a_period_ask_nothing_of_a_passage(tmp_path: Path) -> None:
+def test_words_of_a_period_are_not_required_of_a_passage(tmp_path: Path) -> None:
     notes = {"Daily/2026-03-05.md": "Watered the garden.", "Soup.md": "Lentils simmer slowly.", "Tea.md": "Green tea."}
     with closing(open_vault(tmp_path, notes)) as snapshot:
         assert Engine(snapshot, Settings()).search("garden in March 2026").confidence is not Confidence.NOTHING
 
 
-def test_a_question_word_that_the_vault_lacks_asks_nothing_of_a_passage(tmp_path: Path) -> None:
+def test_unknown_question_words_are_not_required_of_a_passage(tmp_path: Path) -> None:
     plants = ("peas", "spinach", "carrots", "lettuce")
     weeks = "\n\n".join(f"## Week {week}\n\nSow {plant} in rows." for week, plant in enumerate(plants))
     with closing(open_vault(tmp_path, {f"Month {month}.md": weeks for month in range(12)})) as snapshot:
@@ -79,28 +79,30 @@ def likely(
 
 
 @given(SHARES, SHARES, st.floats(0, 60), SHARES)
-def test_more_of_the_query_never_makes_less_sure(one: float, other: float, telling: float, named: float) -> None:
+def test_more_matched_words_never_lower_the_confidence(one: float, other: float, telling: float, named: float) -> None:
     less, more = sorted((one, other))
     assert likely(less, telling, named) <= likely(more, telling, named)
 
 
 @given(SHARES, st.floats(0, 60), SHARES, SHARES)
-def test_a_better_name_never_makes_less_sure(coverage: float, rarity: float, one: float, other: float) -> None:
+def test_a_better_name_match_never_lowers_the_confidence(
+    coverage: float, rarity: float, one: float, other: float
+) -> None:
     less, more = sorted((one, other))
     assert likely(coverage, rarity, less) <= likely(coverage, rarity, more)
 
 
 @given(SHARES, st.floats(-3, 1, width=32), st.floats(-3, 1, width=32))
-def test_a_larger_lead_never_makes_less_sure(coverage: float, one: float, other: float) -> None:
+def test_a_larger_lead_never_lowers_the_confidence(coverage: float, one: float, other: float) -> None:
     less, more = sorted((one, other))
     assert likely(coverage, 2.0, 0.2, less) <= likely(coverage, 2.0, 0.2, more)
 
 
-def test_rare_words_say_more_than_common_ones() -> None:
+def test_rare_words_raise_the_confidence_more_than_common_ones() -> None:
     assert likely(1.0, 3.0, 0.0) > likely(1.0, 0.5, 0.0)
 
 
-def test_the_same_share_of_more_words_is_surer() -> None:
+def test_the_same_share_of_more_words_is_more_confident() -> None:
     few, some, many = (
         likely(0.6, 3.0, 0.2, kind=kind) for kind in (Strategy.ADAPTIVE, Strategy.PROXIMITY, Strategy.SEMANTIC)
     )
@@ -117,21 +119,21 @@ def test_the_same_share_of_more_words_is_surer() -> None:
         (0.0, Confidence.NOTHING),
     ],
 )
-def test_each_word_begins_at_its_likelihood(probability: float, word: Confidence) -> None:
+def test_each_label_starts_at_its_likelihood(probability: float, word: Confidence) -> None:
     assert confidence_label(probability, 0.0) is word
 
 
-def test_a_fragment_with_all_words_of_the_query_is_never_nothing() -> None:
+def test_a_fragment_with_all_query_words_is_never_nothing() -> None:
     assert confidence_label(0.0, MIN_WEAK_COVERAGE) is Confidence.WEAK
 
 
 @pytest.mark.parametrize("name", ["Bread", "merge trouble", "日本語"])
-def test_a_note_whose_name_is_the_query_is_strong(engine: Engine, name: str) -> None:
+def test_a_note_named_like_the_query_is_strong(engine: Engine, name: str) -> None:
     assert engine.search(name).hits[0].confidence is Confidence.STRONG
 
 
 @pytest.mark.parametrize("query", ["when does a sync conflict arise", "what does a starter of flour and water do"])
-def test_what_the_notes_answer_is_at_least_likely(engine: Engine, query: str) -> None:
+def test_an_answered_question_is_at_least_likely(engine: Engine, query: str) -> None:
     assert engine.search(query).hits[0].confidence in {Confidence.LIKELY, Confidence.STRONG}
 
 
@@ -139,12 +141,12 @@ def test_what_the_notes_answer_is_at_least_likely(engine: Engine, query: str) ->
     "query",
     ["qwxz vbnmk plorf", "how is the treaty of westphalia judged by historians", "jet engine turbine blade fatigue"],
 )
-def test_what_the_notes_do_not_answer_is_nothing(engine: Engine, query: str) -> None:
+def test_an_unanswered_question_is_nothing(engine: Engine, query: str) -> None:
     found = engine.search(query)
     assert found.confidence is Confidence.NOTHING
 
 
-def test_the_result_is_as_sure_as_the_surest_of_its_first_hits(engine: Engine) -> None:
+def test_the_result_has_the_highest_confidence_of_its_first_hits(engine: Engine) -> None:
     found = engine.search("salt water")
     sure = [hit.confidence for hit in found.hits[:5] if hit.confidence]
     assert found.confidence is min(sure, key=ORDER.index)
@@ -171,44 +173,44 @@ def test_confidence_is_the_same_at_every_limit(engine: Engine, query: str, limit
         "error E0308 in the compiler",
     ],
 )
-def test_find_exact_words_and_phrases_found_whole_are_at_least_likely(codes: Engine, query: str) -> None:
+def test_exact_words_and_phrases_found_whole_are_at_least_likely(codes: Engine, query: str) -> None:
     assert codes.search(query).hits[0].confidence in {Confidence.LIKELY, Confidence.STRONG}
 
 
 @pytest.mark.parametrize(
     "query", ["E0309", "0x80070006", "settings.yaml", "std::deque", "Get-Process", "phoneOS", '"heap the turn"']
 )
-def test_an_exact_word_that_is_not_there_whole_is_not_likely(codes: Engine, query: str) -> None:
+def test_an_exact_word_not_found_whole_is_not_likely(codes: Engine, query: str) -> None:
     assert codes.search(query).confidence in {Confidence.WEAK, Confidence.NOTHING}
 
 
-def test_an_exact_word_that_many_fragments_have_tells_nothing(tmp_path: Path) -> None:
+def test_a_common_exact_word_does_not_raise_the_confidence(tmp_path: Path) -> None:
     notes = {f"{n}.md": f"On mp3, the {n}th: {'words of another kind, ' * 9}end.\n" for n in range(40)}
     with closing(open_vault(tmp_path, notes)) as snapshot:
         assert Engine(snapshot, Settings()).search("mp3").confidence is Confidence.WEAK
 
 
 @pytest.mark.parametrize("query", ["__init__", "--__", "____", "a_.b_ $_", "_." * 5000, "\\\\ab"])
-def test_an_exact_word_of_signs_is_no_error(codes: Engine, query: str) -> None:
+def test_an_exact_word_of_punctuation_is_no_error(codes: Engine, query: str) -> None:
     assert codes.search(query).confidence in set(Confidence)
 
 
-def test_words_of_a_language_are_no_find_exact_words() -> None:
+def test_words_of_a_language_are_not_exact_words() -> None:
     assert find_exact_words("Don't mix state-of-the-art and/or the 2nd part, e.g. of the 1990s, in 2024.") == []
 
 
 @pytest.mark.parametrize("query", ["path:cooking", "-conflict", "sort:date", '"."', "path:cooking %%"])
-def test_a_query_of_filters_alone_is_not_judged(engine: Engine, query: str) -> None:
+def test_a_query_of_filters_has_no_confidence(engine: Engine, query: str) -> None:
     found = engine.search(query)
     assert found.hits
     assert {found.confidence, *(hit.confidence for hit in found.hits)} == {None}
 
 
 @pytest.mark.parametrize("query", ["soup", '"onflic"', '"conflict" path:sync', "path:sync the", "soup sort:date"])
-def test_every_other_query_and_each_of_its_hits_is_judged(engine: Engine, query: str) -> None:
+def test_every_other_query_and_each_of_its_hits_has_a_confidence(engine: Engine, query: str) -> None:
     found = engine.search(query)
     assert None not in {found.confidence, *(hit.confidence for hit in found.hits)}
 
 
-def test_what_finds_nothing_says_that_nothing_answers(engine: Engine) -> None:
+def test_without_hits_the_confidence_is_nothing(engine: Engine) -> None:
     assert engine.search('"conflict sync"').confidence is Confidence.NOTHING

@@ -59,7 +59,7 @@ def marked(hit: Hit) -> list[str]:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_hits_that_are_marked_later_are_as_those_marked_at_once(engine: Engine, query: str) -> None:
+def test_hits_highlighted_later_equal_those_highlighted_at_once(engine: Engine, query: str) -> None:
     at_once = without_time(engine.search(query))
     some = engine.search(query, highlight_count=2)
     assert [hit.spans for hit in some.hits[2:]] == [() for _ in some.hits[2:]]
@@ -81,7 +81,7 @@ def test_a_note_whose_title_or_alias_is_the_query_comes_first(engine: Engine, na
     assert paths(engine.search(name))[0] == expected
 
 
-def test_the_words_of_a_heading_find_what_stands_under_it(engine: Engine) -> None:
+def test_words_of_a_heading_find_the_text_below_it(engine: Engine) -> None:
     assert engine.search("settling one").hits[0].fragment.heading_path[-1] == "Settling one"
 
 
@@ -89,7 +89,7 @@ def test_a_tag_is_searchable(engine: Engine) -> None:
     assert "Sync/Conflicts.md" in paths(engine.search("!a help"))
 
 
-def test_another_language_is_stemmed_by_its_own_rules(engine: Engine) -> None:
+def test_another_language_is_stemmed_by_its_rules(engine: Engine) -> None:
     assert paths(engine.search("Haus Garten"))[0] == "Garden/Vergleich.md"
 
 
@@ -98,11 +98,11 @@ def test_text_without_spaces_is_found(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("word", ["1.0.21", "C++", "state-of-the-art", "R&D", "open_file"])
-def test_compounds_find_themselves(engine: Engine, word: str) -> None:
+def test_compound_words_find_themselves(engine: Engine, word: str) -> None:
     assert paths(engine.search(word))[0] == "Code.md"
 
 
-def test_meaning_finds_what_shares_no_word(engine: Engine) -> None:
+def test_similar_meaning_is_found_without_shared_words(engine: Engine) -> None:
     found = engine.search("!s vegetable gardening")
     assert found.strategy is Strategy.SEMANTIC
     assert "Garden/Tomatoes.md" in paths(found)[:3]
@@ -119,7 +119,7 @@ def test_the_same_query_gives_the_same_list(snapshot: Snapshot, engine: Engine, 
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_the_list_is_the_same_without_the_library_that_multiplies(
+def test_the_list_is_the_same_without_the_multiplication_library(
     engine: Engine, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = without_time(engine.search(query))
@@ -129,7 +129,7 @@ def test_the_list_is_the_same_without_the_library_that_multiplies(
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("strategy", [Strategy.AUTO, *FORCED])
-def test_the_best_come_first_and_every_score_is_positive(engine: Engine, query: str, strategy: Strategy) -> None:
+def test_hits_are_sorted_and_have_positive_scores(engine: Engine, query: str, strategy: Strategy) -> None:
     hits = engine.search(query, strategy).hits
     found = [hit.fragment.path for hit in hits]
     of_note = [found[:place].count(path) for place, path in enumerate(found)]
@@ -140,14 +140,14 @@ def test_the_best_come_first_and_every_score_is_positive(engine: Engine, query: 
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_score_is_the_sum_of_its_signals_parts(engine: Engine, query: str) -> None:
+def test_a_score_is_the_sum_of_its_signal_parts(engine: Engine, query: str) -> None:
     for hit in engine.search(query).hits:
         assert sum(signal.part for signal in hit.signals) == pytest.approx(hit.score, abs=1e-5)
         assert [signal.name for signal in hit.signals] == [*SIGNALS, "links", "name"]
         assert all(0 <= signal.value <= 1 + 1e-6 for signal in hit.signals)
 
 
-def test_equal_fragments_stand_by_path_and_line(tmp_path: Path) -> None:
+def test_equal_scores_are_ordered_by_path_and_line(tmp_path: Path) -> None:
     (tmp_path / "vault").mkdir()
     for name in ("c", "a", "b"):
         text = "The same words.\n\n## One\n\nThe same words.\n\n## One\n\nThe same words.\n"
@@ -164,14 +164,14 @@ def test_equal_fragments_stand_by_path_and_line(tmp_path: Path) -> None:
     assert all(group == sorted(group) for group in by_score.values())
 
 
-def test_at_most_a_few_fragments_of_one_note_stand_among_the_first(engine: Engine) -> None:
+def test_the_first_hits_have_at_most_a_few_fragments_of_one_note(engine: Engine) -> None:
     found = paths(engine.search("lighthouse"))
     most = SearchSettings().per_note
     assert found.count("Long.md") > most
     assert "Other.md" in found[: most + 1]
 
 
-def test_of_what_is_listed_at_most_a_few_more_are_of_one_note() -> None:
+def test_the_whole_list_has_at_most_a_few_more_fragments_of_one_note() -> None:
     notes = np.array([0] * 30 + list(range(1, 61)), np.int32)
     order = limit_hits_per_note(np.arange(len(notes)), notes, 3, 6)
     assert np.count_nonzero(notes[order[:TOP_HITS]] == 0) == 3
@@ -180,7 +180,7 @@ def test_of_what_is_listed_at_most_a_few_more_are_of_one_note() -> None:
     assert sorted(order.tolist()) == list(range(len(notes)))
 
 
-def test_where_few_others_match_what_is_held_back_comes_after_them() -> None:
+def test_held_back_hits_follow_if_few_others_match() -> None:
     notes = np.array([0] * 8 + [1, 2], np.int32)
     assert limit_hits_per_note(np.arange(10), notes, 3, 6).tolist() == [0, 1, 2, 8, 9, 3, 4, 5, 6, 7]
 
@@ -189,21 +189,21 @@ def test_a_note_that_alone_matches_fills_the_list(engine: Engine) -> None:
     assert paths(engine.search('"lighthouse keeper"')) == ["Long.md"] * 8
 
 
-def test_the_limit_cuts_the_list(engine: Engine) -> None:
+def test_the_limit_shortens_the_list(engine: Engine) -> None:
     every = engine.search("water", limit=50)
     assert engine.search("water", limit=2).hits == every.hits[:2]
     assert engine.search("water", limit=2).matched == every.matched >= len(every.hits)
     assert engine.search("water", limit=0).hits == ()
 
 
-def test_the_settings_give_strategy_and_limit(snapshot: Snapshot) -> None:
+def test_strategy_and_limit_are_from_the_settings(snapshot: Snapshot) -> None:
     chosen = Settings(search=SearchSettings(strategy=Strategy.SEMANTIC, limit=3))
     found = Engine(snapshot, chosen).search("water for plants")
     assert found.strategy is Strategy.SEMANTIC
     assert len(found.hits) == 3
 
 
-def test_the_generation_and_the_time_are_told(snapshot: Snapshot, engine: Engine) -> None:
+def test_a_result_has_the_generation_and_the_time(snapshot: Snapshot, engine: Engine) -> None:
     found = engine.search("water")
     assert found.generation == snapshot.generation
     assert found.elapsed_ms > 0
@@ -215,19 +215,19 @@ def test_the_generation_and_the_time_are_told(snapshot: Snapshot, engine: Engine
 @pytest.mark.parametrize(
     "query", ["conflict", "sync conflict", "water tomatoes morning", "how do I keep both versions of a note"]
 )
-def test_where_words_and_meaning_score_candidates_auto_ranks_as_hybrid(engine: Engine, query: str) -> None:
+def test_auto_is_hybrid_if_candidates_match_by_words_and_meaning(engine: Engine, query: str) -> None:
     assert engine.search(query).strategy is Strategy.HYBRID
 
 
 @pytest.mark.parametrize("query", ["automobile", "automobile zzqqxx zzqqyy"])
-def test_where_no_candidate_matches_by_words_auto_ranks_as_semantic(engine: Engine, query: str) -> None:
+def test_auto_is_semantic_if_no_candidate_matches_by_words(engine: Engine, query: str) -> None:
     assert engine.search(query).strategy is Strategy.SEMANTIC
 
 
 @pytest.mark.parametrize(
     ("query", "strategy"), [("新しい", Strategy.ADAPTIVE), ("新しいリモート保管庫を作成", Strategy.PROXIMITY)]
 )
-def test_where_no_candidate_has_meaning_auto_ranks_by_words(engine: Engine, query: str, strategy: Strategy) -> None:
+def test_auto_uses_words_if_no_candidate_has_meaning(engine: Engine, query: str, strategy: Strategy) -> None:
     assert engine.search(query).strategy is strategy
 
 
@@ -235,7 +235,7 @@ def test_where_no_candidate_has_meaning_auto_ranks_by_words(engine: Engine, quer
     ("query", "count"),
     [("", 0), ("one two", 2), ("state-of-the-art", 1), ("R&D", 1), ("新しいリモート保管庫を作成", 7), ("鱼", 1)],
 )
-def test_words_are_counted_as_a_reader_would(query: str, count: int) -> None:
+def test_auto_counts_words_as_a_reader_would(query: str, count: int) -> None:
     assert count_words(asked(query)) == count
 
 
@@ -251,19 +251,19 @@ def test_no_strategy_finds_nothing_where_another_finds_something(engine: Engine,
     assert all(found.values()), found
 
 
-def test_where_no_word_is_known_meaning_answers_and_says_so(engine: Engine) -> None:
+def test_semantic_search_takes_over_for_unknown_words_and_is_reported(engine: Engine) -> None:
     found = engine.search("!a automobile")
     assert found.strategy is Strategy.SEMANTIC
     assert found.hits
 
 
-def test_where_meaning_is_blind_words_answer_and_say_so(engine: Engine) -> None:
+def test_words_take_over_if_meaning_finds_nothing_and_are_reported(engine: Engine) -> None:
     found = engine.search("!s 暗号化")
     assert found.strategy is not Strategy.SEMANTIC
     assert paths(found) == ["日本語.md"]
 
 
-def test_the_words_alone_bring_up_only_what_has_one(engine: Engine) -> None:
+def test_words_alone_find_only_fragments_with_one(engine: Engine) -> None:
     for hit in engine.search("!a flour").hits:
         assert "flour" in hit.fragment.text
 
@@ -271,18 +271,18 @@ def test_the_words_alone_bring_up_only_what_has_one(engine: Engine) -> None:
 # --- incomplete words -------------------------------------------------------------------------------------------------
 
 
-def test_a_sentence_typed_letter_by_letter_never_comes_up_empty(engine: Engine) -> None:
+def test_a_sentence_typed_letter_by_letter_always_has_hits(engine: Engine) -> None:
     sentence = "end-to-end encryption of notes"
     for length in range(1, len(sentence) + 1):
         assert engine.search(sentence[:length]).hits, sentence[:length]
 
 
-def test_a_misspelled_word_finds_what_is_meant(engine: Engine) -> None:
+def test_a_misspelt_word_finds_the_intended_one(engine: Engine) -> None:
     assert paths(engine.search("!a tomatos"))[0] == "Garden/Tomatoes.md"
     assert paths(engine.search("!a encrpytion"))[0] == "Sync/Encryption.md"
 
 
-def test_the_fuzzy_threshold_of_the_settings_is_real(snapshot: Snapshot) -> None:
+def test_the_fuzzy_threshold_of_the_settings_is_used(snapshot: Snapshot) -> None:
     def answered_by(threshold: float) -> Strategy:
         engine = Engine(snapshot, Settings(search=SearchSettings(fuzzy_threshold=threshold)))
         return engine.search("!a encrpytion").strategy
@@ -306,7 +306,7 @@ def test_a_phrase_is_required_by_every_strategy(engine: Engine, strategy: Strate
     assert set(paths(engine.search('water "flour and water"', strategy))) == {"Cooking/Bread.md"}
 
 
-def test_a_phrase_that_stands_nowhere_finds_nothing(engine: Engine) -> None:
+def test_a_phrase_that_does_not_occur_finds_nothing(engine: Engine) -> None:
     found = engine.search('"conflict sync"')
     assert found.hits == ()
     assert found.matched == 0
@@ -328,38 +328,38 @@ def test_quoting_a_phrase_that_occurs_finds_it(engine: Engine, first: int, lengt
 # --- spans ------------------------------------------------------------------------------------------------------------
 
 
-def test_matched_words_are_marked_in_all_their_forms(engine: Engine) -> None:
+def test_matched_words_are_highlighted_in_all_their_forms(engine: Engine) -> None:
     hit = next(h for h in engine.search("syncing conflicts").hits if h.fragment.path == "Sync/Conflicts.md")
     assert set(marked(hit)) == {"sync", "conflict"}
 
 
-def test_in_a_question_filling_words_are_not_marked_beside_rarer_ones(engine: Engine) -> None:
+def test_stop_words_of_a_question_are_not_highlighted_beside_rarer_words(engine: Engine) -> None:
     hit = engine.search("how does the flour and the water ferment in a starter").hits[0]
     assert "starter" in marked(hit)
     assert not {"the", "and", "a", "A", "in"} & set(marked(hit))
 
 
-def test_filling_words_are_marked_where_there_is_nothing_rarer(engine: Engine) -> None:
+def test_stop_words_are_highlighted_if_there_are_no_rarer_words(engine: Engine) -> None:
     hits = engine.search("the and of a in to").hits
     assert any(marked(hit) for hit in hits)
 
 
-def test_compounds_are_marked_whole(engine: Engine) -> None:
+def test_compound_words_are_highlighted_whole(engine: Engine) -> None:
     assert "state-of-the-art" in marked(engine.search("state-of-the-art").hits[0])
 
 
-def test_neighbouring_characters_are_marked_as_one(engine: Engine) -> None:
+def test_adjacent_characters_are_highlighted_as_one(engine: Engine) -> None:
     assert "保管庫" in marked(engine.search("保管庫").hits[0])
 
 
-def test_matched_words_are_marked_in_the_title_and_in_each_heading(engine: Engine) -> None:
+def test_matched_words_are_highlighted_in_the_title_and_each_heading(engine: Engine) -> None:
     hit = engine.search("what sync conflict").hits[0]
     names = (hit.fragment.title, *hit.fragment.heading_path)
     found = [[name[span.start : span.end] for span in spans] for name, spans in zip(names, hit.named, strict=True)]
     assert found == [["Conflicts"], ["Conflicts"], ["What", "sync", "conflict"]]
 
 
-def test_a_hit_has_the_date_that_its_note_gives_never_that_of_the_file(tmp_path: Path) -> None:
+def test_a_hit_has_the_date_of_its_note_never_of_the_file(tmp_path: Path) -> None:
     notes = {
         "Property": "---\ncreated: 2017-07-14\n---\nAn anchor is heavy.\n",
         "2020-02-29 Name": "An anchor.\n",
@@ -379,12 +379,12 @@ def test_a_hit_has_the_date_that_its_note_gives_never_that_of_the_file(tmp_path:
     snapshot.close()
 
 
-def test_what_only_meaning_found_has_no_marks(engine: Engine) -> None:
+def test_hits_by_meaning_alone_have_no_highlights(engine: Engine) -> None:
     assert all(hit.spans == () for hit in engine.search("automobile").hits)
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_spans_lie_in_the_text_and_ascend_without_overlap(engine: Engine, query: str) -> None:
+def test_spans_are_in_the_text_ascending_and_disjoint(engine: Engine, query: str) -> None:
     for hit in engine.search(query).hits:
         end = 0
         for span in hit.spans:
@@ -393,7 +393,7 @@ def test_spans_lie_in_the_text_and_ascend_without_overlap(engine: Engine, query:
 
 
 @pytest.mark.parametrize("query", ["sync conflict", "flour water", "Häuser", "end-to-end"])
-def test_every_matched_word_of_the_text_is_marked(engine: Engine, query: str) -> None:
+def test_every_matched_word_of_the_text_is_highlighted(engine: Engine, query: str) -> None:
     for hit in engine.search(query).hits:
         language = "de" if hit.fragment.path == "Garden/Vergleich.md" else "en"
         terms = set(analyze(query, language).terms)
@@ -413,7 +413,7 @@ def test_a_query_without_a_word_finds_nothing(engine: Engine, query: str) -> Non
     assert found.matched == 0
 
 
-def test_gibberish_finds_no_word(engine: Engine) -> None:
+def test_gibberish_matches_no_word(engine: Engine) -> None:
     for hit in engine.search("xqzzvkk wqqpf").hits:
         assert hit.spans == ()
 
@@ -440,7 +440,7 @@ def test_every_string_is_a_valid_query(engine: Engine, query: str, strategy: Str
     ],
     ids=["one word", "many words", "controls", "surrogate", "quotes", "emoji", "bidi", "sql"],
 )
-def test_odd_queries_are_queries(engine: Engine, query: str) -> None:
+def test_unusual_queries_are_valid(engine: Engine, query: str) -> None:
     assert engine.search(query).query == query
 
 
@@ -525,7 +525,7 @@ def test_diversity_changes_the_order_alone(snapshot: Snapshot, engine: Engine, q
     assert ids(Engine(snapshot, chosen).search(question, limit=ALL)) == ids(engine.search(question, limit=ALL))
 
 
-def test_reciprocal_rank_fusion_can_be_chosen_and_its_parts_add_up(snapshot: Snapshot) -> None:
+def test_reciprocal_rank_fusion_can_be_chosen_and_its_parts_sum_up(snapshot: Snapshot) -> None:
     found = Engine(snapshot, Settings(search=SearchSettings(fusion=Fusion.RRF))).search("sync conflict")
     assert found.hits[0].fragment.path == "Sync/Conflicts.md"
     for hit in found.hits:
@@ -533,7 +533,7 @@ def test_reciprocal_rank_fusion_can_be_chosen_and_its_parts_add_up(snapshot: Sna
         assert sum(signal.part for signal in hit.signals) == pytest.approx(hit.score, abs=1e-6)
 
 
-def test_of_alternatives_a_fragment_has_the_score_of_the_better(engine: Engine) -> None:
+def test_a_fragment_has_its_best_score_over_the_alternatives(engine: Engine) -> None:
     fused = {hit.fragment.id: hit.score for hit in engine.search("salt | sync conflict", limit=ALL).hits}
     alone = [
         {hit.fragment.id: hit.score for hit in engine.search(question, limit=ALL).hits}
@@ -545,14 +545,14 @@ def test_of_alternatives_a_fragment_has_the_score_of_the_better(engine: Engine) 
 @pytest.mark.parametrize(
     "query", ["sync conflict", "water flour | tomatoes", "tag:sync", "how is a note kept safe", "zzz"]
 )
-def test_each_answer_is_that_of_a_search_under_the_strategy(engine: Engine, query: str) -> None:
+def test_searching_all_strategies_equals_a_search_with_each(engine: Engine, query: str) -> None:
     for found in search_by_strategy(engine, query, 10):
         searched = engine.search(query, found.requested_strategy, 10, highlight_count=0)
         assert [hit.fragment.id for hit in found.hits] == [hit.fragment.id for hit in searched.hits]
         assert (found.strategy, found.matched) == (searched.strategy, searched.matched)
 
 
-def test_a_strategy_forced_in_the_query_does_not_count(engine: Engine) -> None:
+def test_a_strategy_forced_in_the_query_is_ignored_when_all_are_searched(engine: Engine) -> None:
     assert [found.requested_strategy for found in search_by_strategy(engine, "!s sync", 5)] == list(Strategy)
 
 
@@ -566,7 +566,7 @@ ANSWERING = ("search.engine", "insight.related", "insight.suggest", "pack.build"
 
 
 @pytest.mark.programs
-def test_what_answers_imports_neither_an_index_nor_a_store() -> None:
+def test_the_engine_imports_neither_an_index_nor_a_store() -> None:
     modules = [f"excerpt.{name}" for name in ANSWERING]
     names = imported_by(f"import {', '.join(modules)}")
     assert names.issuperset(modules)
@@ -575,6 +575,6 @@ def test_what_answers_imports_neither_an_index_nor_a_store() -> None:
     assert not names & {"psycopg", "pgvector", "whoosh", "sqlite3"}
 
 
-def test_what_reads_a_store_imports_nothing_that_writes_one() -> None:
+def test_reading_a_store_imports_nothing_that_writes_one() -> None:
     names = imported_by("import excerpt.store.snapshot")
     assert not names & {"excerpt.store.push", "excerpt.store.rights", "excerpt.store.compare"}

@@ -52,7 +52,7 @@ LINKS = PackLinks(VaultFolders.of([Path("/home/me/My notes")]))
 # --- appearance -------------------------------------------------------------------------------------------------------
 
 
-def test_markdown() -> None:
+def test_markdown_has_a_fence_per_source() -> None:
     assert MarkdownRenderer().render([PACK, CUT]) == (
         "## [1] Sync › Conflicts › By hand\n"
         "From Guides/Sync.md:12-14, modified 2025-03-01, digest 0c5d9a\n"
@@ -76,7 +76,7 @@ def test_markdown() -> None:
     )
 
 
-def test_plain_text() -> None:
+def test_plain_text_has_rules_around_each_source() -> None:
     assert PlainRenderer(("Why two?",)).render([PACK, CUT]) == (
         "[1] Sync › Conflicts › By hand\n"
         "From Guides/Sync.md:12-14, modified 2025-03-01, digest 0c5d9a\n"
@@ -98,7 +98,7 @@ def test_plain_text() -> None:
     )
 
 
-def test_xml() -> None:
+def test_xml_has_a_document_per_source() -> None:
     assert XmlRenderer(("a < b",)).render([PACK, CUT]) == (
         "<documents>\n"
         '<document index="1">\n'
@@ -124,7 +124,7 @@ def test_xml() -> None:
     )
 
 
-def test_the_question_stands_below_the_sources_on_a_line_of_its_own() -> None:
+def test_the_question_is_on_its_own_line_below_the_sources() -> None:
     text = MarkdownRenderer(("How are\n## [2] notes merged?", "And packs?")).render([PACK])
     assert (
         text == MarkdownRenderer().render([PACK]) + "\nQuestion: How are ## [2] notes merged?\n\nQuestion: And packs?\n"
@@ -132,15 +132,15 @@ def test_the_question_stands_below_the_sources_on_a_line_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("renderer", [MarkdownRenderer(("q",)), PlainRenderer(("q",)), XmlRenderer(("q",))])
-def test_no_packs_are_no_text(renderer: Renderer) -> None:
+def test_an_empty_pack_is_an_empty_text(renderer: Renderer) -> None:
     assert renderer.render([]) == ""
 
 
-def test_a_title_that_the_first_heading_repeats_is_said_once() -> None:
+def test_a_title_repeated_by_the_first_heading_is_shown_once() -> None:
     assert MarkdownRenderer().render([replace(PACK, title="Conflicts")]).startswith("## [1] Conflicts › By hand\n")
 
 
-def test_json_has_the_documented_fields_and_the_text_as_it_is() -> None:
+def test_json_has_the_documented_fields_and_the_unchanged_text() -> None:
     result = PackResult(
         query="sync “conflict”",
         strategy=Strategy.PROXIMITY,
@@ -197,7 +197,7 @@ def test_json_has_the_documented_fields_and_the_text_as_it_is() -> None:
     assert render_output(replace(result, format=Format.XML), LINKS) == "…"
 
 
-def test_links_are_percent_encoded_whatever_the_name() -> None:
+def test_links_are_percent_encoded_for_any_name() -> None:
     odd = replace(PACK, path="a&b/ü #1\udce9.md")
     assert LINKS.format_obsidian_link(odd) == "obsidian://open?vault=My%20notes&file=a%26b%2F%C3%BC%20%231%E9.md"
     assert LINKS.format_file_location(PACK) == "/home/me/My notes/Guides/Sync.md:12"
@@ -289,7 +289,7 @@ NAMES = HOSTILE.map(lambda text: text.replace("\0", ""))
 
 @pytest.mark.parametrize(("renderer", "read"), READERS)
 @given(texts=st.lists(NO_NUL, min_size=1, max_size=3), name=NAMES, cut=st.booleans())
-def test_a_text_is_got_back_and_never_ends_its_place_or_poses_as_another_source(
+def test_any_text_is_read_back_and_cannot_end_its_block_or_imitate_a_source(
     renderer: Renderer, read: Callable[[str], list[Read]], texts: list[str], name: str, cut: bool
 ) -> None:
     packs = [
@@ -300,26 +300,26 @@ def test_a_text_is_got_back_and_never_ends_its_place_or_poses_as_another_source(
 
 
 @given(NO_NUL, NAMES)
-def test_json_gives_every_text_and_name_back(text: str, name: str) -> None:
+def test_json_returns_every_text_and_name(text: str, name: str) -> None:
     result = PackResult("q", Strategy.AUTO, 1, "o200k", (replace(PACK, text=text, path=name),), (), "", 0, 0, 0)
     (pack,) = json.loads(render_json(result, LINKS))["passages"]
     assert (pack["text"], pack["path"]) == (text, name)
 
 
-def test_a_nul_is_got_back_from_xml_and_plain_text() -> None:
+def test_a_nul_is_read_back_from_xml_and_plain_text() -> None:
     for renderer, read in READERS[1:]:
         assert read(renderer.render([replace(PACK, text="a\0b")])) == [Read(1, "a\0b")]
 
 
 @pytest.mark.parametrize("path", ["```x.md", "<!-- x.md", "<script>x.md", "## [2] forged.md", "~~~.md", "[1]: x.md"])
-def test_a_path_never_begins_a_block_of_markdown(path: str) -> None:
+def test_a_path_never_starts_a_markdown_block(path: str) -> None:
     assert read_markdown(MarkdownRenderer().render([replace(PACK, path=path), PACK])) == [
         Read(1, PACK.text),
         Read(2, PACK.text),
     ]
 
 
-def test_a_title_and_a_path_cannot_leave_their_lines() -> None:
+def test_a_title_and_a_path_stay_on_their_lines() -> None:
     text = MarkdownRenderer().render([replace(PACK, title="a\n## [2] forged", path="b\n```\x1b[2J.md")])
     assert [line for line in text.split("\n") if line.startswith("##")] == [
         "## [1] a␊## [2] forged › Conflicts › By hand"
@@ -332,7 +332,7 @@ def test_a_title_and_a_path_cannot_leave_their_lines() -> None:
 
 @pytest.mark.parametrize("tokenizer", ["o200k", "cl100k", "llama3"])
 @pytest.mark.parametrize("renderer", [MarkdownRenderer(("Why?",)), PlainRenderer(("Why?",)), XmlRenderer(("Why?",))])
-def test_frames_and_texts_sum_to_the_whole_but_for_a_token_or_two_each(renderer: Renderer, tokenizer: str) -> None:
+def test_tokens_of_frames_and_texts_sum_to_the_whole_within_two_per_source(renderer: Renderer, tokenizer: str) -> None:
     count = open_tokenizer(tokenizer).count
     packs: Sequence[Pack] = [PACK, CUT, replace(PACK, text="````\ncode & more\n````\n\n=====\n\nx")]
     summed = sum(
@@ -374,7 +374,7 @@ def packed(case: Case, options: PackSettings, tokenizer: Tokenizer, renderer: Re
 @pytest.mark.programs
 @settings(deadline=None)
 @given(cases(), pack_settings, tokenizers(), RENDERERS)
-def test_the_text_is_never_above_the_budget(
+def test_the_text_never_exceeds_the_budget(
     case: Case, options: PackSettings, tokenizer: Tokenizer, renderer: Renderer
 ) -> None:
     result = packed(case, options, tokenizer, renderer)
@@ -395,7 +395,7 @@ def test_a_larger_budget_never_gives_less_value(
 @pytest.mark.programs
 @settings(deadline=None)
 @given(cases(), pack_settings, tokenizers())
-def test_every_format_gives_numbers_and_texts_back(case: Case, options: PackSettings, tokenizer: Tokenizer) -> None:
+def test_every_format_returns_numbers_and_texts(case: Case, options: PackSettings, tokenizer: Tokenizer) -> None:
     for renderer, read in (
         (MarkdownRenderer(), read_markdown),
         (PlainRenderer(), read_plain),

@@ -78,7 +78,7 @@ _PATH = st.sampled_from(
 
 @pytest.mark.parametrize("form", FORMS)
 @given(st.lists(st.builds(pack, _TEXT, _PATH, st.integers(1, 2000)), min_size=1, max_size=4))
-def test_what_is_written_is_read(form: str, packs: list[Pack]) -> None:
+def test_a_written_pack_can_be_read(form: str, packs: list[Pack]) -> None:
     sources = read_pack(written(packs)[form]).sources
     assert [source.number for source in sources] == list(range(1, len(packs) + 1))
     for source, one in zip(sources, packs, strict=True):
@@ -92,19 +92,19 @@ def test_what_is_written_is_read(form: str, packs: list[Pack]) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_question_is_read(form: str) -> None:
+def test_the_question_of_a_pack_can_be_read(form: str) -> None:
     assert read_pack(written([pack("One.")], "how do devices <meet>?")[form]).question == "how do devices <meet>?"
 
 
 @pytest.mark.parametrize("form", ["markdown", "plain"])
-def test_line_ends_of_windows_and_a_prompt_around_it_do_no_harm(form: str) -> None:
+def test_crlf_line_ends_and_a_surrounding_prompt_are_accepted(form: str) -> None:
     prompt = written([pack("One.\n\nTwo.")])[form]
     text = f"\ufeffDear model,\n\n{prompt}\nThank you.\n"
     assert read_pack(text.replace("\n", "\r\n")).sources[0].text == "One.\n\nTwo."
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_text_that_was_edited_is_not_intact(form: str) -> None:
+def test_an_edited_text_is_not_intact(form: str) -> None:
     edited = written([pack("Two devices meet.")])[form].replace("Two devices", "Ten devices")
     assert not read_pack(edited).sources[0].intact
 
@@ -130,7 +130,7 @@ def test_a_text_that_was_edited_is_not_intact(form: str) -> None:
         ("## [1] A\nFrom a.md:1, digest 000000\n\nx\n", "missing"),
     ],
 )
-def test_what_is_no_pack_is_said_to_be_none(text: str, said: str) -> None:
+def test_a_file_that_is_not_a_pack_is_refused(text: str, said: str) -> None:
     with pytest.raises(UnreadablePackError, match=said):
         read_pack(text)
 
@@ -143,14 +143,14 @@ def test_two_packs_in_one_file_are_refused() -> None:
 
 
 @given(st.one_of(st.text(), st.lists(_LINE, max_size=12).map("\n".join), st.text().map("{".__add__)))
-def test_any_text_is_a_pack_or_none(text: str) -> None:
+def test_any_text_is_read_as_a_pack_or_refused(text: str) -> None:
     try:
         assert isinstance(read_pack(text), PackFile)
     except UnreadablePackError as error:
         assert error.exit_code == 2
 
 
-def test_a_json_pack_of_before_digests_were_written_is_read() -> None:
+def test_a_json_pack_without_digests_can_be_read() -> None:
     data = json.loads(written([replace(pack("One."), title="Conflicts")])["json"])
     for key in ("digest", "title", "modified"):
         data["passages"][0].pop(key)

@@ -50,7 +50,7 @@ def rendered(template: str, *questions: str) -> str:
 # --- variables --------------------------------------------------------------------------------------------------------
 
 
-def test_sources_and_the_question() -> None:
+def test_a_template_gets_sources_and_the_question() -> None:
     template = (
         "Answer {{ question }} from these notes.\n"
         "{% for s in sources %}\n"
@@ -69,27 +69,27 @@ def test_sources_and_the_question() -> None:
     )
 
 
-def test_ways_back() -> None:
+def test_a_template_can_make_links_to_the_sources() -> None:
     template = "{% for s in sources[:1] %}{{ s.link }} {{ s.place }} {{ s.file }}{% endfor %}"
     assert rendered(template) == (
         "obsidian://open?vault=My%20notes&file=Guides%2FSync.md Guides/Sync.md:12 /home/me/My notes/Guides/Sync.md:12"
     )
 
 
-def test_filters_that_keep_a_text_in_its_place() -> None:
+def test_filters_keep_a_text_inside_its_block() -> None:
     fenced = (
         "{% for s in sources[1:] %}{{ s.text | fence }} {{ s.text | xml }} {{ s | attr('path') | tojson }}{% endfor %}"
     )
     assert rendered(fenced) == '```\na < b && c\n``` a &lt; b &amp;&amp; c "Guides/Sync.md"'
 
 
-def test_the_text_of_a_note_is_no_template_and_is_not_escaped() -> None:
+def test_the_text_of_a_note_is_neither_a_template_nor_escaped() -> None:
     hostile = replace(PACK, text="{{ question }} {% for %} <b> &", path="{{ 7 * 7 }}.md")
     template = TemplateRenderer("own.j2", "{{ sources[0].path }} {{ sources[0].text }}", LINKS, BUDGET, ("q",))
     assert template.render([hostile]) == "{{ 7 * 7 }}.md {{ question }} {% for %} <b> &"
 
 
-def test_no_packs_are_no_text() -> None:
+def test_an_empty_pack_is_an_empty_text() -> None:
     assert TemplateRenderer("own.j2", "Always.", LINKS, BUDGET).render([]) == ""
 
 
@@ -119,7 +119,7 @@ def test_the_guide_lists_what_a_source_has_and_its_example_renders() -> None:
         "Only where:\n{% for s in sources %}{{ s.place }}\n{% endfor %}",
     ],
 )
-def test_frames_and_texts_sum_to_the_whole_but_for_a_few_tokens(template: str) -> None:
+def test_tokens_of_frames_and_texts_nearly_sum_to_the_whole(template: str) -> None:
     renderer = TemplateRenderer("own.j2", template, LINKS, BUDGET, ("why?",))
     count = open_tokenizer("o200k").count
     packs = [PACK, CUT, replace(PACK, text="if a < b && c:\n\n    return d\n" * 20)]
@@ -143,7 +143,7 @@ def test_frames_and_texts_sum_to_the_whole_but_for_a_few_tokens(template: str) -
         ("{{ s.place }}", True),
     ],
 )
-def test_notes_are_read_to_be_counted_only_where_a_template_changes_their_text(text: str, reads: bool) -> None:
+def test_notes_are_read_for_counting_only_if_a_template_changes_their_text(text: str, reads: bool) -> None:
     vault = Vault({"a.md": "One & two.\n"}, tokenizer="o200k")
     renderer = TemplateRenderer("own.j2", "{% for s in sources %}\n" + text + "\n{% endfor %}\n", LINKS, BUDGET)
     costs = TokenCosts(open_tokenizer("o200k"), renderer, vault.tokenizer)
@@ -153,7 +153,7 @@ def test_notes_are_read_to_be_counted_only_where_a_template_changes_their_text(t
 
 
 @pytest.mark.parametrize("times", [90_000, 10_000_000])
-def test_a_long_text_around_the_passages_costs_no_more_than_its_limit(times: int) -> None:
+def test_a_long_text_around_the_passages_is_counted_up_to_a_limit(times: int) -> None:
     vault = Vault({f"{name}.md": sentence(name, 120) for name in "abcd"}, tokenizer="o200k")
     hits = [Hit(fragment, 1 / rank) for rank, fragment in enumerate(vault.fragments, start=1)]
     counted: list[int] = []
@@ -179,7 +179,7 @@ def test_a_long_text_around_the_passages_costs_no_more_than_its_limit(times: int
 
 @settings(max_examples=few(8))
 @given(st.integers(0, 1500), st.sampled_from([LISTED, "{% for s in sources %}{{ s.text | upper }}{% endfor %}\nEnd."]))
-def test_the_budget_is_hard_whatever_a_template_does(budget: int, template: str) -> None:
+def test_the_budget_is_kept_for_any_template(budget: int, template: str) -> None:
     vault = Vault({f"{name}.md": f"# {name}\n\n{sentence(name, 120)}\n" for name in "abcd"})
     hits = [Hit(fragment, 1 / rank) for rank, fragment in enumerate(vault.fragments, start=1)]
     tokenizer = open_tokenizer("o200k")
@@ -224,7 +224,7 @@ def test_the_budget_is_hard_whatever_a_template_does(budget: int, template: str)
         ("{{ [1, 2] | random }}", "No filter named 'random'"),
     ],
 )
-def test_a_mistake_is_a_sentence_with_its_line(template: str, said: str) -> None:
+def test_a_template_error_is_reported_with_its_line(template: str, said: str) -> None:
     with pytest.raises(SettingsError) as error:
         rendered(template)
     assert said in error.value.message
@@ -248,7 +248,7 @@ def test_a_mistake_is_a_sentence_with_its_line(template: str, said: str) -> None
         ),
     ],
 )
-def test_one_that_does_not_end_or_takes_too_much_is_stopped(template: str, said: str) -> None:
+def test_an_endless_or_oversized_template_is_stopped(template: str, said: str) -> None:
     with pytest.raises(TemplateStoppedError) as error:
         rendered(template)
     assert error.value.message.startswith("The template own.j2 was stopped: it ")
@@ -256,7 +256,7 @@ def test_one_that_does_not_end_or_takes_too_much_is_stopped(template: str, said:
     assert rendered("{{ sources|length }}") == "2"
 
 
-def test_a_process_that_says_nothing_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_template_process_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(template_format, "start_arguments", lambda _: ["-c", "import time; time.sleep(60)"])
     process = template_format._SandboxProcess()
     with pytest.raises(TemplateStoppedError, match=r"own\.j2 was stopped: it takes longer than"):
@@ -266,7 +266,7 @@ def test_a_process_that_says_nothing_is_killed(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.programs
 @pytest.mark.skipif(sys.platform == "win32", reason="the time by the clock is the only limit")
-def test_all_renderings_of_a_pack_share_one_allowance_and_the_next_pack_has_its_own() -> None:
+def test_all_renderings_of_a_pack_share_one_time_limit_and_the_next_pack_has_its_own() -> None:
     slow = "{% for _ in range(99999) %}{{ sources|length }}{% endfor %}"
     renderer = TemplateRenderer("own.j2", slow, LINKS, BUDGET)
     renderer._remaining_time.cpu_seconds = 0.2
@@ -276,7 +276,7 @@ def test_all_renderings_of_a_pack_share_one_allowance_and_the_next_pack_has_its_
     assert "2" in rendered(slow)
 
 
-def test_a_pack_has_ten_seconds_by_the_clock_in_all() -> None:
+def test_a_pack_has_ten_seconds_in_all() -> None:
     renderer = TemplateRenderer("own.j2", "{{ sources|length }}", LINKS, BUDGET)
     renderer._remaining_time.clock_seconds = 0.1
     with pytest.raises(TemplateStoppedError, match="takes longer than 10 s for one pack"):
@@ -285,7 +285,7 @@ def test_a_pack_has_ten_seconds_by_the_clock_in_all() -> None:
     assert template_format._SANDBOX_PROCESS._running is None
 
 
-def test_one_that_was_killed_meanwhile_is_started_again() -> None:
+def test_a_killed_template_process_is_started_again() -> None:
     assert rendered("{{ sources|length }}") == "2"
     running = template_format._SANDBOX_PROCESS._running
     assert running is not None
@@ -295,7 +295,7 @@ def test_one_that_was_killed_meanwhile_is_started_again() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-def test_its_process_has_nothing_of_this_one_but_the_import_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_template_process_inherits_only_the_import_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "private")
     template_format._SANDBOX_PROCESS.stop()
     assert rendered("{{ sources|length }}") == "2"
@@ -307,7 +307,7 @@ def test_its_process_has_nothing_of_this_one_but_the_import_path(monkeypatch: py
     assert len(list((own / "fd").iterdir())) == 3
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_an_unreadable_template_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"no template at .*missing\.j2"):
         read_template(tmp_path / "missing.j2")
     (tmp_path / "latin.j2").write_bytes(b"\xff\xfe\xe9")
@@ -332,6 +332,6 @@ def test_the_settings_choose_the_renderer(tmp_path: Path) -> None:
     )
 
 
-def test_a_template_that_is_not_named_is_asked_for() -> None:
+def test_the_template_format_requires_a_template() -> None:
     with pytest.raises(SettingsError, match="needs a file"):
         renderer_for(PackSettings(format=Format.TEMPLATE), [], PackLinks(VaultFolders.of([Path("/v")])), Path("/"))
