@@ -34,7 +34,7 @@ def every_word_common(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("every_word_common")
 @given(texts=st.lists(TEXTS, min_size=1, max_size=30), shares=SHARES, size=st.integers(1, 5))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_the_best_are_those_of_all_to_the_last_bit(texts: list[str], shares: list[float], size: int) -> None:
+def test_top_scores_equal_those_of_a_full_scan_exactly(texts: list[str], shares: list[float], size: int) -> None:
     reader = TinyReader(*texts)
     index = WordIndex(reader)
     words = index.expand(asked(" ".join(WORDS)), open_word=False, fuzzy_threshold=1.0)
@@ -52,7 +52,7 @@ def test_the_best_are_those_of_all_to_the_last_bit(texts: list[str], shares: lis
 
 
 @pytest.mark.usefixtures("every_word_common")
-def test_a_row_that_is_not_allowed_has_no_score() -> None:
+def test_a_row_that_is_filtered_out_has_no_score() -> None:
     reader = TinyReader("apple", "apple pear", "pear")
     index = WordIndex(reader)
     matches = [index.match(word) for word in index.expand(asked("apple"), open_word=False, fuzzy_threshold=1.0)]
@@ -62,7 +62,7 @@ def test_a_row_that_is_not_allowed_has_no_score() -> None:
 
 
 @pytest.mark.usefixtures("every_word_common")
-def test_what_no_list_needs_is_not_weighed() -> None:
+def test_words_that_cannot_change_the_list_are_not_scored() -> None:
     reader = TinyReader(*(["fig apple", "fig apple pear"] + ["pear plum"] * 4 + ["pear"] * 60))
     index = WordIndex(reader)
     words = index.expand(asked("fig pear"), open_word=False, fuzzy_threshold=1.0)
@@ -76,44 +76,44 @@ def test_what_no_list_needs_is_not_weighed() -> None:
 COSINES = np.array([0.9, 0.5, 0.3, 0.7], np.float32)
 
 
-def test_the_nearest_is_one_and_the_ordinary_is_none() -> None:
+def test_the_nearest_fragment_scores_one_and_the_average_zero() -> None:
     found = scale_above_mean(COSINES, mean=0.5, highest=0.9)
     assert found.tolist() == pytest.approx([1.0, 0.0, 0.0, 0.5])
 
 
-def test_where_nothing_stands_out_nothing_counts() -> None:
+def test_if_no_fragment_is_above_the_mean_none_scores() -> None:
     assert scale_above_mean(np.zeros(2, np.float32), mean=0.0, highest=0.0).tolist() == [0.0, 0.0]
 
 
-def test_english_is_trusted_wholly() -> None:
+def test_english_has_full_weight() -> None:
     assert compute_meaning_factor("how do I keep notes", ("en", "de"), ()) == 1.0
 
 
-def test_a_vault_of_no_known_language_counts_as_english() -> None:
+def test_a_vault_of_unknown_language_counts_as_english() -> None:
     assert compute_meaning_factor("notes", (), ()) == 1.0
 
 
-def test_other_languages_are_trusted_less_and_other_scripts_not() -> None:
+def test_other_languages_have_less_weight_and_other_scripts_none() -> None:
     assert 0 < compute_meaning_factor("Wie behalte ich Notizen", ("de", "en"), ()) < 1
     assert compute_meaning_factor("新しい保管庫", ("ja",), ()) == 0.0
 
 
-def test_a_mixed_query_is_trusted_in_part() -> None:
+def test_a_mixed_query_has_partial_weight() -> None:
     assert 0 < compute_meaning_factor("Obsidian 同期", ("en",), ()) < 1
 
 
-def test_the_letters_of_the_languages_that_a_model_knows_count() -> None:
+def test_letters_of_the_languages_of_the_model_have_full_weight() -> None:
     assert compute_meaning_factor("新しい保管庫", ("ja",), ("en", "ja")) == 1.0
     assert compute_meaning_factor("как вести заметки", ("ru",), ("en", "ru")) == 1.0
     assert compute_meaning_factor("Wie behalte ich Notizen", ("de",), ("de", "en")) == 1.0
     assert compute_meaning_factor("как вести заметки", ("ru",), ("en", "ja")) == 0.0
 
 
-def test_a_query_without_letters_is_no_other_language() -> None:
+def test_a_query_without_letters_has_full_weight() -> None:
     assert compute_meaning_factor("1.0.21", ("en",), ()) == 1.0
 
 
-def test_a_fragment_alone_in_its_vault_does_not_stand_out(tmp_path: Path) -> None:
+def test_the_only_fragment_of_a_vault_does_not_score(tmp_path: Path) -> None:
     snapshot = open_vault(tmp_path, {"Kitchen.md": "# Kitchen\n\nSimmer red lentils with cumin.\n"})
     assert not Engine(snapshot, Settings()).search("walrus").hits
     snapshot.close()
@@ -124,7 +124,7 @@ QUERIES = ("sync conflict", "how to publish notes", "conflict")
 
 @pytest.mark.parametrize("size", [1, 2, 5])
 @pytest.mark.parametrize("query", QUERIES)
-def test_the_nearest_are_the_same_to_the_last_bit(
+def test_the_approximate_nearest_fragments_equal_the_exact_ones(
     snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, query: str, size: int
 ) -> None:
     vector = snapshot.embedder.embed_query(query)

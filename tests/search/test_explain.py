@@ -33,7 +33,7 @@ def word(engine: Engine, query: str, surface: str) -> WordContribution:
 
 @pytest.mark.parametrize("strategy", Strategy)
 @pytest.mark.parametrize("query", QUERIES)
-def test_values_times_weights_are_the_parts_and_these_add_up_to_the_score(
+def test_values_times_weights_are_the_parts_that_sum_to_the_score(
     engine: Engine, query: str, strategy: Strategy
 ) -> None:
     result = engine.search(query, strategy)
@@ -46,7 +46,7 @@ def test_values_times_weights_are_the_parts_and_these_add_up_to_the_score(
 
 @pytest.mark.parametrize("strategy", Strategy)
 @pytest.mark.parametrize("query", QUERIES)
-def test_what_the_words_give_adds_up_to_the_signal_words(engine: Engine, query: str, strategy: Strategy) -> None:
+def test_the_parts_of_the_words_sum_to_the_words_signal(engine: Engine, query: str, strategy: Strategy) -> None:
     for told in explain_hits(engine, engine.search(query, strategy)):
         of_signal = next(signal.part for signal in told.hit.signals if signal.name == "words")
         assert sum(part.part for part in told.words) == pytest.approx(of_signal, abs=1e-5)
@@ -60,13 +60,13 @@ def test_rank_and_share_are_those_in_the_list(engine: Engine) -> None:
     assert first(engine, "sync conflict").share == 1.0
 
 
-def test_a_word_that_is_there_stands_for_itself(engine: Engine) -> None:
+def test_an_exact_word_matches_itself(engine: Engine) -> None:
     found = word(engine, "conflict ", "conflict")
     assert [(like.likeness, like.share) for like in found.stands_for] == [(TermLikeness.EXACT, 1.0)]
     assert found.terms == ("conflict",)
 
 
-def test_a_word_being_typed_stands_for_what_begins_like_it(engine: Engine) -> None:
+def test_a_word_being_typed_matches_its_completions(engine: Engine) -> None:
     begun = word(engine, "tomat", "tomat")
     assert [like.likeness for like in begun.stands_for] == [TermLikeness.BEGINS]
     assert all(term.startswith("tomat") for term in begun.stands_for[0].terms)
@@ -74,21 +74,19 @@ def test_a_word_being_typed_stands_for_what_begins_like_it(engine: Engine) -> No
     assert begun.stands_for[0].share < 1
 
 
-def test_a_word_nobody_wrote_stands_for_what_is_spelled_like_it(engine: Engine) -> None:
+def test_an_unknown_word_matches_similar_spellings(engine: Engine) -> None:
     found = word(engine, "encrypsion ", "encrypsion")
     assert {like.likeness for like in found.stands_for} == {TermLikeness.SPELLED}
     assert found.terms
 
 
-def test_a_word_like_no_other_stands_for_nothing_and_is_missing(engine: Engine) -> None:
+def test_a_word_without_similar_spellings_is_missing(engine: Engine) -> None:
     found = word(engine, "zqxzqx bread ", "zqxzqx")
     assert found.stands_for == ()
     assert (found.fragments, found.part, found.is_missing) == (0, 0.0, True)
 
 
-def test_it_says_how_many_fragments_have_the_word_and_where_it_stands_in_this_one(
-    engine: Engine, snapshot: Snapshot
-) -> None:
+def test_a_word_has_its_number_of_fragments_and_its_locations(engine: Engine, snapshot: Snapshot) -> None:
     told = first(engine, "sourdough ")
     (found,) = told.words
     fragments = [f for path in snapshot.note_paths() for f in snapshot.note_fragments(path)]
@@ -98,7 +96,7 @@ def test_it_says_how_many_fragments_have_the_word_and_where_it_stands_in_this_on
     assert FieldCount("heading", 1) in found.places
 
 
-def test_how_often_is_counted_by_field(engine: Engine) -> None:
+def test_occurrences_are_counted_by_field(engine: Engine) -> None:
     told = first(engine, "what a sync conflict is ")
     (found,) = (part for part in told.words if part.word == "conflict")
     counts = {place.field: place.count for place in found.places}
@@ -106,18 +104,18 @@ def test_how_often_is_counted_by_field(engine: Engine) -> None:
     assert (counts["text"], counts["title"], counts["heading"]) == (1, 1, 1)
 
 
-def test_rare_words_are_of_more_weight_than_common_ones(engine: Engine) -> None:
+def test_rare_words_have_a_higher_weight_than_common_ones(engine: Engine) -> None:
     words = {part.word: part for part in first(engine, "sync tablet ").words}
     assert words["tablet"].fragments < words["sync"].fragments
     assert words["tablet"].idf > words["sync"].idf
 
 
-def test_a_word_that_says_little_is_told_to_count_less(engine: Engine) -> None:
+def test_a_common_word_is_marked_as_counting_less(engine: Engine) -> None:
     words = {part.word: part for part in first(engine, "the tablet ").words}
     assert 0 < words["the"].term_weight < words["tablet"].term_weight <= 1
 
 
-def test_words_a_fragment_lacks_are_named_the_rarest_first(engine: Engine) -> None:
+def test_missing_words_are_listed_the_rarest_first(engine: Engine) -> None:
     told = first(engine, "sync encryption tablet phones ")
     missing = told.missing_words
     assert missing
@@ -126,7 +124,7 @@ def test_words_a_fragment_lacks_are_named_the_rarest_first(engine: Engine) -> No
     assert rarities == sorted(rarities, reverse=True)
 
 
-def test_a_hit_is_told_with_the_words_of_the_alternative_that_found_it(engine: Engine) -> None:
+def test_a_hit_is_explained_with_the_words_of_its_alternative(engine: Engine) -> None:
     told = {told.hit.fragment.path: told for told in explain_hits(engine, engine.search("tomatoes | sourdough "))}
     assert [part.word for part in told["Garden/Tomatoes.md"].words] == ["tomatoes"]
     assert [part.word for part in told["Cooking/Bread.md"].words] == ["sourdough"]
@@ -136,14 +134,14 @@ def test_hits_of_filters_alone_have_no_words(engine: Engine) -> None:
     assert {told.words for told in explain_hits(engine, engine.search("path:garden/"))} == {()}
 
 
-def test_characters_that_a_fragment_has_together_are_one_word_not_pairs(engine: Engine) -> None:
+def test_characters_that_occur_together_are_one_word_not_pairs(engine: Engine) -> None:
     told = first(engine, "リモート保管庫")
     assert [(part.word, part.is_missing) for part in told.words] == [("リモート保管庫", False)]
     assert told.words[0].fragments == 1
     assert told.words[0].part == pytest.approx(next(s.part for s in told.hit.signals if s.name == "words"), abs=1e-5)
 
 
-def test_of_a_run_of_characters_what_is_there_and_what_is_not_are_words_of_their_own(engine: Engine) -> None:
+def test_a_run_of_characters_is_divided_into_present_and_missing_words(engine: Engine) -> None:
     told = first(engine, "保管庫削除方法 sync")
     assert [(part.word, part.is_missing) for part in told.words] == [
         ("保管庫", False),
@@ -157,10 +155,10 @@ def test_words_with_spaces_between_are_never_joined(engine: Engine) -> None:
     assert [part.word for part in first(engine, "note e 保管 管庫").words] == ["note", "e", "保管", "管庫"]
 
 
-def test_a_result_of_another_generation_is_told_without_words(engine: Engine) -> None:
+def test_a_result_of_another_generation_is_explained_without_words(engine: Engine) -> None:
     old = replace(engine.search("sync conflict"), generation=99)
     assert {told.words for told in explain_hits(engine, old)} == {()}
 
 
-def test_nothing_found_has_nothing_to_explain(engine: Engine) -> None:
+def test_an_empty_result_has_no_explanation(engine: Engine) -> None:
     assert explain_hits(engine, engine.search('"zqxzqx"')) == ()

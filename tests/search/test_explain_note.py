@@ -35,7 +35,7 @@ def standing(told: NoteExplanation, strategy: str) -> StrategyRank:
 
 
 @pytest.mark.parametrize("name", ["Sync/Conflicts.md", "conflicts", "CONFLICTS.MD", "Merge trouble", "Sync/Conflicts"])
-def test_a_note_is_known_by_path_file_name_title_and_alias(engine: Engine, name: str) -> None:
+def test_a_note_is_found_by_path_file_name_title_and_alias(engine: Engine, name: str) -> None:
     assert why(engine, "bread", name).path == "Sync/Conflicts.md"
 
 
@@ -43,7 +43,7 @@ def test_a_note_is_known_by_path_file_name_title_and_alias(engine: Engine, name:
     "query", ["sync conflict", "what is baked with steam at night", "lighthouse", "bread | lighthouse", "sync -phones"]
 )
 @pytest.mark.parametrize("path", ["Sync/Devices.md", "Cooking/Bread.md", "Long.md", "Other.md"])
-def test_its_rank_and_score_are_those_of_a_search_under_every_strategy(engine: Engine, query: str, path: str) -> None:
+def test_rank_and_score_equal_those_of_a_search_under_every_strategy(engine: Engine, query: str, path: str) -> None:
     told = why(engine, query, path)
     for strategy in Strategy:
         result = engine.search(query, strategy, 1000)
@@ -56,7 +56,7 @@ def test_its_rank_and_score_are_those_of_a_search_under_every_strategy(engine: E
     assert standing(told, "rrf").ranked_by == "rrf"
 
 
-def test_its_highest_fragment_is_taken_apart_as_the_hit_is(engine: Engine) -> None:
+def test_the_best_fragment_of_the_note_is_explained_like_a_hit(engine: Engine) -> None:
     result = engine.search("sync conflict")
     told = why(engine, "sync conflict", "Sync/Devices.md").explanation
     assert told is not None
@@ -65,7 +65,7 @@ def test_its_highest_fragment_is_taken_apart_as_the_hit_is(engine: Engine) -> No
     assert [part.word for part in told.words] == ["sync", "conflict"]
 
 
-def test_a_fragment_is_told_where_it_stands_itself_not_its_note(engine: Engine) -> None:
+def test_a_fragment_has_its_own_rank_not_that_of_its_note(engine: Engine) -> None:
     hits = engine.search("lighthouse").hits
     rank, hit = next((rank, hit) for rank, hit in enumerate(hits, 1) if hit.fragment.ordinal == 5)
     told = explain_fragment(engine, "lighthouse", hit.fragment, Strategy.AUTO)
@@ -74,27 +74,27 @@ def test_a_fragment_is_told_where_it_stands_itself_not_its_note(engine: Engine) 
     assert standing(told, "auto").line == hit.fragment.line_start
 
 
-def test_a_fragment_that_is_no_more_is_told_so(engine: Engine) -> None:
+def test_a_missing_fragment_is_reported(engine: Engine) -> None:
     fragment = replace(engine.search("lighthouse").hits[0].fragment, id="none")
     told = explain_fragment(engine, "lighthouse", fragment, Strategy.AUTO)
     assert absence(told) == (AbsenceKind.UNKNOWN, f"{fragment.path} has changed since the search. Search again.")
 
 
-def test_the_strategy_forced_in_the_query_is_the_one_asked_for(engine: Engine) -> None:
+def test_a_strategy_forced_in_the_query_is_the_requested_one(engine: Engine) -> None:
     told = why(engine, "!s sync conflict", "Sync/Devices.md")
     assert told.requested_strategy is Strategy.SEMANTIC
     assert told.explanation is not None
     assert told.explanation.rank == standing(told, "semantic").rank
 
 
-def test_nothing_stands_above_the_first(engine: Engine) -> None:
+def test_the_first_hit_has_none_above_it(engine: Engine) -> None:
     told = why(engine, "sourdough", "Cooking/Bread.md")
     assert told.explanation is not None
     assert told.explanation.rank == 1
     assert (told.gaps, told.compared, told.from_limit) == ((), 0, 1)
 
 
-def test_what_it_is_behind_in_adds_up_to_how_far_it_is_behind_the_hits_above(engine: Engine) -> None:
+def test_the_lost_points_sum_to_the_distance_from_the_hits_above(engine: Engine) -> None:
     result = engine.search("sync conflict")
     told = why(engine, "sync conflict", "Sync/Encryption.md")
     assert told.explanation is not None
@@ -105,7 +105,7 @@ def test_what_it_is_behind_in_adds_up_to_how_far_it_is_behind_the_hits_above(eng
     assert [gap.cost for gap in told.gaps] == sorted((gap.cost for gap in told.gaps), reverse=True)
 
 
-def test_a_name_that_no_note_has_is_told_with_those_most_like_it(engine: Engine) -> None:
+def test_an_unknown_name_is_reported_with_similar_ones(engine: Engine) -> None:
     assert absence(why(engine, "sync", "Encription")) == (
         AbsenceKind.UNKNOWN,
         "No note is called Encription. Did you mean Sync/Encryption.md?",
@@ -117,35 +117,35 @@ def test_a_name_that_no_note_has_is_told_with_those_most_like_it(engine: Engine)
     assert absence(why(engine, "sync", " "))[0] is AbsenceKind.UNKNOWN
 
 
-def test_a_note_without_the_phrase_is_told_to_lack_it(engine: Engine) -> None:
+def test_a_missing_phrase_is_named(engine: Engine) -> None:
     assert absence(why(engine, '"sync conflict"', "Cooking/Bread.md")) == (
         AbsenceKind.EXCLUDED,
         'Cooking/Bread.md is excluded by "sync conflict".',
     )
 
 
-def test_a_note_that_a_filter_leaves_out_is_told_which(engine: Engine) -> None:
+def test_the_filter_that_excludes_the_note_is_named(engine: Engine) -> None:
     assert absence(why(engine, "water -yeast tag:sync", "Cooking/Soup.md")) == (
         AbsenceKind.EXCLUDED,
         "Cooking/Soup.md is excluded by tag:sync.",
     )
 
 
-def test_conditions_that_no_one_fragment_meets_at_once_are_all_named(engine: Engine) -> None:
+def test_all_conditions_that_no_single_fragment_meets_are_named(engine: Engine) -> None:
     assert absence(why(engine, 'water heading:sourdough "flour, water, salt"', "Cooking/Bread.md")) == (
         AbsenceKind.EXCLUDED,
         'Cooking/Bread.md is excluded by heading:sourdough and "flour, water, salt".',
     )
 
 
-def test_of_alternatives_that_all_leave_it_out_every_reason_is_told(engine: Engine) -> None:
+def test_every_reason_is_given_if_no_alternative_matches(engine: Engine) -> None:
     assert absence(why(engine, "salt tag:sync | bread -salt", "Cooking/Soup.md")) == (
         AbsenceKind.EXCLUDED,
         "Cooking/Soup.md is excluded by tag:sync. Cooking/Soup.md is excluded by -salt.",
     )
 
 
-def test_a_query_of_filters_alone_lists_it_where_a_search_does(engine: Engine) -> None:
+def test_the_rank_under_filters_alone_equals_that_of_a_search(engine: Engine) -> None:
     result = engine.search("path:garden/")
     told = why(engine, "path:garden/", "Garden/Vergleich.md")
     assert told.explanation is not None
@@ -153,7 +153,7 @@ def test_a_query_of_filters_alone_lists_it_where_a_search_does(engine: Engine) -
     assert told.explanation.words == ()
 
 
-def test_a_note_with_no_word_and_not_near_in_meaning_is_told_so(engine: Engine) -> None:
+def test_a_note_without_a_word_or_similar_meaning_is_reported_as_such(engine: Engine) -> None:
     kind, reason = absence(why(engine, "!a tablet", "Cooking/Soup.md"))
     assert kind is AbsenceKind.UNMATCHED
     assert reason.startswith("“tablet” is in no passage of Cooking/Soup.md, and ")
@@ -178,7 +178,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 
 @pytest.mark.programs
-def test_a_note_far_beyond_the_limit_is_told_the_rank_and_the_limit_that_lists_it(many: Engine) -> None:
+def test_a_note_beyond_the_limit_has_its_rank_and_the_limit_to_list_it(many: Engine) -> None:
     last = many.search("!a harbour", limit=POOL_SIZE * 2).hits[-1].fragment.path
     told = why(many, "!a harbour", last)
     assert told.explanation is not None
@@ -190,14 +190,14 @@ def test_a_note_far_beyond_the_limit_is_told_the_rank_and_the_limit_that_lists_i
     assert last not in {hit.fragment.path for hit in shorter}
 
 
-def test_a_skipped_file_is_told_with_the_reason(many: Engine) -> None:
+def test_a_skipped_file_has_its_reason(many: Engine) -> None:
     kind, reason = absence(why(many, "harbour", "scan"))
     assert kind is AbsenceKind.SKIPPED
     assert reason.startswith("Scan.md is not in the index: ")
     assert many.snapshot.skipped[0].reason in reason
 
 
-def test_a_note_without_text_is_told_to_have_none(many: Engine) -> None:
+def test_a_note_without_text_is_reported_as_such(many: Engine) -> None:
     assert absence(why(many, "harbour", "Nothing")) == (
         AbsenceKind.EMPTY,
         "Nothing.md has no text to search.",

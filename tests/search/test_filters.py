@@ -103,7 +103,7 @@ def others(*notes: str) -> list[str]:
         ("from:nobody ", []),
     ],
 )
-def test_what_a_note_is_called_and_where_it_stands(library: Snapshot, typed: str, notes: list[str]) -> None:
+def test_filters_by_name_and_location(library: Snapshot, typed: str, notes: list[str]) -> None:
     assert notes_allowed(library, typed) == notes
     assert notes_allowed(library, f"-{typed}") == others(*notes)
 
@@ -148,7 +148,7 @@ def test_what_a_note_is_called_and_where_it_stands(library: Snapshot, typed: str
         ("updated:>2025 ", []),
     ],
 )
-def test_properties(library: Snapshot, typed: str, notes: list[str]) -> None:
+def test_filters_by_property(library: Snapshot, typed: str, notes: list[str]) -> None:
     assert notes_allowed(library, typed) == notes
     assert notes_allowed(library, f"-{typed}") == others(*notes)
 
@@ -193,12 +193,12 @@ def test_properties(library: Snapshot, typed: str, notes: list[str]) -> None:
         ("created:<2100 ", [ALPHA, BETA, DIARY, NEW_YEAR]),
     ],
 )
-def test_times(library: Snapshot, typed: str, notes: list[str]) -> None:
+def test_filters_by_time(library: Snapshot, typed: str, notes: list[str]) -> None:
     assert notes_allowed(library, typed) == notes
     assert notes_allowed(library, f"-{typed}") == others(*notes)
 
 
-def test_filters_add_up(library: Snapshot) -> None:
+def test_all_filters_must_match(library: Snapshot) -> None:
     assert notes_allowed(library, "path:projects -status:done heading:questions") == [ALPHA]
 
 
@@ -214,14 +214,14 @@ def test_filters_add_up(library: Snapshot) -> None:
         ("heading:nowhere ", []),
     ],
 )
-def test_a_heading_lets_through_what_stands_under_it(library: Snapshot, typed: str, headings: list[str]) -> None:
+def test_a_heading_filter_matches_the_text_below_it(library: Snapshot, typed: str, headings: list[str]) -> None:
     flags = rows_allowed(library, queries(library, typed)[0])
     assert flags is not None
     fragments = library.fragments(library.table.keys[flags].tolist())
     assert sorted(fragment.heading_path[-1] for fragment in fragments) == headings
 
 
-def test_excluded_words_and_phrases(library: Snapshot) -> None:
+def test_words_and_phrases_can_be_excluded(library: Snapshot) -> None:
     assert notes_allowed(library, "path:projects -map") == [ALPHA, BETA]
     assert notes_allowed(library, 'path:projects -"a map"') == [ALPHA, BETA]
     assert notes_allowed(library, "path:projects -questions -map") == [ALPHA, BETA], "their other fragments stay"
@@ -229,7 +229,7 @@ def test_excluded_words_and_phrases(library: Snapshot) -> None:
     assert notes_allowed(library, "path:projects -R&D -C++") == [ALPHA, BETA, PROJECTION]
 
 
-def test_a_query_without_filters_is_answered_from_everything(library: Snapshot) -> None:
+def test_a_query_without_filters_searches_everything(library: Snapshot) -> None:
     assert rows_allowed(library, queries(library, "alpha beta")[0]) is None
 
 
@@ -249,24 +249,24 @@ def test_a_query_without_filters_is_answered_from_everything(library: Snapshot) 
         ("from:first", [BETA, DIARY]),
     ],
 )
-def test_the_filter_typed_last_is_also_the_beginning_of_one(library: Snapshot, typed: str, notes: list[str]) -> None:
+def test_the_filter_being_typed_also_matches_prefixes(library: Snapshot, typed: str, notes: list[str]) -> None:
     assert notes_allowed(library, typed) == notes
 
 
-def test_what_is_so_called_comes_before_what_begins_so(library: Snapshot) -> None:
+def test_exact_names_come_before_prefixes(library: Snapshot) -> None:
     assert notes_allowed(library, "tag:project") == [ALPHA, BETA]
 
 
-def test_a_negated_beginning_takes_nothing_away(library: Snapshot) -> None:
+def test_a_negated_prefix_excludes_nothing(library: Snapshot) -> None:
     assert notes_allowed(library, "-tag:projec") == NEWEST_FIRST
 
 
-def test_a_negated_beginning_of_everything_takes_nothing_away(library: Snapshot) -> None:
+def test_a_negated_root_folder_excludes_nothing_while_it_is_typed(library: Snapshot) -> None:
     assert notes_allowed(library, "-path:/") == NEWEST_FIRST
     assert notes_allowed(library, "-path:/ ") == []
 
 
-def test_the_newest_notes_come_first_and_of_each_note_the_first_fragment(library: Snapshot) -> None:
+def test_notes_are_listed_newest_first_with_their_first_fragment(library: Snapshot) -> None:
     flags = rows_allowed(library, queries(library, "path:projects")[0])
     assert flags is not None
     fragments = library.fragments(library.table.keys[sort_newest_first(flags, library)].tolist())
@@ -279,7 +279,7 @@ def test_the_newest_notes_come_first_and_of_each_note_the_first_fragment(library
     ]
 
 
-def test_no_row_is_listed_where_none_is_allowed(library: Snapshot) -> None:
+def test_without_allowed_rows_nothing_is_listed(library: Snapshot) -> None:
     flags = rows_allowed(library, queries(library, "tag:nowhere ")[0])
     assert flags is not None
     assert list(sort_newest_first(flags, library)) == []
@@ -347,7 +347,7 @@ def allowed_rows(library: Snapshot, query: Query) -> Flags:
 
 
 @given(QUERIES, FILTERS)
-def test_one_more_filter_never_adds_a_row(library: Snapshot, query: Query, one: Filter) -> None:
+def test_another_filter_never_adds_a_row(library: Snapshot, query: Query, one: Filter) -> None:
     more = Query(
         **{name: getattr(query, name) for name in ("words", "phrases", "excluded", "excluded_phrases")},
         filters=(*query.filters, one),
@@ -356,7 +356,7 @@ def test_one_more_filter_never_adds_a_row(library: Snapshot, query: Query, one: 
 
 
 @given(TYPED, st.sampled_from(MORE))
-def test_one_more_filter_typed_never_adds_a_row(library: Snapshot, typed: str, one: str) -> None:
+def test_another_typed_filter_never_adds_a_row(library: Snapshot, typed: str, one: str) -> None:
     """Add the filter before each alternative of a query."""
     before = queries(library, typed)
     after = queries(library, " | ".join(f"{one} {part}" for part in typed.split("|") if part.strip()) or one)
@@ -365,7 +365,7 @@ def test_one_more_filter_typed_never_adds_a_row(library: Snapshot, typed: str, o
 
 
 @given(FILTERS)
-def test_a_filter_and_its_negation_are_everything(library: Snapshot, one: Filter) -> None:
+def test_a_filter_and_its_negation_cover_everything(library: Snapshot, one: Filter) -> None:
     closed = Filter(one.kind, one.value, one.name)
     negated = Filter(one.kind, one.value, one.name, negated=True)
     first, second = (allowed_rows(library, Query("", filters=(part,))) for part in (closed, negated))
@@ -373,7 +373,7 @@ def test_a_filter_and_its_negation_are_everything(library: Snapshot, one: Filter
 
 
 @given(QUERIES)
-def test_the_listing_is_of_the_rows_allowed_each_once(library: Snapshot, query: Query) -> None:
+def test_each_allowed_row_is_listed_once(library: Snapshot, query: Query) -> None:
     flags = allowed_rows(library, query)
     assert sorted(sort_newest_first(flags, library).tolist()) == np.flatnonzero(flags).tolist()
 
@@ -389,7 +389,7 @@ def test_the_listing_is_of_the_rows_allowed_each_once(library: Snapshot, query: 
         "link:[[Beta]] -path:diary ",
     ],
 )
-def test_a_query_typed_letter_by_letter_never_lists_nothing(library: Snapshot, typed: str) -> None:
+def test_a_query_typed_letter_by_letter_always_lists_something(library: Snapshot, typed: str) -> None:
     for length in range(1, len(typed) + 1):
         assert any(allowed_rows(library, query).any() for query in queries(library, typed[:length])), typed[:length]
 
@@ -436,7 +436,7 @@ def engine(library: Snapshot) -> Engine:
         ("", ""),
     ],
 )
-def test_the_condition_stands_before_each_alternative(typed: str, after: str) -> None:
+def test_a_condition_is_added_to_each_alternative(typed: str, after: str) -> None:
     assert add_condition(typed, "tag:x") == after
 
 
@@ -451,7 +451,7 @@ def test_the_condition_stands_before_each_alternative(typed: str, after: str) ->
 @example('tag:"project""| a', 'tag:"a b"')
 @example('#project" | \u200d', 'tag:"a b"')
 @example("a | " * 8 + '" | b', 'tag:"a b"')
-def test_each_alternative_has_one_condition_more_and_nothing_else(typed: str, condition: str) -> None:
+def test_each_alternative_gets_one_more_condition_and_nothing_else(typed: str, condition: str) -> None:
     before = parse_alternatives(typed, PROPERTIES, TAGS)
     if not any(c.isalnum() for one in before for c in one.words) and not before[0].is_filter_only:
         return
@@ -480,7 +480,7 @@ def _without_words(query: Query) -> tuple[object, ...]:
     ],
 )
 @pytest.mark.parametrize("condition", ["tag:project", "path:/Diary/", "status:*", "modified:2025-03", "-path:/*/"])
-def test_a_condition_divides_what_matches(engine: Engine, library: Snapshot, typed: str, condition: str) -> None:
+def test_a_condition_divides_the_matches(engine: Engine, library: Snapshot, typed: str, condition: str) -> None:
     held = engine.find_matching_rows(f"{condition} ")
     inside, outside = (engine.add_condition(typed, sign + condition) for sign in ("", "-"))
     if condition.startswith("-"):
@@ -491,18 +491,18 @@ def test_a_condition_divides_what_matches(engine: Engine, library: Snapshot, typ
     assert engine.search(inside).matched == np.count_nonzero(everything & held)
 
 
-def test_what_matches_does_not_depend_on_the_limit_or_the_strategy(engine: Engine) -> None:
+def test_matches_do_not_depend_on_limit_or_strategy(engine: Engine) -> None:
     counts = {engine.search(f"{sign} beta", limit=limit).matched for sign in ("!a", "!s", "!h") for limit in (1, 500)}
     assert len(counts) == 1
 
 
-def test_what_any_alternative_matches_counts_once(engine: Engine) -> None:
+def test_a_match_of_several_alternatives_counts_once(engine: Engine) -> None:
     notes = {hit.fragment.path for hit in engine.search('"quite" | "map"', limit=50).hits}
     assert len(notes) == 2
     assert engine.search('"quite" | "map" | "quite"').matched == 2
 
 
-def test_a_search_under_a_filter_lists_the_nearest_of_what_is_left_though_nothing_there_matches(tmp_path: Path) -> None:
+def test_a_filtered_search_without_matches_lists_the_nearest_of_the_rest(tmp_path: Path) -> None:
     zebras = "\n\n".join(f"## {n}\n\nThe zebra has its stripes, and grazes in herd {n}." for n in range(POOL_SIZE + 1))
     invoices = "\n\n".join(f"## {n}\n\nInvoice {n} was paid by bank transfer in euros." for n in range(4 * POOL_SIZE))
     horse = "Wild horses, giraffes and antelopes graze in herds on the savanna.\n"

@@ -15,63 +15,63 @@ def marked(text: str, query: str, language: str = "en") -> list[str]:
     return [text[span.start : span.end] for span in TermSpanFinder().find(text, terms, language)]
 
 
-def test_all_forms_of_a_word_are_marked() -> None:
+def test_all_forms_of_a_word_are_highlighted() -> None:
     assert marked("Syncing conflicts: a conflict.", "conflicted sync") == ["Syncing", "conflicts", "conflict"]
 
 
-def test_only_the_word_is_marked_and_not_what_stands_around_it() -> None:
+def test_only_the_word_is_highlighted_without_its_surroundings() -> None:
     assert marked("**(bold)** _bold_, [bold](x)", "bold") == ["bold", "bold", "bold"]
 
 
-def test_a_part_of_a_compound_is_marked_alone() -> None:
+def test_a_part_of_a_compound_is_highlighted_alone() -> None:
     assert marked("the open_file call", "file") == ["file"]
 
 
-def test_a_whole_compound_is_one_stretch() -> None:
+def test_a_whole_compound_is_one_span() -> None:
     assert marked("all state-of-the-art tools", "state-of-the-art") == ["state-of-the-art"]
 
 
-def test_text_without_spaces_is_marked_by_characters() -> None:
+def test_text_without_spaces_is_highlighted_by_character() -> None:
     assert marked("新しい保管庫を作成", "保管庫", "ja") == ["保管庫"]
     assert marked("新しい保管庫", "庫", "ja") == ["庫"]
 
 
-def test_words_beside_characters_are_marked() -> None:
+def test_words_beside_characters_are_highlighted() -> None:
     assert marked("Obsidianの同期", "obsidian 同期", "ja") == ["Obsidian", "同期"]
 
 
-def test_half_width_characters_are_marked() -> None:
+def test_half_width_characters_are_highlighted() -> None:
     assert marked("ﾉｰﾄを同期", "ノート", "ja") == ["ﾉｰﾄ"]
 
 
-def test_thai_is_marked() -> None:
+def test_thai_is_highlighted() -> None:
     assert marked("เครื่องทำน้ำอุ่น", "น้ำ", "th") == ["น้ำ"]
 
 
-def test_the_language_of_the_note_decides() -> None:
+def test_the_language_of_the_note_is_used() -> None:
     assert marked("die Häuser", "Haus", "de") == ["Häuser"]
 
 
-def test_plain_words_are_marked_beside_accents_and_typographic_marks() -> None:
+def test_plain_words_are_highlighted_beside_accents_and_typographic_marks() -> None:
     assert marked("“Synced” notes — the café’s conflict", "sync conflict café") == ["Synced", "café’s", "conflict"]
 
 
-def test_a_compound_is_marked_where_its_parts_are_asked_for_too() -> None:
+def test_a_compound_is_highlighted_if_its_parts_are_searched() -> None:
     assert marked("a basic_string of basic characters", "basic_string") == ["basic_string", "basic"]
 
 
-def test_a_compound_with_signs_is_marked_whole_behind_a_word_that_begins_like_it() -> None:
+def test_a_compound_with_punctuation_is_highlighted_whole_after_a_similar_word() -> None:
     text = "see `const` (con.3) and warning/level"
     found = TermSpanFinder().find(text, frozenset({"con.3", "con", "warning/level", "warn"}), "en")
     assert [text[span.start : span.end] for span in found] == ["con.3", "warning/level"]
 
 
-def test_nothing_is_marked_without_terms() -> None:
+def test_without_terms_nothing_is_highlighted() -> None:
     assert TermSpanFinder().find("some text 保管", frozenset(), "en") == ()
 
 
 @pytest.mark.parametrize("word", ["kettle ", "kettle-{}a ", "é{}a-kettle "])
-def test_a_long_text_is_searched_for_its_first_thousand_places_alone(
+def test_only_the_first_thousand_matches_of_a_long_text_are_highlighted(
     monkeypatch: pytest.MonkeyPatch, word: str
 ) -> None:
     counts: list[int] = []
@@ -87,7 +87,7 @@ def test_a_long_text_is_searched_for_its_first_thousand_places_alone(
     assert counts == [MAX_SPANS, MAX_SPANS]
 
 
-def test_overlapping_stretches_are_one_and_touching_ones_two() -> None:
+def test_overlapping_spans_are_joined_and_adjacent_ones_are_not() -> None:
     spans = merge_ranges([(4, 6), (0, 3), (2, 4)])
     assert [(span.start, span.end) for span in spans] == [(0, 4), (4, 6)]
 
@@ -105,13 +105,15 @@ def from_analysis(text: str, data: st.DataObject) -> tuple[frozenset[str], tuple
 
 
 @given(st.text(st.one_of(st.sampled_from(LETTERS), st.characters(max_codepoint=0x6FF, codec="utf-8"))), st.data())
-def test_the_marks_are_those_of_the_analysis(text: str, data: st.DataObject) -> None:
+def test_highlights_equal_those_of_the_full_analysis(text: str, data: st.DataObject) -> None:
     terms, expected = from_analysis(text, data)
     assert TermSpanFinder().find(text, terms, "en") == expected
 
 
 @given(st.lists(st.sampled_from(CHARACTERS), max_size=20).map("".join), st.data())
-def test_the_marks_of_scripts_without_spaces_leave_out_none_of_the_analysis(text: str, data: st.DataObject) -> None:
+def test_highlights_in_scripts_without_spaces_include_those_of_the_full_analysis(
+    text: str, data: st.DataObject
+) -> None:
     terms, expected = from_analysis(text, data)
     spans = TermSpanFinder().find(text, terms, "en")
     assert all(any(span.start <= mark.start and mark.end <= span.end for span in spans) for mark in expected)
@@ -125,7 +127,7 @@ ODD_WORDS = """
 
 
 @given(st.lists(st.sampled_from(ODD_WORDS.split()), max_size=8))
-def test_no_mark_is_lost_by_the_quick_look(words: list[str]) -> None:
+def test_the_quick_check_loses_no_highlight(words: list[str]) -> None:
     text = " ".join(words)
     found = analyze(text, "en")
     for term in set(found.terms):

@@ -31,11 +31,11 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
         ('"a phrase" word', []),
     ],
 )
-def test_filters_and_exclusions_are_named_where_they_stand(query: str, found: list[str]) -> None:
+def test_filters_and_exclusions_are_given_with_their_positions(query: str, found: list[str]) -> None:
     assert [query[one.start : one.end] for one in find_conditions(query)] == found
 
 
-def test_a_quotation_mark_without_a_partner_is_found_and_an_inch_is_none() -> None:
+def test_an_unpaired_quotation_mark_is_found_and_an_inch_sign_is_not() -> None:
     assert find_unpaired_quotation_mark('sync "two devices') == 5
     assert find_unpaired_quotation_mark('sync "two devices"') == -1
     assert find_unpaired_quotation_mark('a 19" screen') == -1
@@ -62,9 +62,7 @@ def test_a_quotation_mark_without_a_partner_is_found_and_an_inch_is_none() -> No
         (" | ".join("abcdefghij"), ["at most 8 queries run at once"]),
     ],
 )
-def test_what_does_not_do_what_it_looks_like_is_said_and_nothing_else(
-    library: Snapshot, query: str, said: list[str]
-) -> None:
+def test_only_parts_without_their_apparent_effect_are_reported(library: Snapshot, query: str, said: list[str]) -> None:
     assert [warning.message for warning in interpret_query(library, query, TODAY).warnings] == said
 
 
@@ -78,7 +76,7 @@ TYPED = st.lists(
 
 @given(TYPED)
 @example('tag:"!p ')
-def test_the_conditions_are_the_filters_of_the_search_at_their_place_in_the_text(query: str) -> None:
+def test_conditions_are_the_filters_of_the_search_with_their_positions(query: str) -> None:
     found = find_conditions(query, {"status"}, None)
     asked = [filter_ for one in parse_alternatives(query, {"status"}, None) for filter_ in one.filters]
     assert {one.filter for one in found if one.filter} == set(asked) or query.count("|") >= MAX_ALTERNATIVES
@@ -86,6 +84,6 @@ def test_the_conditions_are_the_filters_of_the_search_at_their_place_in_the_text
 
 
 @given(TYPED)
-def test_reading_a_query_never_fails(library: Snapshot, query: str) -> None:
+def test_any_query_can_be_interpreted(library: Snapshot, query: str) -> None:
     for warning in interpret_query(library, query, TODAY).warnings:
         assert 0 <= warning.start < warning.end <= len(query)

@@ -37,7 +37,7 @@ def edit(notes: Path, old: str, new: str) -> None:
     note.write_text(note.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
 
-def test_the_first_look_counts_from_then_on(home: Path, notes: Path) -> None:
+def test_the_first_check_starts_the_count(home: Path, notes: Path) -> None:
     change_saved(user_paths().saved_queries_file(notes), lambda saved: saved.with_query("Conflicts", "conflict"))
     with excerpt.open(notes) as vault:
         assert vault.news() == (QueryNews("Conflicts", "conflict"),)
@@ -58,19 +58,19 @@ def test_a_passage_of_a_new_note_is_new(opened: Vault, notes: Path) -> None:
     assert (news.changed, news.count_text) == ((), "1 new")
 
 
-def test_a_passage_under_the_same_heading_with_another_text_has_changed(opened: Vault, notes: Path) -> None:
+def test_a_changed_passage_under_the_same_heading_is_reported_as_changed(opened: Vault, notes: Path) -> None:
     edit(notes, "two devices change", "three devices change")
     news = news_of(opened)
     assert (len(news.new), [hit.fragment.heading_path for hit in news.changed]) == (0, [("Conflicts",)])
     assert news.count_text == "1 changed"
 
 
-def test_a_text_that_only_moved_is_no_news(opened: Vault, notes: Path) -> None:
+def test_a_moved_text_is_not_news(opened: Vault, notes: Path) -> None:
     (notes / "Sync.md").rename(notes / "Synchronising.md")
     assert news_of(opened).count_text == ""
 
 
-def test_a_note_that_does_not_answer_is_no_news(opened: Vault, notes: Path) -> None:
+def test_a_note_that_does_not_match_is_not_news(opened: Vault, notes: Path) -> None:
     (notes / "Bread.md").write_text("Let the dough rest overnight.\n", encoding="utf-8")
     assert news_of(opened).count_text == ""
 
@@ -80,7 +80,7 @@ def test_news_stay_until_they_are_seen(opened: Vault, notes: Path) -> None:
     assert [news_of(opened, seen=seen).count_text for seen in (False, True, False)] == ["1 new", "1 new", ""]
 
 
-def test_the_file_has_ids_and_digests_but_no_text_and_may_be_deleted(opened: Vault) -> None:
+def test_the_file_has_ids_and_digests_without_text_and_may_be_deleted(opened: Vault) -> None:
     file = user_paths().seen_hits_file(opened.folder)
     (query,) = json.loads(file.read_text(encoding="utf-8"))["queries"]
     assert {key for passage in query["passages"] for key in passage} == {"id", "digest", "place"}
@@ -89,7 +89,7 @@ def test_the_file_has_ids_and_digests_but_no_text_and_may_be_deleted(opened: Vau
     assert news_of(opened).since is None
 
 
-def test_the_file_of_saved_queries_stays_as_older_versions_write_it(opened: Vault) -> None:
+def test_saved_queries_keep_the_format_of_older_versions(opened: Vault) -> None:
     file = user_paths().saved_queries_file(opened.folder)
     assert json.loads(file.read_text(encoding="utf-8")) == {"queries": [{"name": "Conflicts", "query": "conflict"}]}
     assert [query.query for query in read_saved(file).queries] == ["conflict"]

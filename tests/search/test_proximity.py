@@ -32,17 +32,17 @@ def close(query: str, *texts: str) -> list[float]:
     return [float(c) for c in score_closeness(lines, [1.0] * len(words), list(range(len(words))), len(texts))]
 
 
-def test_words_side_by_side_in_order_are_as_close_as_can_be() -> None:
+def test_adjacent_words_in_order_have_the_highest_score() -> None:
     assert close("red fox", "a red fox ran") == [1.0]
 
 
-def test_the_farther_apart_the_less() -> None:
+def test_the_score_falls_with_the_distance() -> None:
     found = close("red fox", "red fox", "red big fox", "red big old fox", "fox")
     assert found == sorted(found, reverse=True)
     assert found[2] > found[3] == 0
 
 
-def test_the_wrong_way_round_counts_half() -> None:
+def test_reversed_order_counts_half() -> None:
     assert close("red fox", "fox red") == [0.5]
 
 
@@ -50,13 +50,13 @@ def test_the_nearest_occurrence_counts() -> None:
     assert close("red fox", "red hat and coat and shoes on a fox beside a red fox") == [1.0]
 
 
-def test_all_words_are_never_required() -> None:
+def test_not_all_words_are_required() -> None:
     whole, part = close("red fox ran", "red fox ran", "red fox sat")
     assert whole == 1.0
     assert part == pytest.approx(0.5)
 
 
-def test_a_rare_pair_weighs_more() -> None:
+def test_a_rare_pair_has_a_higher_weight() -> None:
     reader = TinyReader("red fox", "fox ran")
     rows = rows_of(0, 1)
     lines = [flatten_positions(reader, FIELD_STARTS, [word], rows) for word in ("red", "fox", "ran")]
@@ -64,7 +64,7 @@ def test_a_rare_pair_weighs_more() -> None:
     assert first > second > 0
 
 
-def test_a_gap_in_the_query_is_a_gap_in_the_text() -> None:
+def test_a_gap_in_the_query_is_expected_in_the_text() -> None:
     reader = TinyReader("end of line", "end line")
     lines = [flatten_positions(reader, FIELD_STARTS, [word], rows_of(0, 1)) for word in ("end", "line")]
     assert score_closeness(lines, [1.0, 1.0], [0, 2], 2).tolist() == [1.0, 0.5]
@@ -86,7 +86,7 @@ def test_a_heading_counts_like_the_text() -> None:
     assert score_closeness(lines, [1.0, 1.0], [0, 1], 1).tolist() == [1.0]
 
 
-def test_a_line_holds_only_the_rows_asked_for() -> None:
+def test_positions_are_read_only_for_the_requested_rows() -> None:
     reader = TinyReader("fox fox", "fox", "red fox")
     begin = FIELD_STARTS["text"]
     assert flatten_positions(reader, FIELD_STARTS, ["fox"], rows_of(0, 2)).tolist() == [
@@ -96,7 +96,7 @@ def test_a_line_holds_only_the_rows_asked_for() -> None:
     ]
 
 
-def test_words_that_stand_nowhere_have_no_line() -> None:
+def test_words_without_occurrences_have_no_positions() -> None:
     assert flatten_positions(TinyReader("fox"), FIELD_STARTS, ["hen"], rows_of(0)).tolist() == []
     assert flatten_positions(TinyReader("fox"), FIELD_STARTS, [], rows_of(0)).tolist() == []
 
@@ -105,35 +105,35 @@ def sequence_rows(reader: TinyReader, phrase: str) -> list[int]:
     return [int(row) for row in find_word_sequence(reader, asked(phrase))]
 
 
-def test_words_in_order_without_a_gap() -> None:
+def test_a_phrase_matches_adjacent_words_in_order() -> None:
     reader = TinyReader("two devices", "devices two", "two old devices", "on two devices again", "two")
     assert sequence_rows(reader, "two devices") == [0, 3]
 
 
-def test_one_word() -> None:
+def test_a_phrase_of_one_word_matches_the_word() -> None:
     assert sequence_rows(TinyReader("two devices", "one"), "devices") == [0]
 
 
-def test_a_phrase_may_stand_in_any_one_field() -> None:
+def test_a_phrase_may_be_in_any_single_field() -> None:
     reader = TinyReader({"heading": "two devices"}, {"title": "two", "text": "devices"}, {"alias": "two devices"})
     assert sequence_rows(reader, "two devices") == [0, 2]
 
 
-def test_a_compound_is_found_however_it_is_joined() -> None:
+def test_a_compound_matches_however_it_is_joined() -> None:
     reader = TinyReader("end-to-end encryption", "end to end encryption", "encryption from end to end")
     assert sequence_rows(reader, "end-to-end encryption") == [0, 1]
 
 
-def test_a_phrase_without_spaces() -> None:
+def test_a_phrase_without_spaces_matches() -> None:
     reader = TinyReader("新しい保管庫を作成", "保管庫は新しい")
     assert sequence_rows(reader, "新しい保管庫") == [0]
 
 
-def test_a_phrase_that_stands_nowhere() -> None:
+def test_a_phrase_that_does_not_occur_matches_nothing() -> None:
     assert sequence_rows(TinyReader("two devices"), "three devices") == []
 
 
-def test_forms_of_a_word_are_that_word() -> None:
+def test_inflections_of_a_word_match() -> None:
     assert sequence_rows(TinyReader("settled conflicts"), "settling conflict") == [0]
 
 
@@ -197,16 +197,16 @@ def headings_of_matches(notes: Snapshot, phrase: str) -> list[str]:
         ("nowhere at all", []),
     ],
 )
-def test_where_a_phrase_is_found(notes: Snapshot, phrase: str, where: list[str]) -> None:
+def test_a_phrase_matches_literally_or_by_inflections(notes: Snapshot, phrase: str, where: list[str]) -> None:
     assert headings_of_matches(notes, phrase) == where
 
 
-def test_a_phrase_with_more_words_finds_no_more(notes: Snapshot) -> None:
+def test_a_longer_phrase_never_matches_more(notes: Snapshot) -> None:
     assert set(headings_of_matches(notes, "settled conflict")) <= set(headings_of_matches(notes, "settled"))
 
 
 @given(st.data())
-def test_what_is_copied_from_a_note_and_quoted_is_found(notes: Snapshot, data: st.DataObject) -> None:
+def test_text_copied_from_a_note_and_quoted_is_found(notes: Snapshot, data: st.DataObject) -> None:
     every = notes.fragments(notes.table.keys.tolist())
     text = data.draw(st.sampled_from([fragment.text for fragment in every]))
     line = data.draw(st.sampled_from([line for line in text.split("\n") if line.strip()]))

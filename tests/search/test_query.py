@@ -53,7 +53,7 @@ def filters(typed: str) -> list[tuple[str, str]]:
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def test_words_are_words() -> None:
+def test_plain_words_are_words() -> None:
     assert asked("sync conflict ") == Query("sync conflict ")
 
 
@@ -67,7 +67,7 @@ def test_words_are_words() -> None:
         *("!x sync", "!sync", "sync !a", "! a", "tag", "path", "*", "?", "a=b", "<tag:", ">=", "(tag:x)", "5' 3"),
     ],
 )
-def test_what_is_no_operator_is_words(typed: str) -> None:
+def test_text_that_is_not_an_operator_is_words(typed: str) -> None:
     assert asked(typed).words == typed
     assert not asked(typed).is_filter_only
     assert asked(typed) == Query(typed, open_word=typed[-1].isalnum())
@@ -91,7 +91,7 @@ def test_what_is_no_operator_is_words(typed: str) -> None:
         *("modified:2025-13", "modified:yest", "modified:7", "-modified:20", "tag: x", "unknown:x", "created:soon"),
     ],
 )
-def test_an_operator_half_typed_is_words(typed: str) -> None:
+def test_an_incomplete_operator_is_words(typed: str) -> None:
     assert asked(typed).words == typed
     assert asked(f"sync {typed}").words == f"sync {typed}"
 
@@ -102,47 +102,47 @@ def test_the_last_word_is_open_until_it_is_ended(typed: str, is_open: bool) -> N
 
 
 @pytest.mark.parametrize("typed", ["sync tag:project", "sync -phone", "sync modified:7d"])
-def test_a_word_is_ended_by_the_operator_behind_it(typed: str) -> None:
+def test_an_operator_after_a_word_ends_it(typed: str) -> None:
     assert not asked(typed).open_word
 
 
-def test_the_word_behind_a_filter_is_open() -> None:
+def test_a_word_after_a_filter_is_open() -> None:
     assert asked("tag:project syn").open_word
 
 
 # --- phrases ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_quoted_phrase_is_required_and_its_words_are_asked_for() -> None:
+def test_a_quoted_phrase_is_required_and_its_words_are_searched() -> None:
     query = asked('sync "two devices" now')
     assert query.phrases == ("two devices",)
     assert query.words.split() == ["sync", "two", "devices", "now"]
 
 
-def test_an_operator_in_quotation_marks_is_part_of_the_phrase() -> None:
+def test_an_operator_inside_quotation_marks_is_part_of_the_phrase() -> None:
     query = asked('"a | b tag:x -c #project"')
     assert query.phrases == ("a | b tag:x -c #project",)
     assert not query.filters
 
 
 @pytest.mark.parametrize("typed", ['sync "two dev', 'sync "', '"', 'sync -"two dev'])
-def test_a_phrase_still_being_typed_is_words(typed: str) -> None:
+def test_a_phrase_being_typed_is_words(typed: str) -> None:
     query = asked(typed)
     assert query.phrases == query.excluded_phrases == ()
     assert query.words.split() == typed.replace('"', " ").split()
 
 
-def test_an_empty_phrase_asks_for_nothing() -> None:
+def test_an_empty_phrase_requires_nothing() -> None:
     query = asked('"" sync " "')
     assert query.phrases == ()
     assert query.words.split() == ["sync"]
 
 
-def test_a_quotation_mark_behind_a_digit_or_letter_begins_no_phrase() -> None:
+def test_a_quotation_mark_after_a_digit_or_letter_starts_no_phrase() -> None:
     assert asked('5" disk or 3" drive').phrases == ()
 
 
-def test_in_a_script_without_spaces_a_phrase_may_stand_anywhere() -> None:
+def test_in_a_script_without_spaces_a_phrase_may_start_anywhere() -> None:
     assert asked('什么是"双向链接"').phrases == ("双向链接",)
 
 
@@ -155,12 +155,12 @@ def test_in_a_script_without_spaces_a_phrase_may_stand_anywhere() -> None:
         'เหตุใดนักเรียนกลุ่มนี้จึงถูกเรียกว่า "พวกเมธอดิสต์"',
     ],
 )
-def test_in_a_whole_sentence_signs_are_its_writers(typed: str) -> None:
+def test_punctuation_of_a_whole_sentence_is_not_an_operator(typed: str) -> None:
     query = asked(typed)
     assert query == Query(typed.replace('"', " "), open_word=typed[-1].isalnum())
 
 
-def test_filters_count_in_a_whole_sentence_but_not_as_words_of_it() -> None:
+def test_filters_work_in_a_whole_sentence_and_are_not_counted_as_words() -> None:
     query = asked('two devices and the "sync conflict" tag:project path:a path:b')
     assert query.phrases == ("sync conflict",)
     assert filters("why do two devices have a conflict tag:project") == [("tag", "project")]
@@ -169,20 +169,20 @@ def test_filters_count_in_a_whole_sentence_but_not_as_words_of_it() -> None:
 # --- exclusions -------------------------------------------------------------------------------------------------------
 
 
-def test_a_dash_behind_the_words_excludes() -> None:
+def test_a_dash_after_the_words_excludes() -> None:
     query = asked('sync -phone -"two devices" -R&D')
     assert query.words.split() == ["sync"]
     assert query.excluded == ("phone", "R&D")
     assert query.excluded_phrases == ("two devices",)
 
 
-def test_an_excluded_phrase_may_stand_before_the_words() -> None:
+def test_an_excluded_phrase_may_precede_the_words() -> None:
     query = asked('-"two devices" sync')
     assert query.words.split() == ["sync"]
     assert query.excluded_phrases == ("two devices",)
 
 
-def test_exclusions_alone_ask_for_what_is_left() -> None:
+def test_exclusions_alone_list_the_rest() -> None:
     assert asked("-phone").is_filter_only
     assert asked('-"two devices" ').is_filter_only
 
@@ -230,23 +230,23 @@ def test_exclusions_alone_ask_for_what_is_left() -> None:
         ("tag:project tag:project -tag:x", [("tag", "project"), ("-tag", "x")]),
     ],
 )
-def test_filters(typed: str, found: list[tuple[str, str]]) -> None:
+def test_filters_are_parsed(typed: str, found: list[tuple[str, str]]) -> None:
     assert filters(typed) == found
     assert asked(typed).is_filter_only
 
 
-def test_a_filter_may_stand_anywhere_and_is_not_among_the_words() -> None:
+def test_a_filter_may_be_anywhere_and_is_removed_from_the_words() -> None:
     query = asked("sync tag:project conflict -path:a of two")
     assert query.words.split() == ["sync", "conflict", "of", "two"]
     assert [f.value for f in query.filters] == ["project", "a"]
     assert not query.is_filter_only
 
 
-def test_a_key_is_a_filter_only_where_notes_have_it() -> None:
+def test_a_key_is_a_filter_only_if_notes_have_it() -> None:
     assert parse_alternatives("status:done", frozenset())[0].words == "status:done"
 
 
-def test_a_hash_is_a_tag_only_where_notes_have_it_or_what_it_may_become() -> None:
+def test_a_hash_is_a_tag_only_if_notes_have_it_or_its_completion() -> None:
     assert filters("#proj") == [("tag", "proj")]
     assert filters("#proj ") == []
     assert filters("#proj x") == []
@@ -260,14 +260,14 @@ def test_the_filter_typed_last_is_open(typed: str, is_open: bool) -> None:
     assert [f.open for f in asked(typed).filters] == [is_open]
 
 
-def test_a_quoted_value_in_the_typing_reaches_to_the_end() -> None:
+def test_a_quoted_value_being_typed_extends_to_the_end() -> None:
     assert asked('sync tag:"two wor').filters == (Filter(FilterKind.TAG, "two wor", open=True),)
 
 
 # --- alternatives and strategies --------------------------------------------------------------------------------------
 
 
-def test_a_bar_makes_two_queries() -> None:
+def test_a_bar_separates_two_queries() -> None:
     first, second = parse_alternatives('sync tag:project | "two devices" -x1', PROPERTIES, TAGS)
     assert first.words.split() == ["sync"]
     assert [f.value for f in first.filters] == ["project"]
@@ -276,20 +276,20 @@ def test_a_bar_makes_two_queries() -> None:
 
 
 @pytest.mark.parametrize(("typed", "words"), [("sync |", "sync "), ("| sync", "sync"), ("| sync |", "sync ")])
-def test_a_bar_with_nothing_on_one_side_is_still_being_typed(typed: str, words: str) -> None:
+def test_a_bar_with_an_empty_side_is_still_being_typed(typed: str, words: str) -> None:
     assert asked(typed).words == words
 
 
 @pytest.mark.parametrize("typed", ["|", "| |", "", " ", '"', '""', "!a", "-"])
-def test_there_is_always_a_query(typed: str) -> None:
+def test_there_is_at_least_one_query(typed: str) -> None:
     assert asked(typed).words.split() == typed.replace('"', "").replace("!a", "").split()
 
 
-def test_only_the_last_alternative_is_being_typed() -> None:
+def test_only_the_last_alternative_is_open() -> None:
     assert [query.open_word for query in parse_alternatives("syn | confl")] == [False, True]
 
 
-def test_there_are_only_so_many_alternatives() -> None:
+def test_the_number_of_alternatives_is_limited() -> None:
     queries = parse_alternatives(" | ".join(f"w{n}" for n in range(20)))
     assert len(queries) == MAX_ALTERNATIVES
     assert "w19" in queries[-1].words.split()
@@ -323,11 +323,11 @@ def test_a_leading_mark_forces_a_strategy_for_all_alternatives(typed: str, strat
         ('status:"=>" ', [("status", "=>")]),
     ],
 )
-def test_quotation_marks_hold_any_name_and_value(typed: str, found: list[tuple[str, str]]) -> None:
+def test_quotation_marks_allow_any_name_and_value(typed: str, found: list[tuple[str, str]]) -> None:
     assert filters(typed) == found
 
 
-def test_a_name_in_quotation_marks_is_a_propertys_though_a_filter_is_called_so() -> None:
+def test_a_quoted_name_is_a_property_even_if_a_filter_has_it() -> None:
     (query,) = parse_alternatives('"path":x ', frozenset({"path"}), TAGS)
     assert query.filters == (Filter(FilterKind.PROPERTY, "x", "path"),)
 
@@ -338,7 +338,7 @@ def test_a_phrase_before_a_colon_is_a_phrase(typed: str) -> None:
     assert not asked(typed).filters
 
 
-def test_what_is_no_time_is_asked_of_the_property_where_there_is_one_of_that_name() -> None:
+def test_a_value_that_is_not_a_time_filters_the_property_of_that_name() -> None:
     named = frozenset({"date", "before"})
     (query,) = parse_alternatives('date:* before:"the flood" date:2025 after:ever ', named, TAGS)
     assert query.filters == (
@@ -350,7 +350,7 @@ def test_what_is_no_time_is_asked_of_the_property_where_there_is_one_of_that_nam
     assert remove_unfinished_filter("sync date:*") == "sync date:*"
 
 
-def test_memories_have_filters_of_their_own() -> None:
+def test_memories_have_their_own_filters() -> None:
     typed = "source:Sync since:7d is:stale "
     (query,) = parse_alternatives(typed, kinds=MEMORY_FILTER_KINDS)
     assert [one.kind for one in query.filters] == [FilterKind.SOURCE, FilterKind.CREATED, FilterKind.IS]
@@ -382,7 +382,7 @@ def offered(typed: str) -> list[str]:
         ("tga:a tga:b", "tag:a tga:b"),
     ],
 )
-def test_a_key_with_a_typing_error_is_offered_as_it_would_be_one(typed: str, instead: str) -> None:
+def test_a_misspelt_key_is_offered_in_its_correct_form(typed: str, instead: str) -> None:
     assert offered(typed) == [instead]
 
 
@@ -394,11 +394,11 @@ def test_a_key_with_a_typing_error_is_offered_as_it_would_be_one(typed: str, ins
         *('"tga:x"', "remark:this", "state:x", "to:x", "i:n", "x2g:y", "tag:x", "status:x", "befroe:soon", "int:5"),
     ],
 )
-def test_what_is_no_filter_to_anybody_is_not_remarked_on(typed: str) -> None:
+def test_words_that_resemble_no_filter_get_no_hint(typed: str) -> None:
     assert offered(typed) == []
 
 
-def test_only_a_few_hints_are_given() -> None:
+def test_the_number_of_hints_is_limited() -> None:
     assert len(offered("tga:x pth:x fiel:x titel:x headign:x lnik:x")) == 3
 
 
@@ -406,7 +406,7 @@ def test_only_a_few_hints_are_given() -> None:
 
 
 @pytest.mark.parametrize("begun", ["tag:", "-tag:", "#", 'path:"', "file:", "modified:", "modified:2", "created:>"])
-def test_a_filter_that_says_nothing_yet_is_left_out_at_the_end_of_what_is_typed(begun: str) -> None:
+def test_an_incomplete_filter_is_removed_from_the_end_of_the_text(begun: str) -> None:
     assert remove_unfinished_filter(f"sync conflict {begun}") == "sync conflict"
     assert remove_unfinished_filter(begun) == begun
 
@@ -414,7 +414,7 @@ def test_a_filter_that_says_nothing_yet_is_left_out_at_the_end_of_what_is_typed(
 @pytest.mark.parametrize(
     "typed", ["sync tag:p", "sync modified:7d", "tag: sync", "sync http:", "sync C#", "say: no", ""]
 )
-def test_what_says_something_or_is_no_filter_stays_in_what_is_typed(typed: str) -> None:
+def test_complete_filters_and_words_stay_in_the_text(typed: str) -> None:
     assert remove_unfinished_filter(typed) == typed
 
 
@@ -447,7 +447,7 @@ ANY_TEXT = st.text(alphabet=st.characters(), max_size=200) | st.lists(
 @given(ANY_TEXT)
 @example("\ud800:\udfff")
 @example('tag:"\x00')
-def test_every_string_is_a_query(typed: str) -> None:
+def test_every_text_is_a_query(typed: str) -> None:
     queries = parse_alternatives(typed, ONE_PROPERTY, ONE_TAG)
     assert 1 <= len(queries) <= MAX_ALTERNATIVES
     for query in queries:
@@ -479,7 +479,7 @@ def test_no_letter_is_lost(typed: str) -> None:
 @given(ANY_TEXT, st.sampled_from([FILTER_KINDS, MEMORY_FILTER_KINDS]))
 @example("tga:x", FILTER_KINDS)
 @example("-statsu:*", FILTER_KINDS)
-def test_what_a_hint_is_of_stays_a_word_and_would_be_a_filter(typed: str, kinds: Mapping[str, FilterKind]) -> None:
+def test_a_hinted_text_is_a_word_that_would_be_a_filter(typed: str, kinds: Mapping[str, FilterKind]) -> None:
     queries = parse_alternatives(typed, ONE_PROPERTY, ONE_TAG, kinds)
     for hint in suggest_filters(typed, KnownNames(ONE_PROPERTY, ONE_TAG, kinds)):
         assert typed[hint.start : hint.end] == hint.written
@@ -530,7 +530,7 @@ def test_a_filter_in_front_changes_nothing_else(typed: str, one: str) -> None:
         *("status:>", "2025-", "\u200b", "\U0001f600 ", "!a ", "\n"),
     ],
 )
-def test_the_work_of_reading_a_query_grows_with_its_length(unit: str) -> None:
+def test_the_work_of_parsing_grows_with_the_length(unit: str) -> None:
     assert parse_alternatives((unit * 10_000)[:10_000], ONE_PROPERTY, ONE_TAG)
     assert grows_about_linearly(lambda size: _read((unit * size)[:size]), 10_000)
 
@@ -541,13 +541,13 @@ def _read(typed: str) -> None:
 
 
 @given(st.text(alphabet='ab -#:!|"\\\\/12.p', max_size=14))
-def test_a_literal_query_has_words_alone(text: str) -> None:
+def test_a_literal_query_has_words_only(text: str) -> None:
     (query,) = parse_alternatives(literal_query(text), {"a", "b", "p", "ab"})
     assert query == Query(query.words, open_word=query.open_word)
 
 
 @given(st.sampled_from(["tag", "-path", "status", "-my key"]), st.text(alphabet='ab "<>=/', min_size=1, max_size=8))
-def test_a_filter_as_text_is_read_as_that_filter(name: str, value: str) -> None:
+def test_a_formatted_filter_is_parsed_as_the_same_filter(name: str, value: str) -> None:
     conditions = parse_alternatives(format_filter(name, value), {"status", "my key"})[0].filters
     for condition in conditions:
         assert condition.value == value.strip()
@@ -578,17 +578,17 @@ def is_operator(query: Query) -> bool:
 
 
 @pytest.mark.parametrize("typed", code("All of it on one page")[1:])
-def test_an_operator_of_the_guide_is_one(typed: str) -> None:
+def test_an_operator_in_the_guide_is_an_operator(typed: str) -> None:
     queries = parse_alternatives(typed, GUIDE_PROPERTIES)
     assert len(queries) == 2 if "|" in typed else is_operator(queries[0])
 
 
 @pytest.mark.parametrize("typed", code("Recall", MEMORIES))
-def test_a_filter_of_the_memories_is_one(typed: str) -> None:
+def test_a_memory_filter_in_the_guide_is_a_filter(typed: str) -> None:
     assert parse_alternatives(typed, kinds=MEMORY_FILTER_KINDS)[0].is_filter_only
 
 
-def test_what_the_guide_tells_of_is_told_with_what_it_offers() -> None:
+def test_hints_in_the_guide_are_given_as_described() -> None:
     wrong, right, words = (
         code_in("A filter with a typing error is a word, and excerpt suggests the filter")[at : at + 3]
         for at in (0, 3, 6)
@@ -600,14 +600,14 @@ def test_what_the_guide_tells_of_is_told_with_what_it_offers() -> None:
 
 
 @pytest.mark.parametrize("value", code("Times"))
-def test_a_time_of_the_guide_is_one(value: str) -> None:
+def test_a_time_in_the_guide_is_a_time(value: str) -> None:
     assert is_period(value)
 
 
 @pytest.mark.parametrize(
     "typed", [*code_in("Words with signs find themselves"), "-split operator", "git commit -m", "-5"]
 )
-def test_a_word_of_the_guide_is_one(typed: str) -> None:
+def test_a_word_in_the_guide_is_a_word(typed: str) -> None:
     assert f"`{typed}`" in PAGE
     assert parse_alternatives(typed, GUIDE_PROPERTIES, frozenset())[0].words == typed
 
@@ -635,7 +635,7 @@ def positions_read(monkeypatch: pytest.MonkeyPatch) -> Counter:
     return counter
 
 
-def test_the_positions_of_a_repeated_word_are_read_once(engine: Engine, positions_read: Counter) -> None:
+def test_positions_of_a_repeated_word_are_read_once(engine: Engine, positions_read: Counter) -> None:
     engine.search("lighthouse keeper " * 50)
     assert positions_read.calls == 2
 
@@ -643,20 +643,20 @@ def test_the_positions_of_a_repeated_word_are_read_once(engine: Engine, position
 @pytest.mark.parametrize(
     ("query", "words"), [("wiki-link lighthouse wiki", 4), ("wiki-link wiki-link", 2), ("wiki wiki-link wiki", 3)]
 )
-def test_a_part_of_a_compound_is_no_repeated_word_and_a_repeated_compound_is(
+def test_a_repeated_compound_is_a_repeated_word_and_its_parts_are_not(
     engine: Engine, positions_read: Counter, query: str, words: int
 ) -> None:
     engine.search(query)
     assert positions_read.calls == words
 
 
-def test_a_repeated_word_is_near_the_word_after_its_first_place(engine: Engine) -> None:
+def test_a_repeated_word_is_near_the_word_after_its_first_occurrence(engine: Engine) -> None:
     hits = [engine.search(query).hits[0] for query in ("!p flour water salt", "!p flour water salt flour water")]
     once, repeated = ({signal.name: signal.value for signal in hit.signals}["proximity"] for hit in hits)
     assert repeated == once > 0
 
 
-def test_the_first_words_of_a_page_are_searched_and_a_warning_says_so(engine: Engine) -> None:
+def test_only_the_first_words_of_a_page_are_searched_with_a_warning(engine: Engine) -> None:
     padding = " ".join(UNKNOWN[:MAX_QUERY_WORDS])
     found = engine.search(f"lighthouse keeper {padding}")
     assert found.hits[0].fragment.path == "Long.md"
@@ -664,26 +664,24 @@ def test_the_first_words_of_a_page_are_searched_and_a_warning_says_so(engine: En
     assert sum(len(query.words.split()) for query in engine.parse(f"{padding} lighthouse keeper")) == MAX_QUERY_WORDS
 
 
-def test_a_question_of_two_hundred_words_is_searched_whole(engine: Engine) -> None:
+def test_a_question_of_two_hundred_words_is_searched_completely(engine: Engine) -> None:
     assert engine.search(" ".join(UNKNOWN[:MAX_QUERY_WORDS])).warnings == ()
 
 
-def test_alternatives_share_the_number_of_words(engine: Engine) -> None:
+def test_alternatives_share_the_word_limit(engine: Engine) -> None:
     half = " ".join(UNKNOWN[: MAX_QUERY_WORDS // 2 + 1])
     parsed = engine.parse(f"{half} | {half} | bread")
     assert [len(query.words.split()) for query in parsed] == [MAX_QUERY_WORDS // 2 + 1, MAX_QUERY_WORDS // 2 - 1]
 
 
-def test_filters_phrases_and_exclusions_are_applied_up_to_a_number(engine: Engine) -> None:
+def test_filters_phrases_and_exclusions_are_limited_in_number(engine: Engine) -> None:
     found = engine.search(" ".join(f'-path:{word} "{word}" -{word}' for word in UNKNOWN[:100]))
     assert f"{MAX_CONDITIONS} filters" in found.warnings[0]
     (query,) = engine.parse(" ".join(f"-path:{word}" for word in UNKNOWN[:100]))
     assert len(query.filters) == MAX_CONDITIONS
 
 
-def test_a_few_unknown_words_are_compared_with_all_words_of_the_vault(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_few_unknown_words_are_matched_fuzzily(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     counter = Counter(WordIndex._similar_terms)
     monkeypatch.setattr(WordIndex, "_similar_terms", partialmethod(counter))
     engine.search(" ".join(UNKNOWN[:100]))

@@ -41,20 +41,22 @@ def paths(engine: Engine, query: str) -> list[str]:
     return [hit.path for hit in engine.search(query).hits]
 
 
-def test_hits_are_near_by_the_chosen_embedder(chosen: ChosenSnapshot) -> None:
+def test_hits_are_nearest_by_the_chosen_embedder(chosen: ChosenSnapshot) -> None:
     result = Engine(chosen, Settings()).search("quarrel")
     assert result.hits[0].path == "Sync/Conflicts.md"
     assert {signal.name: signal.value for signal in result.hits[0].signals}["meaning"] == 1.0
     assert not result.is_without_meaning
 
 
-def test_a_static_model_embeds_in_the_thread_of_the_search(snapshot: Snapshot) -> None:
+def test_a_static_model_embeds_in_the_search_thread(snapshot: Snapshot) -> None:
     vectors = QueryVectors()
     engine_on(snapshot, vectors).search("conflict")
     assert "_thread" not in vars(vectors)
 
 
-def test_the_list_by_words_is_first_and_the_full_order_follows(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
+def test_the_list_by_words_comes_first_and_the_full_order_follows(
+    chosen: ChosenSnapshot, embedder: WordEmbedder
+) -> None:
     ready = threading.Event()
     engine = engine_on(chosen, QueryVectors(0, ready.set))
     embedder.is_open.clear()
@@ -67,7 +69,7 @@ def test_the_list_by_words_is_first_and_the_full_order_follows(chosen: ChosenSna
     assert embedder.queries == ["quarrel"]
 
 
-def test_a_list_without_a_vector_has_no_meaning_at_all(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
+def test_a_list_without_a_query_vector_has_no_meaning_signal(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
     embedder.is_open.clear()
     hits = engine_on(chosen, QueryVectors(0)).search("sync conflict").hits
     embedder.is_open.set()
@@ -76,7 +78,7 @@ def test_a_list_without_a_vector_has_no_meaning_at_all(chosen: ChosenSnapshot, e
         assert not any(signal.value for signal in hit.signals if signal.name in ("meaning", "coherence"))
 
 
-def test_a_command_waits_for_a_stated_time_and_says_that_it_did(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
+def test_a_command_waits_for_a_limited_time_and_reports_it(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
     embedder.is_open.clear()
     result = engine_on(chosen, QueryVectors(0.02)).search("sync conflict")
     embedder.is_open.set()
@@ -85,9 +87,7 @@ def test_a_command_waits_for_a_stated_time_and_says_that_it_did(chosen: ChosenSn
     assert result.to_dict()["warnings"] == list(result.warnings)
 
 
-def test_a_failure_is_one_sentence_and_the_embedder_is_left_alone_for_a_while(
-    chosen: ChosenSnapshot, embedder: WordEmbedder
-) -> None:
+def test_a_failure_is_reported_once_and_the_embedder_is_paused(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
     embedder.failure = "The server at 127.0.0.1:1 refuses the connection."
     engine = engine_on(chosen, QueryVectors())
     for query in ("sync conflict", "bread"):
@@ -98,7 +98,7 @@ def test_a_failure_is_one_sentence_and_the_embedder_is_left_alone_for_a_while(
 
 
 @pytest.mark.parametrize("vector", [np.ones(3, np.float32), np.full(509, np.nan, np.float32)])
-def test_a_vector_of_another_shape_or_without_numbers_is_a_failure(
+def test_a_vector_of_another_shape_or_not_a_number_is_a_failure(
     chosen: ChosenSnapshot, embedder: WordEmbedder, monkeypatch: pytest.MonkeyPatch, vector: Floats
 ) -> None:
     _ = chosen.search_vectors
@@ -108,9 +108,7 @@ def test_a_vector_of_another_shape_or_without_numbers_is_a_failure(
     assert "509 numbers" in result.warnings[0]
 
 
-def test_of_the_queries_typed_meanwhile_only_the_newest_is_embedded(
-    chosen: ChosenSnapshot, embedder: WordEmbedder
-) -> None:
+def test_only_the_newest_of_waiting_queries_is_embedded(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
     ready = threading.Event()
     engine = engine_on(chosen, QueryVectors(0, ready.set))
     embedder.is_open.clear()
@@ -130,7 +128,7 @@ def test_all_alternatives_of_a_query_are_embedded_at_once(chosen: ChosenSnapshot
     assert embedder.queries == ["quarrel", "gadget"]
 
 
-def test_the_vectors_of_another_embedder_are_forgotten(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
+def test_vectors_of_another_embedder_are_dropped(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
     vectors = QueryVectors()
     engine_on(chosen, vectors).search("quarrel")
     chosen.chosen_embedder = other = WordEmbedder()
@@ -138,9 +136,7 @@ def test_the_vectors_of_another_embedder_are_forgotten(chosen: ChosenSnapshot, e
     assert (embedder.queries, other.queries) == (["quarrel"], ["quarrel"])
 
 
-def test_confidence_is_that_of_the_static_model_whatever_embedder_ranks(
-    snapshot: Snapshot, chosen: ChosenSnapshot
-) -> None:
+def test_confidence_uses_the_static_model_whatever_embedder_ranks(snapshot: Snapshot, chosen: ChosenSnapshot) -> None:
     static, other = Engine(snapshot, Settings()), Engine(chosen, Settings())
     for query in ("sync conflict", "how do I settle a conflict of two versions", "walrus", "water tomatoes"):
         labels = {hit.fragment_id: hit.confidence for hit in static.search(query).hits}
@@ -150,18 +146,18 @@ def test_confidence_is_that_of_the_static_model_whatever_embedder_ranks(
         assert {id_: labels[id_] for id_ in common} == {id_: chosen_labels[id_] for id_ in common}
 
 
-def test_the_setting_names_the_languages_else_the_embedder(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
+def test_languages_are_those_of_the_setting_or_of_the_embedder(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
     embedder.languages = ("en", "ja")
     assert trusted_languages(chosen, EmbeddingSettings("openai:http://127.0.0.1/v1#m")) == ("en", "ja")
     assert trusted_languages(chosen, EmbeddingSettings("openai:http://127.0.0.1/v1#m", ("*",))) == ("*",)
 
 
-def test_until_the_vault_is_embedded_the_shipped_model_answers_in_its_own_language(snapshot: Snapshot) -> None:
+def test_until_the_vault_is_embedded_the_shipped_model_is_used_in_its_language(snapshot: Snapshot) -> None:
     assert trusted_languages(snapshot, EmbeddingSettings("openai:http://127.0.0.1/v1#m", ("*",))) == ("en",)
     assert trusted_languages(snapshot, EmbeddingSettings("", ("*",))) == ("*",)
 
 
-def test_a_query_in_a_language_that_the_embedder_does_not_know_is_not_embedded(
+def test_a_query_in_a_language_unknown_to_the_embedder_is_not_embedded(
     chosen: ChosenSnapshot, embedder: WordEmbedder
 ) -> None:
     assert not Engine(chosen, Settings()).search("保管庫").is_without_meaning

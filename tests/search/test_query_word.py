@@ -32,14 +32,14 @@ def at_bar(text: str) -> tuple[str, int]:
         ("people.lead:a▏", "people.lead", "a"),
     ],
 )
-def test_the_word_at_the_cursor_is_taken_apart(text: str, operator: str, value: str) -> None:
+def test_the_word_at_the_cursor_is_divided_into_its_parts(text: str, operator: str, value: str) -> None:
     cursor_token = token_at(*at_bar(text))
     assert cursor_token is not None
     assert (cursor_token.operator, cursor_token.value) == (operator, value)
 
 
 @pytest.mark.parametrize("text", ['"two dev▏', '"two devices"▏', 'path:"my notes"▏'])
-def test_a_phrase_and_what_is_closed_are_not_completed(text: str) -> None:
+def test_phrases_and_finished_words_are_not_completed(text: str) -> None:
     assert token_at(*at_bar(text)) is None
 
 
@@ -53,14 +53,14 @@ def test_a_phrase_and_what_is_closed_are_not_completed(text: str) -> None:
         ("sync ▏", "tag:", "sync tag:▏"),
     ],
 )
-def test_a_completion_takes_the_place_of_the_whole_word(text: str, by: str, expected: str) -> None:
+def test_a_completion_replaces_the_whole_word(text: str, by: str, expected: str) -> None:
     before, cursor = at_bar(text)
     cursor_token = token_at(before, cursor)
     assert cursor_token is not None
     assert apply_completion(before, cursor_token, by) == at_bar(expected)
 
 
-def test_what_is_typed_is_told_from_what_is_put() -> None:
+def test_typed_text_is_distinguished_from_inserted_text() -> None:
     assert is_one_letter_edit("tag", "tag:")
     assert is_one_letter_edit("tag:h sync", "tag: sync")
     assert is_one_letter_edit("a restored query", "#")
@@ -78,7 +78,7 @@ def test_what_is_typed_is_told_from_what_is_put() -> None:
         ("tag:a ", "tag:a", "▏"),
     ],
 )
-def test_a_filter_taken_off_leaves_one_space(text: str, part: str, expected: str) -> None:
+def test_removing_a_filter_leaves_one_space(text: str, part: str, expected: str) -> None:
     start = text.index(part)
     assert remove_span(text, start, start + len(part)) == at_bar(expected)
 
@@ -87,7 +87,7 @@ QUERIES = st.text(st.sampled_from('ab:#"-| \u540c/'), max_size=24)
 
 
 @given(QUERIES, st.integers(0, 24))
-def test_whatever_is_typed_only_the_word_at_the_cursor_is_replaced(text: str, place: int) -> None:
+def test_only_the_word_at_the_cursor_is_replaced(text: str, place: int) -> None:
     cursor = min(place, len(text))
     cursor_token = token_at(text, cursor)
     if cursor_token is not None:

@@ -44,38 +44,38 @@ def linked(
     return score_backlinks(sources, targets, numbers, np.array([value for _, value in rows], np.float32), notes)
 
 
-def test_the_note_that_most_matching_notes_link_to_has_one_and_others_a_share() -> None:
+def test_the_note_with_most_links_from_matches_scores_one_and_others_a_share() -> None:
     found = linked([(0, 3), (1, 3), (0, 2)], {0: 1.0, 1: 1.0})
     assert found[3] == 1
     assert 0 < found[2] < 1
     assert found[0] == found[1] == 0
 
 
-def test_a_note_that_does_not_match_has_no_vote() -> None:
+def test_links_of_a_note_that_does_not_match_do_not_count() -> None:
     assert linked([(0, 3), (1, 2)], {0: 1.0})[2] == 0
 
 
-def test_a_stronger_match_says_more() -> None:
+def test_a_link_of_a_better_match_counts_more() -> None:
     found = linked([(0, 2), (1, 3)], {0: 1.0, 1: 0.2})
     assert found[2] > found[3] > 0
 
 
-def test_a_note_votes_as_strongly_as_its_best_fragment_however_many_it_has() -> None:
+def test_a_note_counts_once_with_its_best_fragment() -> None:
     assert np.array_equal(
         linked([(0, 2), (1, 3)], [(0, 0.5), (1, 0.1), (1, 0.5), (1, 0.2)])[2:], np.ones(2, np.float32)
     )
 
 
-def test_the_tenth_vote_says_less_than_the_first() -> None:
+def test_each_further_link_counts_less() -> None:
     found = linked([(note, 10) for note in range(10)] + [(0, 11)], dict.fromkeys(range(10), 1.0), notes=12)
     assert found[11] > found[10] / 10
 
 
-def test_a_note_never_votes_for_itself() -> None:
+def test_a_note_does_not_count_its_own_links() -> None:
     assert not linked([(0, 0)], {0: 1.0}).any()
 
 
-def test_without_links_or_matches_nothing_is_lifted() -> None:
+def test_without_links_or_matches_nothing_scores() -> None:
     assert not linked([], {0: 1.0}).any()
     assert not linked([(0, 1)], {}).any()
     assert not linked([(0, 1)], {0: 0.0}).any()
@@ -85,7 +85,7 @@ def test_without_links_or_matches_nothing_is_lifted() -> None:
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=30),
     st.lists(st.tuples(st.integers(0, 5), st.floats(0, 3, width=32)), max_size=20),
 )
-def test_shares_lie_between_none_and_all(links: list[tuple[int, int]], rows: list[tuple[int, float]]) -> None:
+def test_backlink_scores_are_between_zero_and_one(links: list[tuple[int, int]], rows: list[tuple[int, float]]) -> None:
     found = linked(sorted(set(links)), rows, notes=6)
     assert found.dtype == np.float32
     assert ((found >= 0) & (found <= 1)).all()
@@ -99,35 +99,35 @@ def test_a_modification_counts_half_after_a_half_life() -> None:
     assert np.allclose(score_recency(times(0, 10, 20, 400), NOW, half_life_days=10), [1, 0.5, 0.25, 0], atol=1e-6)
 
 
-def test_a_time_to_come_counts_as_now() -> None:
+def test_a_future_time_counts_as_now() -> None:
     assert score_recency(times(-5, 30), NOW)[0] == 1
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20), st.integers(-(2**63), 2**63 - 1))
-def test_however_far_apart_times_are_recency_lies_between_none_and_all(modified: list[int], now: int) -> None:
+def test_recency_scores_are_between_zero_and_one_for_any_times(modified: list[int], now: int) -> None:
     found = score_recency(np.array(modified, np.int64), now)
     assert ((found >= 0) & (found <= 1)).all()
 
 
-def test_the_oldest_of_times_that_are_further_apart_than_64_bits_count_is_not_recent() -> None:
+def test_times_too_far_apart_for_64_bits_have_correct_recency() -> None:
     assert score_recency(np.array([-9 * 10**18, 9 * 10**18], np.int64), 9 * 10**18).tolist() == [0, 1]
 
 
-def test_times_that_a_checkout_wrote_say_nothing() -> None:
+def test_file_times_of_a_checkout_are_ignored() -> None:
     written_together = NOW + np.arange(100, dtype=np.int64) * SECOND_NS
     assert not score_recency(written_together, NOW).any()
     written_together[:5] -= 300 * DAY_NS
     assert not score_recency(written_together, NOW).any()
 
 
-def test_after_a_checkout_times_count_once_more_than_a_tenth_was_changed() -> None:
+def test_file_times_count_again_after_a_tenth_of_the_files_changed() -> None:
     modified = np.full(100, NOW - 60 * DAY_NS)
     modified[:15] = times(*range(15))
     found = score_recency(modified, NOW)
     assert found[0] > found[14] > found[50] > 0
 
 
-def test_an_empty_vault_and_one_note_say_nothing() -> None:
+def test_an_empty_vault_and_a_single_note_have_no_recency() -> None:
     assert len(score_recency(times(), NOW)) == 0
     assert not score_recency(times(3), NOW).any()
 
@@ -143,7 +143,7 @@ def test_an_empty_vault_and_one_note_say_nothing() -> None:
         (40, Strategy.SEMANTIC),
     ],
 )
-def test_the_lead_goes_by_the_number_of_words(words: int, leader: Strategy) -> None:
+def test_the_number_of_words_chooses_the_primary_strategy(words: int, leader: Strategy) -> None:
     assert primary_strategy(words) is leader
 
 
@@ -151,30 +151,30 @@ def test_the_lead_goes_by_the_number_of_words(words: int, leader: Strategy) -> N
     ("leader", "own"),
     [(Strategy.ADAPTIVE, "words"), (Strategy.PROXIMITY, "proximity"), (Strategy.SEMANTIC, "meaning")],
 )
-def test_under_auto_the_leaders_own_signal_counts_more_and_all_others_as_in_hybrid(leader: Strategy, own: str) -> None:
+def test_under_auto_the_signal_of_the_primary_strategy_has_a_higher_weight(leader: Strategy, own: str) -> None:
     hybrid, primary = asdict(STRATEGY_WEIGHTS[Strategy.HYBRID]), asdict(weights_for(leader))
     assert all(primary.values())
     assert {name for name in primary if primary[name] > hybrid[name]} == {own}
     assert {name for name in primary if primary[name] == hybrid[name]} == set(SIGNALS) - {own}
 
 
-def test_a_strategy_that_finds_nothing_gives_way_to_the_next() -> None:
+def test_a_strategy_without_hits_is_replaced_by_the_next() -> None:
     assert active_strategy(Strategy.ADAPTIVE, words_found=False, meaning_found=True) is Strategy.SEMANTIC
     assert active_strategy(Strategy.PROXIMITY, words_found=False, meaning_found=True) is Strategy.SEMANTIC
     assert active_strategy(Strategy.SEMANTIC, words_found=True, meaning_found=False) is Strategy.PROXIMITY
 
 
 @pytest.mark.parametrize("strategy", list(STRATEGY_WEIGHTS))
-def test_a_strategy_that_finds_something_answers_itself(strategy: Strategy) -> None:
+def test_a_strategy_with_hits_is_used(strategy: Strategy) -> None:
     assert active_strategy(strategy, words_found=True, meaning_found=True) is strategy
 
 
 @pytest.mark.parametrize("strategy", list(STRATEGY_WEIGHTS))
-def test_where_nothing_is_found_the_one_asked_answers(strategy: Strategy) -> None:
+def test_without_any_hits_the_requested_strategy_is_reported(strategy: Strategy) -> None:
     assert active_strategy(strategy, words_found=False, meaning_found=False) is strategy
 
 
-def test_every_weight_has_its_signal() -> None:
+def test_every_weight_belongs_to_a_signal() -> None:
     assert all(len(weights.array) == len(SIGNALS) for weights in STRATEGY_WEIGHTS.values())
 
 
@@ -206,7 +206,7 @@ def value(hit: Hit, name: str) -> float:
 # --- intro ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_note_that_begins_with_the_query_is_about_it_more_than_one_that_mentions_it(tmp_path: Path) -> None:
+def test_a_note_that_begins_with_the_query_ranks_above_one_that_mentions_it(tmp_path: Path) -> None:
     found = hits(tmp_path, LIGHTHOUSES, "lighthouse")
     openings = {hit.fragment.path: value(hit, "intro_words") for hit in reversed(found)}
     assert openings["About.md"] == 1
@@ -214,19 +214,19 @@ def test_a_note_that_begins_with_the_query_is_about_it_more_than_one_that_mentio
 
 
 @pytest.mark.parametrize("signal", NOTE_SIGNALS)
-def test_of_each_note_only_the_best_fragment_has_what_its_opening_gives(tmp_path: Path, signal: str) -> None:
+def test_only_the_best_fragment_of_a_note_gets_the_intro_signals(tmp_path: Path, signal: str) -> None:
     found = [hit for hit in hits(tmp_path, LIGHTHOUSES, "keeper of a lighthouse") if hit.fragment.path == "About.md"]
     assert [value(hit, signal) > 0 for hit in found] == [True, False]
     assert found[0].fragment.ordinal == 1, "the opening is not the best fragment itself"
 
 
-def test_an_opening_that_a_filter_leaves_out_gives_nothing(tmp_path: Path) -> None:
+def test_an_intro_that_is_filtered_out_scores_nothing(tmp_path: Path) -> None:
     found = hits(tmp_path, LIGHTHOUSES, 'lighthouse "lights the lamp"')
     assert [hit.fragment.path for hit in found] == ["About.md"]
     assert value(found[0], "intro_words") == value(found[0], "intro_meaning") == 0
 
 
-def test_what_a_note_begins_with_brings_up_no_fragment_that_does_not_match(tmp_path: Path) -> None:
+def test_intro_signals_add_no_fragment_that_does_not_match(tmp_path: Path) -> None:
     for hit in hits(tmp_path, LIGHTHOUSES, "rocks", Strategy.ADAPTIVE):
         assert sum(signal.part for signal in hit.signals if signal.name not in NOTE_SIGNALS) > 0
 
@@ -234,29 +234,29 @@ def test_what_a_note_begins_with_brings_up_no_fragment_that_does_not_match(tmp_p
 # --- other names ------------------------------------------------------------------------------------------------------
 
 
-def test_the_first_heading_of_the_first_level_is_a_name(tmp_path: Path) -> None:
+def test_the_first_level_one_heading_is_a_name(tmp_path: Path) -> None:
     named = {hit.fragment.path: value(hit, "title") for hit in hits(tmp_path, TRAVELS, "crossing the strait")}
     assert named["p17.md"] == 1
     assert named["p18.md"] == 0
 
 
-def test_a_later_heading_of_the_first_level_is_no_name(tmp_path: Path) -> None:
+def test_a_later_level_one_heading_is_not_a_name(tmp_path: Path) -> None:
     notes = {"p1.md": "# Harbours\n\nOne is old.\n\n# Bridges\n\nOne is new.\n"}
     assert all(value(hit, "title") == 0 for hit in hits(tmp_path, notes, "bridges"))
 
 
-def test_a_note_is_called_what_a_link_in_a_note_that_was_found_says(tmp_path: Path) -> None:
+def test_the_text_of_a_link_from_a_match_is_a_name_of_its_target(tmp_path: Path) -> None:
     called = {hit.fragment.path: value(hit, "anchor") for hit in hits(tmp_path, TRAVELS, "timetable of ferries")}
     assert called["p17.md"] == 1
     assert called["p18.md"] == 0, "the note that has the link is not called so"
     assert called["p19.md"] == 0
 
 
-def test_what_a_note_calls_itself_is_not_heard(tmp_path: Path) -> None:
+def test_the_text_of_a_link_to_itself_does_not_count(tmp_path: Path) -> None:
     assert all(value(hit, "anchor") == 0 for hit in hits(tmp_path, TRAVELS, "wind chart"))
 
 
-def test_what_links_call_a_note_counts_only_as_far_as_it_is_better_than_its_names(tmp_path: Path) -> None:
+def test_link_texts_count_only_above_the_notes_own_names(tmp_path: Path) -> None:
     notes = {
         "Ferry timetable.md": "Boats leave at noon.\n",
         "Pier.md": "See the [[Ferry timetable|ferry timetable]] and the [[Ferry timetable|list of all departures]].\n",

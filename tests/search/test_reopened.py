@@ -43,7 +43,7 @@ def test_each_further_use_adds_less_and_none_reaches_one() -> None:
     assert twice - once < once
 
 
-def test_similar_words_count_by_what_they_have_in_common() -> None:
+def test_similar_queries_count_by_their_common_words() -> None:
     similar = values([opened("A.md", "sync conflict phone")])["A.md"]
     assert 0 < similar < 0.5
     assert values([opened("A.md", "sync bread")]) == {}
@@ -54,22 +54,22 @@ def test_a_use_counts_half_after_a_half_life() -> None:
     assert old["A.md"] == pytest.approx(0.5 / 1.5)
 
 
-def test_a_pause_erases_nothing() -> None:
+def test_time_without_searches_erases_nothing() -> None:
     assert values([opened("A.md", days_ago=2000)]) == {"A.md": 0.5}
 
 
-def test_marks_of_one_pack_share_one_act() -> None:
+def test_marks_of_one_pack_count_as_one_use() -> None:
     marked = [UseEvent(NOW, UseKind.MARKED, "sync", path, share=0.25) for path in ("A.md", "B.md")]
     assert values(marked, "sync") == {"A.md": 0.2, "B.md": 0.2}
 
 
-def test_a_note_passed_over_for_one_below_loses_what_was_learned() -> None:
+def test_a_note_skipped_for_one_below_loses_what_was_learned() -> None:
     wrong, right = opened("A.md"), opened("B.md", above=("A.md", "C.md"))
     assert values([wrong, right]) == {"B.md": 0.5}
     assert values([wrong, wrong, right])["A.md"] == 0.5
 
 
-def test_passing_over_a_note_for_other_words_costs_it_nothing() -> None:
+def test_skipping_a_note_for_other_words_costs_nothing() -> None:
     assert values([opened("A.md"), opened("B.md", "bread", above=("A.md",))]) == {"A.md": 0.5}
 
 
@@ -117,7 +117,7 @@ def value_of(hit: Hit) -> float:
     return next((signal.value for signal in hit.signals if signal.name == "reopened"), 0.0)
 
 
-def test_the_fragment_that_was_opened_stands_higher_the_next_time(learning: Engine, log: UseLog) -> None:
+def test_an_opened_fragment_ranks_higher_the_next_time(learning: Engine, log: UseLog) -> None:
     first = learning.search("water")
     chosen = first.hits[-1]
     for _ in range(3):
@@ -131,14 +131,14 @@ def test_the_fragment_that_was_opened_stands_higher_the_next_time(learning: Engi
     assert [value_of(hit) for hit in again.hits if hit.fragment.id != chosen.fragment.id] == [0] * (len(again.hits) - 1)
 
 
-def test_a_list_that_is_shown_does_not_move(snapshot: Snapshot, learning: Engine, log: UseLog) -> None:
+def test_the_list_on_the_screen_does_not_move(snapshot: Snapshot, learning: Engine, log: UseLog) -> None:
     first = learning.search("water")
     use(log, first, first.hits[-1])
     assert learning.search("water").hits == first.hits
     assert Engine(snapshot, Settings(), log).search("water").hits == first.hits
 
 
-def test_what_is_opened_never_stands_above_a_note_with_the_query_as_its_name(learning: Engine, log: UseLog) -> None:
+def test_a_reopened_note_never_ranks_above_a_note_named_like_the_query(learning: Engine, log: UseLog) -> None:
     first = learning.search("conflicts")
     assert first.hits[0].fragment.path == "Sync/Conflicts.md"
     for _ in range(50):
@@ -150,7 +150,7 @@ def test_what_is_opened_never_stands_above_a_note_with_the_query_as_its_name(lea
 
 
 @pytest.mark.parametrize("query", ["water", "conflicts", "salt | sync", "how is bread made", "qqxx vvbb"])
-def test_learning_changes_neither_which_fragments_are_found_nor_the_confidence(
+def test_learning_changes_neither_the_hits_found_nor_the_confidence(
     snapshot: Snapshot, learning: Engine, log: UseLog, query: str
 ) -> None:
     first = learning.search(query)
@@ -170,7 +170,7 @@ def test_without_a_similar_query_the_list_is_the_same(snapshot: Snapshot, learni
     assert learning.search("sync conflict").hits == Engine(snapshot, Settings()).search("sync conflict").hits
 
 
-def test_what_is_forgotten_brings_back_the_list_of_before(learning: Engine, log: UseLog) -> None:
+def test_forgetting_restores_the_previous_list(learning: Engine, log: UseLog) -> None:
     first = learning.search("water")
     use(log, first, first.hits[-1])
     learning.search("something else")
@@ -180,7 +180,7 @@ def test_what_is_forgotten_brings_back_the_list_of_before(learning: Engine, log:
     assert learning.search("water").hits == first.hits
 
 
-def test_switched_off_nothing_is_raised(snapshot: Snapshot, learning: Engine, log: UseLog) -> None:
+def test_learning_can_be_switched_off(snapshot: Snapshot, learning: Engine, log: UseLog) -> None:
     first = learning.search("water")
     use(log, first, first.hits[-1])
     settings = Settings(search=SearchSettings(learn=False))
@@ -194,14 +194,14 @@ def test_reciprocal_rank_fusion_does_not_learn(snapshot: Snapshot, log: UseLog) 
     assert Engine(snapshot, settings, UseLog(log.file)).search("water").hits == first.hits
 
 
-def test_of_a_fragment_that_has_changed_the_best_one_of_its_note_is_raised(learning: Engine, log: UseLog) -> None:
+def test_the_best_fragment_of_the_note_is_raised_if_the_opened_one_changed(learning: Engine, log: UseLog) -> None:
     log.record(UseKind.OPENED, [UsedHit("water", "Cooking/Bread.md", "an id of before", 1)], NOW)
     learning.search("something else")
     raised = [hit for hit in learning.search("water").hits if value_of(hit)]
     assert [hit.fragment.path for hit in raised] == ["Cooking/Bread.md"]
 
 
-def test_an_overview_depends_on_the_notes_alone(snapshot: Snapshot, learning: Engine, log: UseLog) -> None:
+def test_an_overview_does_not_depend_on_learning(snapshot: Snapshot, learning: Engine, log: UseLog) -> None:
     first = learning.search("water")
     use(log, first, first.hits[-1])
     topic = find_topic(Engine(snapshot, Settings(), UseLog(log.file)), "water")
@@ -214,7 +214,7 @@ def test_an_overview_depends_on_the_notes_alone(snapshot: Snapshot, learning: En
 # --- the reason -------------------------------------------------------------------------------------------------------
 
 
-def test_a_raised_hit_says_how_often_for_which_words_and_when(learning: Engine, log: UseLog) -> None:
+def test_a_raised_hit_has_the_number_words_and_time_of_its_uses(learning: Engine, log: UseLog) -> None:
     first = learning.search("water")
     chosen = first.hits[-1]
     use(log, first, chosen)
@@ -231,7 +231,7 @@ def test_a_raised_hit_says_how_often_for_which_words_and_when(learning: Engine, 
     assert count_past_uses(hit) == "used for this 3 times"
 
 
-def test_why_tells_what_the_user_did_and_the_parts_add_up(learning: Engine, log: UseLog) -> None:
+def test_why_names_past_uses_and_the_parts_sum_up(learning: Engine, log: UseLog) -> None:
     first = learning.search("water")
     use(log, first, first.hits[-1])
     learning.search("something else")
@@ -245,6 +245,6 @@ def test_why_tells_what_the_user_did_and_the_parts_add_up(learning: Engine, log:
     assert "You opened" not in other.reason
 
 
-def test_a_hit_that_was_never_used_has_no_words_about_it(learning: Engine) -> None:
+def test_a_hit_that_was_never_used_has_no_past_use(learning: Engine) -> None:
     hit = learning.search("water").hits[0]
     assert count_past_uses(hit) == describe_past_uses(hit) == ""

@@ -45,14 +45,14 @@ def by_mention(word: str) -> ScriptedReranker:
 # --- what is read -----------------------------------------------------------------------------------------------------
 
 
-def test_a_passage_has_title_and_headings_first_then_the_text_around_the_match(engine: Engine) -> None:
+def test_a_passage_has_title_and_headings_before_the_text_around_the_match(engine: Engine) -> None:
     hit = engine.search("where is the other version saved as a copy").hits[0]
     first, text = build_passage(hit, hit.spans).split("\n")
     assert first == "Conflicts › Settling one"
     assert text.startswith("Choose which version")
 
 
-def test_a_long_passage_begins_with_its_best_sentence_and_is_cut_after_a_word() -> None:
+def test_a_long_passage_starts_with_its_best_sentence_and_is_cut_after_a_word() -> None:
     sentences = [f"Sentence {number} speaks of nothing." for number in range(40)]
     sentences[20] = "Here the lighthouse keeper wrote."
     hit = Vault({"Log.md": "# Log\n\n" + " ".join(sentences)}).hit("lighthouse")
@@ -68,7 +68,7 @@ def test_a_passage_in_a_script_without_spaces_has_as_many_tokens() -> None:
     assert len(build_passage(hit, ())) <= PASSAGE_TOKENS + 2
 
 
-def test_the_reranker_reads_the_words_of_the_query_without_filters(engine: Engine) -> None:
+def test_the_reranker_gets_the_query_without_filters(engine: Engine) -> None:
     model = by_mention("phones")
     reranker(model).rerank(engine, engine.search(f"path:Sync {QUERY}"))
     ((query, passages),) = model.calls
@@ -76,7 +76,7 @@ def test_the_reranker_reads_the_words_of_the_query_without_filters(engine: Engin
     assert 1 < len(passages) <= 20
 
 
-def test_hits_of_an_exact_name_and_of_a_phrase_are_not_read(engine: Engine) -> None:
+def test_hits_of_an_exact_name_or_phrase_are_not_reranked(engine: Engine) -> None:
     named = engine.search("conflicts")
     assert any(signal.name == "name" and signal.value for signal in named.hits[0].signals)
     request = build_rerank_request(engine, replace(named, confidence=Confidence.LIKELY))
@@ -99,7 +99,7 @@ def test_hits_of_an_exact_name_and_of_a_phrase_are_not_read(engine: Engine) -> N
         {"generation": -1},
     ],
 )
-def test_nothing_is_read_for_a_sure_answer_or_another_order(engine: Engine, change: dict[str, object]) -> None:
+def test_sure_answers_and_other_orders_are_not_reranked(engine: Engine, change: dict[str, object]) -> None:
     result = engine.search(QUERY)
     assert build_rerank_request(engine, result) is not None
     assert build_rerank_request(engine, replace(result, **change)) is None  # type: ignore[arg-type]
@@ -141,7 +141,7 @@ def test_both_scores_are_mixed_by_the_weight(weight: float, expected: list[int])
     assert order(mixed) == expected
 
 
-def test_the_parts_of_a_reranked_score_add_up_to_it_and_the_list_is_in_its_order() -> None:
+def test_the_parts_of_a_reranked_score_sum_up_and_the_list_is_sorted_by_it() -> None:
     result = make_result([4.0, 3.0, 2.0, 1.0])
     mixed = apply_scores(result, scores_of(result, [0.0, 0.2, 0.1, 1.0]), settings(0.6))
     for hit in mixed.hits:
@@ -158,20 +158,20 @@ def test_equal_scores_keep_the_first_order() -> None:
     assert order(apply_scores(result, scores_of(result, [0.5, 0.5, 0.5, 0.5]), settings())) == [0, 1, 2, 3]
 
 
-def test_pinned_hits_keep_their_places() -> None:
+def test_pinned_hits_keep_their_ranks() -> None:
     result = make_result([9.0, 4.0, 3.0, 2.0, 1.0])
     mixed = apply_scores(result, scores_of(result, [None, 0.0, None, 0.5, 1.0]), settings(1.0))
     assert order(mixed) == [0, 4, 2, 3, 1]
     assert [hit.rerank is None for hit in mixed.hits] == [True, False, True, False, False]
 
 
-def test_hits_below_the_first_twenty_stay() -> None:
+def test_hits_after_the_first_twenty_keep_their_ranks() -> None:
     result = make_result([float(30 - number) for number in range(25)])
     mixed = apply_scores(result, scores_of(result, [number / 19 for number in range(20)]), settings(1.0))
     assert order(mixed) == [*reversed(range(20)), *range(20, 25)]
 
 
-def test_a_note_has_no_more_of_the_first_ten_hits_than_before() -> None:
+def test_reranking_keeps_the_limit_of_hits_per_note() -> None:
     names = ["A"] * 4 + [f"n{number}" for number in range(9)]
     result = make_result([13.0 - number for number in range(13)], names)
     reversed_scores = [1.0, 0.9, 0.8, 0.7, *(0.0 for _ in range(9))]
@@ -180,7 +180,7 @@ def test_a_note_has_no_more_of_the_first_ten_hits_than_before() -> None:
     assert sorted(order(mixed)) == list(range(13))
 
 
-def test_scores_of_a_list_that_has_changed_since_are_not_used() -> None:
+def test_scores_of_a_list_that_changed_meanwhile_are_not_used() -> None:
     result = make_result([3.0, 2.0, 1.0])
     scores = scores_of(result, [0.0, 0.5, 1.0])
     assert apply_scores(replace(result, hits=result.hits[1:]), scores, settings()).hits == result.hits[1:]
@@ -189,7 +189,7 @@ def test_scores_of_a_list_that_has_changed_since_are_not_used() -> None:
 # --- with an engine ---------------------------------------------------------------------------------------------------
 
 
-def test_the_same_list_comes_every_time(engine: Engine) -> None:
+def test_reranking_is_deterministic(engine: Engine) -> None:
     result = engine.search(QUERY)
     first, second = (reranker(by_mention("phones")).rerank(engine, result) for _ in range(2))
     assert first.hits == second.hits
@@ -207,7 +207,7 @@ def test_the_same_list_comes_every_time(engine: Engine) -> None:
         (lambda model: setattr(model, "_score", lambda _query, _passage: 1 / 0), "ZeroDivisionError"),
     ],
 )
-def test_the_first_order_stays_with_a_sentence_if_the_reranker_is_late_or_fails(
+def test_a_late_or_failing_reranker_keeps_the_first_order_with_a_sentence(
     engine: Engine, break_model: Callable[[ScriptedReranker], object], warning: str
 ) -> None:
     model, result = by_mention("phones"), engine.search(QUERY)
@@ -218,7 +218,7 @@ def test_the_first_order_stays_with_a_sentence_if_the_reranker_is_late_or_fails(
     assert warning in kept.warnings[0]
 
 
-def test_a_reranker_that_cannot_be_opened_is_not_opened_again_for_every_query(engine: Engine) -> None:
+def test_a_reranker_that_cannot_be_opened_is_not_opened_for_every_query(engine: Engine) -> None:
     opened: list[Settings] = []
 
     def fail(chosen: Settings) -> ScriptedReranker:
@@ -241,7 +241,7 @@ def slow_to_open(model: ScriptedReranker) -> Callable[[Settings], ScriptedRerank
     return open_model
 
 
-def test_a_model_that_is_opened_ahead_takes_no_time_of_the_first_query(engine: Engine) -> None:
+def test_opening_a_model_in_advance_takes_no_time_of_the_first_query(engine: Engine) -> None:
     result = engine.search(QUERY)
     late, ahead = (ResultReranker(settings(seconds=0.1), slow_to_open(by_mention("phones"))) for _ in range(2))
     ahead.open()
@@ -249,7 +249,7 @@ def test_a_model_that_is_opened_ahead_takes_no_time_of_the_first_query(engine: E
     assert late.rerank(engine, result).warnings
 
 
-def test_a_failure_to_open_a_model_ahead_is_reported_by_the_first_query(engine: Engine) -> None:
+def test_a_failure_to_open_a_model_in_advance_is_reported_by_the_first_query(engine: Engine) -> None:
     opened: list[Settings] = []
 
     def fail(chosen: Settings) -> ScriptedReranker:
@@ -267,7 +267,7 @@ def test_a_failure_to_open_a_model_ahead_is_reported_by_the_first_query(engine: 
 # --- why --------------------------------------------------------------------------------------------------------------
 
 
-def test_why_says_where_a_hit_was_before(engine: Engine) -> None:
+def test_why_names_the_rank_before_reranking(engine: Engine) -> None:
     result = reranker(by_mention("phones"), settings(1.0)).rerank(engine, engine.search(QUERY))
     first = result.hits[0]
     assert first.rerank is not None
@@ -280,7 +280,7 @@ def test_why_says_where_a_hit_was_before(engine: Engine) -> None:
     assert (explanation.explanation.rank, explanation.explanation.hit) == (1, replace(first, spans=first.spans))
 
 
-def test_why_not_compares_a_note_with_the_hits_above_in_the_new_order(engine: Engine) -> None:
+def test_why_not_compares_with_the_hits_above_in_the_new_order(engine: Engine) -> None:
     before = engine.search(QUERY)
     result = reranker(by_mention("phones"), settings(1.0)).rerank(engine, before)
     former = before.hits[0]

@@ -12,16 +12,16 @@ from excerpt.search.saved_queries import SavedQueries, change_saved, read_saved
 TWO = SavedQueries().with_query("weekly", "modified:7d").with_query("Open conflicts", "conflict status:open")
 
 
-def test_they_are_in_the_order_of_their_names_whatever_the_case() -> None:
+def test_saved_queries_are_sorted_by_name_ignoring_case() -> None:
     assert [one.name for one in TWO.queries] == ["Open conflicts", "weekly"]
 
 
-def test_a_name_holds_one_query_the_one_saved_last() -> None:
+def test_saving_under_an_existing_name_replaces_the_query() -> None:
     saved = TWO.with_query("  WEEKLY ", "modified:7d sync")
     assert [one.query for one in saved.queries] == ["conflict status:open", "modified:7d sync"]
 
 
-def test_what_is_saved_is_read_back(tmp_path: Path) -> None:
+def test_saved_queries_are_read_back(tmp_path: Path) -> None:
     file = tmp_path / "data" / "notes.json"
     change_saved(file, lambda _: TWO)
     change_saved(file, lambda saved: saved.with_query("半", 'a "quoted" \udc80'))
@@ -29,7 +29,7 @@ def test_what_is_saved_is_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", ["{", '{"queries": [{"name": 3}]}', ""])
-def test_a_file_that_makes_no_sense_is_named_and_never_written_over(tmp_path: Path, broken: str) -> None:
+def test_an_invalid_file_is_reported_and_never_overwritten(tmp_path: Path, broken: str) -> None:
     file = tmp_path / "notes.json"
     file.write_text(broken, encoding="utf-8")
     with pytest.raises(SavedQueriesError, match=r"notes\.json cannot be read"):
@@ -37,7 +37,7 @@ def test_a_file_that_makes_no_sense_is_named_and_never_written_over(tmp_path: Pa
     assert file.read_text(encoding="utf-8") == broken
 
 
-def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_keeps_the_saved_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "notes.json"
     change_saved(file, lambda _: TWO)
 

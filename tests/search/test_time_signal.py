@@ -72,7 +72,7 @@ def test_a_note_of_the_period_comes_first(engine: Engine, query: str, first: str
     assert found(engine.search(query))[0] == first
 
 
-def test_the_signal_is_full_inside_falls_near_by_and_is_none_without_a_date(engine: Engine) -> None:
+def test_the_signal_is_one_inside_falls_nearby_and_is_zero_without_a_date(engine: Engine) -> None:
     values = time_values(engine.search("lease in May 2024"))
     assert values["Daily/2024-05-03.md"] == 1
     assert 1 > values["Daily/2024-06-09.md"] > values["Journal/2024/11/07.md"]
@@ -91,13 +91,13 @@ def test_without_a_period_there_is_no_signal(engine: Engine, query: str) -> None
     assert (result.periods, time_values(result)) == ((), {})
 
 
-def test_an_ignored_period_raises_no_note_and_its_words_still_count(engine: Engine) -> None:
+def test_an_ignored_period_raises_no_note_and_its_words_are_searched(engine: Engine) -> None:
     ignored = engine.search(r"lease \in May 2024")
     assert (ignored.periods, time_values(ignored)) == ((), {})
     assert found(engine.search(r"\March 2025"))[0] == "Meetings/Office.md:3"
 
 
-def test_a_period_without_a_dated_note_changes_nothing(tmp_path: Path) -> None:
+def test_a_period_without_dated_notes_changes_nothing(tmp_path: Path) -> None:
     snapshot = open_vault(tmp_path, {"A.md": LEASE, "B.md": "A lease of life.\n"})
     result = Engine(snapshot, Settings(), today=lambda: TODAY).search("lease in May 2024")
     assert time_values(result) == {}
@@ -105,7 +105,7 @@ def test_a_period_without_a_dated_note_changes_nothing(tmp_path: Path) -> None:
     snapshot.close()
 
 
-def test_the_confidence_of_a_hit_does_not_look_at_its_date(library: Snapshot) -> None:
+def test_the_confidence_of_a_hit_ignores_its_date(library: Snapshot) -> None:
     labels = []
     for today in (date(2024, 6, 2), date(2024, 12, 2), date(1999, 1, 1)):
         result = Engine(library, Settings(), today=lambda today=today: today).search("landlord lease last month")  # type: ignore[misc]
@@ -113,24 +113,24 @@ def test_the_confidence_of_a_hit_does_not_look_at_its_date(library: Snapshot) ->
     assert labels[0] == labels[1] == labels[2]
 
 
-def test_a_result_names_its_periods_and_the_filter_for_each(engine: Engine) -> None:
+def test_a_result_has_its_periods_and_the_filter_for_each(engine: Engine) -> None:
     periods = [(one.text, one.first, one.last, one.filter) for one in engine.search("lease since May 2024").periods]
     assert periods == [("since May 2024", "2024-05-01", None, "date:>=2024-05-01")]
 
 
-def test_best_first_is_the_order_of_the_scores_whatever_the_order_of_the_hits(engine: Engine) -> None:
+def test_best_first_orders_by_score_for_any_order_of_hits(engine: Engine) -> None:
     result = engine.search("landlord lease office sort:date")
     scores = [hit.score for hit in result.best_first]
     assert scores == sorted(scores, reverse=True)
     assert [hit.score for hit in result.hits] != scores
 
 
-def test_best_first_is_the_order_by_date_where_nothing_is_ranked(engine: Engine) -> None:
+def test_best_first_orders_by_date_without_ranking(engine: Engine) -> None:
     result = engine.search("date:2024 sort:-date")
     assert result.best_first == result.hits
 
 
-def test_why_names_the_time(engine: Engine) -> None:
+def test_why_names_the_time_signal(engine: Engine) -> None:
     explanation = explain_note(engine, "lease in May 2024", "2024-06-09", Settings().search.strategy)
     assert explanation.reason.endswith("the first hit is dated nearer to the time that you named.")
 
@@ -143,7 +143,7 @@ def test_the_filter_of_a_period_finds_its_notes(library: Snapshot) -> None:
 # --- dates of notes ---------------------------------------------------------------------------------------------------
 
 
-def test_the_date_of_a_note_is_a_propertys_or_the_paths(library: Snapshot) -> None:
+def test_the_date_of_a_note_is_from_a_property_or_its_path(library: Snapshot) -> None:
     assert days(library) == {
         "Daily/2024-05-03.md": "2024-05-03",
         "Daily/2024-06-09.md": "2024-06-09",
@@ -164,7 +164,9 @@ def test_the_date_of_a_note_is_a_propertys_or_the_paths(library: Snapshot) -> No
         ({"format": "MMMM Do, YYYY"}, "March 5th, 2024.md"),
     ],
 )
-def test_a_daily_note_is_read_as_obsidian_names_it(tmp_path: Path, settings: dict[str, str], path: str) -> None:
+def test_a_daily_note_is_recognised_by_the_format_of_obsidian(
+    tmp_path: Path, settings: dict[str, str], path: str
+) -> None:
     (tmp_path / "vault/.obsidian").mkdir(parents=True)
     (tmp_path / "vault/.obsidian/daily-notes.json").write_text(json.dumps(settings), encoding="utf-8")
     snapshot = open_vault(tmp_path, {path: "Rain.\n"})
@@ -175,7 +177,7 @@ def test_a_daily_note_is_read_as_obsidian_names_it(tmp_path: Path, settings: dic
 @pytest.mark.parametrize(
     "content", ["", "[]", '{"format": 3}', '{"format": "HH:mm"}', '{"format": "\\ud800"}', "[" * 9999]
 )
-def test_settings_that_are_no_format_of_a_day_are_ignored(tmp_path: Path, content: str) -> None:
+def test_settings_that_are_not_a_date_format_are_ignored(tmp_path: Path, content: str) -> None:
     (tmp_path / "vault/.obsidian").mkdir(parents=True)
     (tmp_path / "vault/.obsidian/daily-notes.json").write_text(content, encoding="utf-8")
     snapshot = open_vault(tmp_path, {"05-03-2024.md": "Rain.\n"})
@@ -186,7 +188,7 @@ def test_settings_that_are_no_format_of_a_day_are_ignored(tmp_path: Path, conten
 # --- order ------------------------------------------------------------------------------------------------------------
 
 
-def test_hits_are_ordered_by_date_those_without_one_last(engine: Engine) -> None:
+def test_hits_are_ordered_by_date_with_undated_ones_last(engine: Engine) -> None:
     oldest = engine.search("lease landlord sort:date")
     assert [hit.date for hit in oldest.hits if hit.date] == sorted(hit.date for hit in oldest.hits if hit.date)
     assert found(oldest)[0] == "Log.md:5"
@@ -196,19 +198,19 @@ def test_hits_are_ordered_by_date_those_without_one_last(engine: Engine) -> None
     assert set(found(newest)) == set(found(oldest)) == set(found(engine.search("lease landlord")))
 
 
-def test_the_best_hits_are_ordered_and_their_confidence_is_that_of_the_search(engine: Engine) -> None:
+def test_ordering_keeps_the_best_hits_and_the_confidence_of_the_search(engine: Engine) -> None:
     plain, ordered = engine.search("lease landlord", limit=3), engine.search("lease landlord sort:-date", limit=3)
     assert set(found(ordered)) == set(found(plain))
     assert ordered.confidence == plain.confidence
 
 
-def test_an_order_alone_lists_all_notes_and_with_a_filter_those_that_pass(engine: Engine) -> None:
+def test_an_order_alone_lists_all_notes_or_those_that_pass_a_filter(engine: Engine) -> None:
     assert found(engine.search("sort:-date"))[:2] == ["Meetings/Office.md:3", "Meetings/Lease.md:4"]
     assert found(engine.search("path:Daily/ sort:date")) == ["Daily/2024-05-03.md:1", "Daily/2024-06-09.md:1"]
 
 
 @pytest.mark.parametrize("typed", ["sort:size", "-sort:date", "sort:"])
-def test_any_other_order_is_text(engine: Engine, typed: str) -> None:
+def test_an_unknown_order_is_text(engine: Engine, typed: str) -> None:
     (query,) = engine.parse(f"lease {typed}")
     assert (query.sort, query.words.split()) == ("", ["lease", typed])
 
@@ -216,12 +218,12 @@ def test_any_other_order_is_text(engine: Engine, typed: str) -> None:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_period_is_read_where_it_stands_in_the_text(library: Snapshot) -> None:
+def test_a_period_has_its_position_in_the_text(library: Snapshot) -> None:
     text = '!p tag:none "in May 2023" lease in May 2024 | rent since 2023'
     periods = interpret_query(library, text, TODAY).periods
     assert [text[one.start : one.end] for one in periods] == ["in May 2024", "since 2023"]
 
 
-def test_a_period_in_which_no_note_is_dated_is_said(library: Snapshot) -> None:
+def test_a_period_without_dated_notes_is_reported(library: Snapshot) -> None:
     warnings = interpret_query(library, "lease in May 2019", TODAY).warnings
     assert [warning.message for warning in warnings] == ["no note has a date in this time"]

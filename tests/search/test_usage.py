@@ -46,7 +46,7 @@ def open_note(log: UseLog, path: str, query: str = "sync", now: float = NOW) -> 
 # --- the log ----------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_recorded_is_read_back(log: UseLog) -> None:
+def test_recorded_events_are_read_back(log: UseLog) -> None:
     log.record(UseKind.OPENED, [UsedHit("häuser", "Guides/Übung.md", "4be1", 3, ("A.md", "B.md"))], NOW)
     log.record(UseKind.MARKED, [used("A.md"), used("B.md")], NOW + 1)
     assert log.events() == (
@@ -56,7 +56,7 @@ def test_what_is_recorded_is_read_back(log: UseLog) -> None:
     )
 
 
-def test_a_line_is_json_with_a_time_that_people_read(log: UseLog) -> None:
+def test_a_line_is_json_with_a_readable_time(log: UseLog) -> None:
     log.record(UseKind.OPENED, [used("A.md", rank=2, above=("B.md",))], NOW)
     assert json.loads(log.file.read_text(encoding="utf-8")) == {
         "time": "2023-11-14T22:13:20.000Z",
@@ -76,7 +76,7 @@ def test_only_the_owner_can_read_the_log(log: UseLog) -> None:
     assert stat.S_IMODE(log.file.stat().st_mode) == 0o600
 
 
-def test_marks_of_one_pack_are_one_act_in_which_none_is_passed_over(log: UseLog) -> None:
+def test_marks_of_one_pack_are_one_event_without_skipped_notes(log: UseLog) -> None:
     hits = [used("A.md"), used("A.md", rank=2), used("B.md", rank=4, above=("A.md", "C.md"))]
     log.record(UseKind.MARKED, hits, NOW)
     assert [(event.path, event.rank, event.share, event.above) for event in log.events()] == [
@@ -85,18 +85,18 @@ def test_marks_of_one_pack_are_one_act_in_which_none_is_passed_over(log: UseLog)
     ]
 
 
-def test_an_act_with_no_hit_leaves_no_file(log: UseLog) -> None:
+def test_an_event_without_hits_creates_no_file(log: UseLog) -> None:
     log.record(UseKind.MARKED, [], NOW)
     assert not log.file.exists()
 
 
 @pytest.mark.parametrize("path", ["a\nb.md", 'quo"te.md', "笔记.md", "not utf-8 \udce9.md", "line\u2028end.md"])
-def test_any_file_name_is_kept(log: UseLog, path: str) -> None:
+def test_any_file_name_can_be_recorded(log: UseLog, path: str) -> None:
     open_note(log, path)
     assert [event.path for event in log.events()] == [path]
 
 
-def test_a_missing_file_holds_nothing(log: UseLog) -> None:
+def test_a_missing_file_is_an_empty_log(log: UseLog) -> None:
     assert log.events() == ()
 
 
@@ -121,7 +121,7 @@ def test_a_missing_file_holds_nothing(log: UseLog) -> None:
         b"[" * 100_000,
     ],
 )
-def test_a_broken_line_is_passed_over(log: UseLog, line: bytes) -> None:
+def test_an_invalid_line_is_skipped(log: UseLog, line: bytes) -> None:
     open_note(log, "A.md")
     with log.file.open("ab") as file:
         file.write(line + b"\n")
@@ -129,7 +129,7 @@ def test_a_broken_line_is_passed_over(log: UseLog, line: bytes) -> None:
     assert [event.path for event in log.events()] == ["A.md", "C.md"]
 
 
-def test_after_a_line_cut_short_the_next_is_whole(log: UseLog) -> None:
+def test_a_line_after_a_truncated_one_is_complete(log: UseLog) -> None:
     open_note(log, "A.md")
     with log.file.open("ab") as file:
         file.write(b'{"time": "2025-03-01T09:3')
@@ -138,11 +138,11 @@ def test_after_a_line_cut_short_the_next_is_whole(log: UseLog) -> None:
 
 
 @given(st.binary(max_size=400))
-def test_reading_never_fails(data: bytes) -> None:
+def test_any_file_can_be_read(data: bytes) -> None:
     assert isinstance(list(usage._parse_events(data)), list)
 
 
-def test_what_another_process_adds_is_seen(log: UseLog) -> None:
+def test_events_of_another_process_are_seen(log: UseLog) -> None:
     other = UseLog(log.file)
     open_note(log, "A.md")
     assert len(other.events()) == 1
@@ -152,7 +152,7 @@ def test_what_another_process_adds_is_seen(log: UseLog) -> None:
     assert other.events() == ()
 
 
-def test_forgetting_all_deletes_the_file_and_says_how_much(log: UseLog) -> None:
+def test_forgetting_everything_deletes_the_file_and_returns_the_count(log: UseLog) -> None:
     log.record(UseKind.MARKED, [used("A.md"), used("B.md")], NOW)
     assert log.forget() == 2
     assert not log.file.exists()
@@ -160,14 +160,14 @@ def test_forgetting_all_deletes_the_file_and_says_how_much(log: UseLog) -> None:
     assert log.forget() == 0
 
 
-def test_forgetting_some_keeps_the_others(log: UseLog) -> None:
+def test_forgetting_some_events_keeps_the_others(log: UseLog) -> None:
     open_note(log, "A.md", "sync")
     open_note(log, "B.md", "bread")
     assert log.forget(lambda event: event.query == "sync") == 1
     assert [event.path for event in log.events()] == ["B.md"]
 
 
-def test_the_uses_that_raised_a_hit_can_be_forgotten(log: UseLog) -> None:
+def test_the_events_that_raised_a_hit_can_be_forgotten(log: UseLog) -> None:
     open_note(log, "A.md", now=NOW)
     open_note(log, "A.md", now=NOW + 1)
     assert log.forget_uses([PastUse("opened", "sync", NOW, "4be1")]) == 1
@@ -175,9 +175,7 @@ def test_the_uses_that_raised_a_hit_can_be_forgotten(log: UseLog) -> None:
 
 
 @pytest.mark.programs
-def test_a_large_log_is_compacted_to_the_newest_events_however_old(
-    log: UseLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_log_is_reduced_to_the_newest_events(log: UseLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage, "COMPACT_BYTES", 20_000)
     monkeypatch.setattr(usage, "MAX_EVENTS", 50)
     open_note(log, "Old.md", now=NOW - 4000 * DAY)
@@ -188,7 +186,7 @@ def test_a_large_log_is_compacted_to_the_newest_events_however_old(
     assert [event.path for event in log.events()] == [f"{number}.md" for number in range(last - 49, last + 1)]
 
 
-def test_a_log_of_long_names_stays_small_too(log: UseLog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_of_long_names_stays_small(log: UseLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage, "COMPACT_BYTES", 20_000)
     for number in range(40):
         open_note(log, f"{'x' * 4000}{number}.md")
@@ -196,7 +194,7 @@ def test_a_log_of_long_names_stays_small_too(log: UseLog, monkeypatch: pytest.Mo
     assert log.events()[-1].path.endswith("39.md")
 
 
-def test_of_a_log_that_something_else_has_filled_the_end_is_read(log: UseLog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_end_of_an_oversized_log_is_read(log: UseLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage, "COMPACT_BYTES", 1_000)
     log.file.parent.mkdir()
     log.file.write_bytes(b"x" * 50_000 + b"\n" + usage._encode_event(UseEvent(NOW, UseKind.OPENED, "sync", "A.md")))
@@ -209,7 +207,7 @@ def append_many(file: Path, name: str, count: int) -> None:
 
 
 @pytest.mark.programs
-def test_processes_that_append_at_once_lose_nothing(log: UseLog) -> None:
+def test_concurrent_processes_lose_no_event(log: UseLog) -> None:
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=append_many, args=(log.file, name, 40)) for name in "ab"]
     for process in processes:
@@ -232,15 +230,15 @@ def hit(path: str, fragment: str) -> Hit:
 HITS = (hit("A.md", "a1"), hit("B.md", "b1"), hit("A.md", "a2"), hit("C.md", "c1"))
 
 
-def test_a_hit_that_is_used_is_known_with_its_rank_and_the_notes_above() -> None:
+def test_a_used_hit_is_recorded_with_its_rank_and_the_notes_above() -> None:
     assert find_used_hit(" sync ", HITS, "c1") == UsedHit("sync", "C.md", "c1", 4, ("A.md", "B.md"))
 
 
-def test_a_note_between_two_fragments_of_the_used_note_was_passed_over() -> None:
+def test_a_note_between_two_fragments_of_the_used_one_was_skipped() -> None:
     assert find_used_hit("sync", HITS, "a2") == UsedHit("sync", "A.md", "a2", 3, ("B.md",))
 
 
-def test_what_is_not_in_the_list_is_no_answer_to_its_query() -> None:
+def test_a_hit_outside_the_list_is_not_recorded() -> None:
     assert find_used_hit("sync", HITS, "d1") is None
 
 
@@ -249,13 +247,13 @@ def test_an_empty_query_and_a_pasted_text_are_not_recorded(query: str) -> None:
     assert find_used_hit(query, HITS, "c1") is None
 
 
-def test_of_a_long_list_the_first_notes_above_are_recorded() -> None:
+def test_only_the_first_notes_above_are_recorded() -> None:
     found = find_used_hit("sync", [hit(f"{number}.md", str(number)) for number in range(40)], "30")
     assert found is not None
     assert found.above == tuple(f"{number}.md" for number in range(MAX_NOTES_ABOVE))
 
 
-def test_what_was_learned_is_listed_by_query_and_note_the_last_used_first() -> None:
+def test_learned_notes_are_listed_by_query_most_recently_used_first() -> None:
     events = (
         UseEvent(NOW, UseKind.OPENED, "Sync  conflict", "A.md"),
         UseEvent(NOW + 1, UseKind.COPIED, "bread", "B.md"),
@@ -270,7 +268,7 @@ def test_what_was_learned_is_listed_by_query_and_note_the_last_used_first() -> N
 # --- a list that is shown ---------------------------------------------------------------------------------------------
 
 
-def test_a_query_that_is_repeated_keeps_the_events_of_the_moment_when_it_was_asked(log: UseLog) -> None:
+def test_a_repeated_query_keeps_the_events_of_its_first_run(log: UseLog) -> None:
     assert log.events_at_query("sync") == ()
     open_note(log, "A.md")
     assert log.events_at_query("sync") == log.events_at_last_query() == ()
@@ -278,14 +276,14 @@ def test_a_query_that_is_repeated_keeps_the_events_of_the_moment_when_it_was_ask
     assert len(log.events_at_query("sync")) == 1
 
 
-def test_a_query_that_is_asked_again_after_its_list_was_left_has_all_events(log: UseLog) -> None:
+def test_a_query_repeated_after_its_list_was_left_has_all_events(log: UseLog) -> None:
     assert log.events_at_query("sync") == ()
     open_note(log, "A.md")
     log.end_list()
     assert len(log.events_at_query("sync")) == 1
 
 
-def test_what_is_forgotten_is_forgotten_in_the_list_that_is_shown_too(log: UseLog) -> None:
+def test_forgotten_events_disappear_from_the_list_on_the_screen(log: UseLog) -> None:
     open_note(log, "A.md")
     assert len(log.events_at_query("sync")) == 1
     log.forget()
@@ -295,7 +293,7 @@ def test_what_is_forgotten_is_forgotten_in_the_list_that_is_shown_too(log: UseLo
 # --- moved notes ------------------------------------------------------------------------------------------------------
 
 
-def test_events_of_a_moved_note_count_for_the_path_that_it_has_today() -> None:
+def test_events_of_a_moved_note_belong_to_its_present_path() -> None:
     paths = ("old.md", "new.md", "here.md", "gone.md")
     events = tuple(UseEvent(NOW, UseKind.OPENED, "sync", path, above=("old.md",)) for path in paths)
     moves = {"old.md": "new.md", "here.md": "elsewhere.md"}

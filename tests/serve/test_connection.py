@@ -71,7 +71,7 @@ async def slow_talk(slow_connection: tuple[Connection, Talk]) -> Talk:
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
-async def test_the_first_message_says_what_is_served(server: LineServer) -> None:
+async def test_the_first_message_names_the_served_vaults(server: LineServer) -> None:
     talk = Talk()
     serving = asyncio.create_task(server.serve_client(talk.read, talk.write))
     ready = await talk.receive()
@@ -80,7 +80,7 @@ async def test_the_first_message_says_what_is_served(server: LineServer) -> None
     serving.cancel()
 
 
-async def test_an_id_may_be_a_string_and_jsonrpc_may_be_given(talk: Talk) -> None:
+async def test_an_id_may_be_a_string_and_jsonrpc_is_accepted(talk: Talk) -> None:
     talk.say(b'{"jsonrpc": "2.0", "id": "a", "method": "status"}\n')
     assert (await talk.answer("a"))["result"]["notes"] == 4
 
@@ -94,7 +94,7 @@ async def test_a_request_without_an_id_gets_no_answer(slow: Slow, slow_talk: Tal
     assert slow.ran == [None, second]
 
 
-async def test_who_closes_its_side_gets_its_answers_first(server: LineServer) -> None:
+async def test_a_client_that_closes_its_side_gets_its_answers_first(server: LineServer) -> None:
     talk = Talk()
     serving = asyncio.create_task(server.serve_client(talk.read, talk.write))
     talk.send("status")
@@ -104,7 +104,7 @@ async def test_who_closes_its_side_gets_its_answers_first(server: LineServer) ->
     assert [(await talk.receive()).get("id") for _ in range(3)] == [None, 1, 2]
 
 
-async def test_a_bug_is_answered_with_a_sentence_and_the_server_goes_on(
+async def test_an_internal_error_is_answered_with_a_sentence_and_the_server_continues(
     home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> Message:
@@ -119,7 +119,7 @@ async def test_a_bug_is_answered_with_a_sentence_and_the_server_goes_on(
     vaults.end()
 
 
-async def test_a_client_too_many_is_told_so(server: LineServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_above_the_limit_is_refused(server: LineServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("excerpt.serve.server.MAX_CLIENTS", 1)
     async with connected(server):
         other = Talk()
@@ -127,7 +127,7 @@ async def test_a_client_too_many_is_told_so(server: LineServer, monkeypatch: pyt
         assert "No more than 1 clients" in (await other.receive())["error"]["message"]
 
 
-async def test_a_client_too_many_that_has_left_already_is_no_error(
+async def test_a_client_above_the_limit_that_left_already_is_no_error(
     server: LineServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def write(_: bytes) -> None:
@@ -140,7 +140,7 @@ async def test_a_client_too_many_that_has_left_already_is_no_error(
 # --- newest wins, cancel ----------------------------------------------------------------------------------------------
 
 
-async def test_a_newer_request_of_a_channel_supersedes_older_ones_which_never_run(slow: Slow, slow_talk: Talk) -> None:
+async def test_a_newer_request_of_a_channel_supersedes_older_ones_that_did_not_run(slow: Slow, slow_talk: Talk) -> None:
     first = slow_talk.send("recall", channel="picker")
     await slow.has_run(1)
     second, third = slow_talk.send("recall", channel="picker"), slow_talk.send("recall", channel="picker")
@@ -152,7 +152,7 @@ async def test_a_newer_request_of_a_channel_supersedes_older_ones_which_never_ru
     assert slow.ran == [first, third]
 
 
-async def test_other_channels_and_requests_without_one_are_left_alone(slow: Slow, slow_talk: Talk) -> None:
+async def test_other_channels_and_requests_without_one_are_not_superseded(slow: Slow, slow_talk: Talk) -> None:
     ids = [slow_talk.send("recall"), slow_talk.send("recall", channel="a"), slow_talk.send("recall", channel="b")]
     for _ in ids:
         slow.may_answer.release()
@@ -173,7 +173,7 @@ async def test_a_cancelled_request_is_answered_at_once_and_only_once(slow: Slow,
     assert slow.ran == [running, last]
 
 
-async def test_a_request_that_answers_although_it_is_cancelled_gets_no_second_answer() -> None:
+async def test_a_request_finished_despite_its_cancellation_gets_no_second_answer() -> None:
     async def answer(request: ClientRequest) -> Message:
         with suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
@@ -191,7 +191,7 @@ async def test_a_request_that_answers_although_it_is_cancelled_gets_no_second_an
     serving.cancel()
 
 
-async def test_cancelling_what_is_answered_changes_nothing(slow: Slow, slow_talk: Talk) -> None:
+async def test_cancelling_an_answered_request_changes_nothing(slow: Slow, slow_talk: Talk) -> None:
     request_id = slow_talk.send("recall")
     slow.may_answer.release()
     await slow_talk.answer(request_id)
@@ -236,7 +236,7 @@ async def test_a_cancelled_search_is_not_answered_later(talk: Talk) -> None:
         (b'{"id": 1, "result": {}}', "invalid_request", 1),
     ],
 )
-async def test_a_line_that_is_no_request_gets_one_error_and_the_next_is_answered(
+async def test_an_invalid_line_gets_one_error_and_the_next_is_answered(
     talk: Talk, line: bytes, kind: str, request_id: int | None
 ) -> None:
     talk.say(line + b"\n")
@@ -247,13 +247,13 @@ async def test_a_line_that_is_no_request_gets_one_error_and_the_next_is_answered
 
 
 @pytest.mark.parametrize("method", [*METHODS, "cancel", "unknown"])
-async def test_a_request_with_half_a_character_is_answered_with_its_id(talk: Talk, method: str) -> None:
+async def test_a_request_with_half_a_surrogate_pair_is_answered_with_its_id(talk: Talk, method: str) -> None:
     talk.say(f'{{"id": 7, "method": "{method}", "params": {{"query": "a \\ud83d"}}}}\n'.encode())
     assert (await talk.receive())["id"] == 7
 
 
 @pytest.mark.parametrize("number", ["null", "true", "1.5", "[1]", "{}", '"a"', "5"])
-async def test_a_malformed_cancel_is_answered_and_the_next_request_too(talk: Talk, number: str) -> None:
+async def test_a_malformed_cancellation_is_answered_and_so_is_the_next_request(talk: Talk, number: str) -> None:
     talk.say(f'{{"id": 1, "method": "cancel", "params": {{"id": {number}}}}}\n'.encode())
     answer = await talk.answer(1)
     if number in ('"a"', "5"):
@@ -263,7 +263,7 @@ async def test_a_malformed_cancel_is_answered_and_the_next_request_too(talk: Tal
     assert (await talk.ask("status"))["notes"] == 4
 
 
-async def test_no_error_that_a_line_causes_ends_the_connection(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_invalid_line_ends_the_connection(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise KeyError("minimum")
 
@@ -282,7 +282,7 @@ async def test_no_error_that_a_line_causes_ends_the_connection(slow: Slow, monke
     serving.cancel()
 
 
-async def test_what_is_not_answered_when_the_client_has_left_is_cancelled(
+async def test_waiting_requests_are_cancelled_when_the_client_leaves(
     slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("excerpt.serve.connection._LAST_ANSWERS_SECONDS", 0.01)
@@ -294,7 +294,7 @@ async def test_what_is_not_answered_when_the_client_has_left_is_cancelled(
     assert [answer["error"]["data"]["kind"] for answer in answers] == ["cancelled"] * 3
 
 
-async def test_a_query_that_is_too_long_is_refused_with_its_limit(talk: Talk) -> None:
+async def test_an_oversized_query_is_refused_with_its_limit(talk: Talk) -> None:
     assert "at most 10,000 characters" in (await talk.fail("search", query="x " * 5_001))["message"]
     assert "10,001 characters" in (await talk.fail("recall", tags=["x" * 10_001]))["message"]
 
@@ -310,7 +310,7 @@ async def test_blank_lines_and_chunks_within_a_character_are_no_errors(talk: Tal
 
 
 @pytest.mark.programs
-async def test_of_a_client_that_does_not_read_only_so_many_requests_are_read(slow: Slow, slow_talk: Talk) -> None:
+async def test_only_so_many_requests_are_read_for_a_client_that_reads_nothing(slow: Slow, slow_talk: Talk) -> None:
     slow_talk.stop_reading()
     for _ in range(3 * MAX_WAITING):
         slow_talk.send("recall")
@@ -323,7 +323,7 @@ async def test_of_a_client_that_does_not_read_only_so_many_requests_are_read(slo
         await slow_talk.receive()
 
 
-async def test_of_events_that_wait_only_the_last_of_each_kind_is_sent(
+async def test_only_the_last_waiting_event_of_each_kind_is_sent(
     slow: Slow, slow_connection: tuple[Connection, Talk]
 ) -> None:
     connection, talk = slow_connection
@@ -338,7 +338,7 @@ async def test_of_events_that_wait_only_the_last_of_each_kind_is_sent(
 
 
 @pytest.mark.programs
-async def test_clients_take_turns(server: LineServer) -> None:
+async def test_clients_are_answered_in_turn(server: LineServer) -> None:
     async with connected(server) as busy, connected(server) as other:
         ids = [busy.send("search", query=f"hive {number}") for number in range(30)]
         await busy.answer(ids[0])
@@ -350,7 +350,7 @@ async def test_clients_take_turns(server: LineServer) -> None:
         await busy.answer(ids[-1])
 
 
-async def test_a_file_name_that_is_no_utf8_is_still_one_line_of_json() -> None:
+async def test_a_file_name_that_is_not_utf8_is_one_line_of_json() -> None:
     line = encode_line({"path": "a\udcff\x9b\u2028b\n"})
     assert line.count(b"\n") == 1
     assert json.loads(line) == {"path": "a\udcff\x9b\u2028b\n"}

@@ -50,7 +50,7 @@ def test_the_socket_of_a_store_does_not_depend_on_the_working_directory(
     assert socket_file(address) == before
 
 
-def test_it_is_in_the_runtime_folder_of_the_system_or_else_in_that_for_state(
+def test_the_socket_is_in_the_runtime_folder_or_the_state_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("EXCERPT_HOME", raising=False)
@@ -61,7 +61,7 @@ def test_it_is_in_the_runtime_folder_of_the_system_or_else_in_that_for_state(
     assert socket_file(tmp_path).parent == user_paths().state / "run"
 
 
-def test_its_folder_and_itself_are_created_for_the_user_alone(folder: Path) -> None:
+def test_folder_and_socket_are_created_for_the_user_only(folder: Path) -> None:
     file = folder / "run" / "a.sock"
     with listen(file):
         assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
@@ -70,7 +70,7 @@ def test_its_folder_and_itself_are_created_for_the_user_alone(folder: Path) -> N
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
-def test_a_folder_that_others_can_write_to_is_refused(folder: Path, mode: int) -> None:
+def test_a_folder_writable_by_others_is_refused(folder: Path, mode: int) -> None:
     folder.chmod(mode)
     with pytest.raises(ExcerptError, match="can be written to by other users"), listen(folder / "a.sock"):
         pass
@@ -90,7 +90,7 @@ def test_a_link_to_a_folder_is_refused(folder: Path) -> None:
         pass
 
 
-def test_a_path_that_no_socket_can_have_is_refused_with_a_hint(folder: Path) -> None:
+def test_a_path_impossible_for_a_socket_is_refused_with_a_hint(folder: Path) -> None:
     with pytest.raises(ExcerptError, match="too long") as error, listen(folder / ("a" * 100) / "a.sock"):
         pass
     assert "--socket-path" in error.value.hint
@@ -106,7 +106,7 @@ def test_the_socket_of_a_killed_server_is_replaced(folder: Path) -> None:
         LineClient.connect(folder / "a.sock").close()
 
 
-def test_a_second_server_says_who_listens(folder: Path) -> None:
+def test_a_second_server_names_the_first(folder: Path) -> None:
     with (
         listen(folder / "a.sock"),
         pytest.raises(ExcerptError, match=f"Process {os.getpid()} already serves"),
@@ -115,7 +115,7 @@ def test_a_second_server_says_who_listens(folder: Path) -> None:
         pass
 
 
-def test_a_socket_at_which_another_program_listens_is_left_alone(folder: Path) -> None:
+def test_a_socket_of_another_program_is_not_changed(folder: Path) -> None:
     with socket.socket(socket.AF_UNIX) as other:
         other.bind(str(folder / "a.sock"))
         other.listen()
@@ -124,7 +124,7 @@ def test_a_socket_at_which_another_program_listens_is_left_alone(folder: Path) -
     assert (folder / "a.sock").exists()
 
 
-def test_a_file_that_is_no_socket_is_left_alone(folder: Path) -> None:
+def test_a_file_that_is_not_a_socket_is_not_changed(folder: Path) -> None:
     (folder / "a.sock").write_text("mine")
     with pytest.raises(ExcerptError, match="not a socket"), listen(folder / "a.sock"):
         pass
@@ -134,7 +134,7 @@ def test_a_file_that_is_no_socket_is_left_alone(folder: Path) -> None:
 # --- who is at the other end ------------------------------------------------------------------------------------------
 
 
-def test_both_ends_know_the_user_and_the_process_of_the_other(folder: Path) -> None:
+def test_both_ends_know_user_and_process_of_the_other(folder: Path) -> None:
     with listen(folder / "a.sock") as listener, LineClient.connect(folder / "a.sock") as found:
         listener.setblocking(True)
         accepted, _ = listener.accept()
@@ -145,7 +145,7 @@ def test_both_ends_know_the_user_and_the_process_of_the_other(folder: Path) -> N
             assert client.peer_of(found._connection) == (uid, pid)
 
 
-def test_a_client_of_another_user_is_no_own_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_of_another_user_is_not_the_own_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_socket, "peer_of", lambda _: (os.geteuid() + 1, 1))
     with socket.socket(socket.AF_UNIX) as connection:
         assert not local_socket.is_own_process(connection)
@@ -157,7 +157,7 @@ def test_a_client_refuses_the_server_of_another_user(folder: Path, monkeypatch: 
         LineClient.connect(folder / "a.sock")
 
 
-def test_a_client_refuses_a_folder_that_others_can_write_to(folder: Path) -> None:
+def test_a_client_refuses_a_folder_writable_by_others(folder: Path) -> None:
     with listen(folder / "a.sock"):
         folder.chmod(0o777)
         with pytest.raises(LineServerError, match="can be written to by other users"):
@@ -205,7 +205,7 @@ def test_a_client_raises_the_error_of_the_server(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("line", [b"", b"no json\n", b'{"method": "changed"}\n'])
-def test_a_client_waits_no_longer_than_it_says(folder: Path, line: bytes) -> None:
+def test_a_client_waits_no_longer_than_its_timeout(folder: Path, line: bytes) -> None:
     with listen(folder / "a.sock") as listener:
         thread = answering(listener, line)
         with (
@@ -217,7 +217,7 @@ def test_a_client_waits_no_longer_than_it_says(folder: Path, line: bytes) -> Non
     assert error.value.kind == "unreachable"
 
 
-def test_a_client_says_that_nobody_listens(folder: Path) -> None:
+def test_a_client_reports_that_nobody_listens(folder: Path) -> None:
     with pytest.raises(LineServerError, match="Nothing answers"):
         LineClient.connect(folder / "a.sock")
 

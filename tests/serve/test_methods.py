@@ -13,7 +13,7 @@ from tests.mcp.conftest import indexed, written
 from tests.serve.conftest import Talk, connected, failed
 
 
-async def test_search_returns_places_with_snippets_that_mark_the_words(talk: Talk) -> None:
+async def test_search_returns_locations_with_highlighted_snippets(talk: Talk) -> None:
     found = await talk.ask("search", query="swarm queen", limit=1)
     (hit,) = found["hits"]
     assert (hit["path"], hit["heading_path"]) == ("Swarms.md", ["Swarms"])
@@ -22,31 +22,31 @@ async def test_search_returns_places_with_snippets_that_mark_the_words(talk: Tal
     assert "signals" not in hit
 
 
-async def test_a_short_snippet_marks_only_what_it_shows(talk: Talk) -> None:
+async def test_a_short_snippet_highlights_only_what_it_shows(talk: Talk) -> None:
     hit = (await talk.ask("search", query="degrees two minutes", limit=1, snippet=12))["hits"][0]
     assert len(hit["snippet"]["text"]) <= 12
     assert all(last <= len(hit["snippet"]["text"]) for _, last in hit["snippet"]["spans"])
 
 
-async def test_a_list_can_do_without_texts(talk: Talk) -> None:
+async def test_a_list_can_be_requested_without_texts(talk: Talk) -> None:
     hit = (await talk.ask("search", query="swarm", limit=1, text=False, snippet=0))["hits"][0]
     assert "text" not in hit
     assert "snippet" not in hit
 
 
-async def test_filters_are_data_and_a_question_need_not_be_a_query(talk: Talk) -> None:
+async def test_filters_can_be_given_as_data_with_a_literal_question(talk: Talk) -> None:
     found = await talk.ask("search", query="what is path:Swarms hive", literal=True, where={"path": "kitchen/"})
     assert {hit["path"] for hit in found["hits"]} == {"kitchen/Tea.md"}
 
 
-async def test_pack_renders_what_answers(talk: Talk) -> None:
+async def test_pack_renders_the_passages_that_answer(talk: Talk) -> None:
     packed = await talk.ask("pack", query="how long is green tea steeped?", budget=300)
     assert "two minutes" in packed["rendered"]
     assert packed["tokens"] <= 300
     assert packed["confidence"] == "strong"
 
 
-async def test_pack_of_marked_fragments_holds_these_in_their_order(talk: Talk) -> None:
+async def test_pack_of_fragments_keeps_their_order(talk: Talk) -> None:
     tea, swarm = [
         (await talk.ask("search", query=query, limit=1))["hits"][0]["fragment_id"] for query in ("green tea", "swarm")
     ]
@@ -60,7 +60,7 @@ async def test_read_finds_a_note_by_path_title_alias_and_link(talk: Talk, vault:
     assert note["file"] == str(vault.resolve() / "Hives.md")
 
 
-async def test_read_of_a_fragment_adds_lines_around_it(talk: Talk) -> None:
+async def test_read_of_a_fragment_adds_surrounding_lines(talk: Talk) -> None:
     hit = (await talk.ask("search", query="green tea steeped", limit=1))["hits"][0]
     note = await talk.ask("read", source=hit["fragment_id"], context=2)
     assert (note["line_start"], note["line_end"]) == (hit["line_start"] - 2, hit["line_end"])
@@ -74,7 +74,7 @@ async def test_why_explains_the_score_of_a_hit(talk: Talk) -> None:
     assert {word["word"] for word in why["explanation"]["words"]} == {"swarm", "queen"}
 
 
-async def test_complete_says_which_characters_to_replace(talk: Talk) -> None:
+async def test_complete_returns_the_characters_to_replace(talk: Talk) -> None:
     text = "leaves -path:kit"
     found = await talk.ask("complete", text=text, cursor=len(text))
     (completion, *_) = found["completions"]
@@ -85,14 +85,14 @@ async def test_complete_offers_nothing_inside_a_phrase(talk: Talk) -> None:
     assert (await talk.ask("complete", text='"swa', cursor=4))["completions"] == []
 
 
-async def test_a_memory_is_kept_and_recalled(talk: Talk) -> None:
+async def test_a_memory_is_saved_and_recalled(talk: Talk) -> None:
     kept = await talk.ask("remember", text="Hives face south", tags=["garden"], source="Hives.md:4-6")
     (found,) = (await talk.ask("recall", query="where do hives face?"))["memories"]
     assert (found["id"], found["tags"]) == (kept["id"], ["garden"])
     assert found["source_check"]["kind"] == "fresh"
 
 
-async def test_passages_for_a_prompt_are_those_that_its_session_has_not_yet(home: Path, vault: Path) -> None:
+async def test_passages_for_a_prompt_are_new_to_its_session(home: Path, vault: Path) -> None:
     del home
     for number in range(30):  # in a vault of a few notes, no word is rare enough to be sure
         (vault / f"Diary {number}.md").write_text(f"Rain in the morning, frame {number}.\n", encoding="utf-8")
@@ -137,7 +137,7 @@ async def test_status_names_the_protocol_and_the_clients(talk: Talk) -> None:
         ("remember", {"source": "Nowhere.md:1-2"}, "unusable", "Nowhere.md"),
     ],
 )
-async def test_an_error_says_what_is_wrong(
+async def test_an_error_has_a_clear_message(
     talk: Talk, method: str, params: dict[str, object], kind: str, part: str
 ) -> None:
     error = await talk.fail(method, **params)
@@ -162,7 +162,7 @@ async def talk_of_two(home: Path, vault: Path, wasps: Path) -> AsyncIterator[Tal
     vaults.end()
 
 
-async def test_several_vaults_give_the_list_and_the_pack_of_the_python_api(
+async def test_several_vaults_return_the_list_and_pack_of_the_python_api(
     talk_of_two: Talk, vault: Path, wasps: Path
 ) -> None:
     query = "grey nest of a swarm"

@@ -77,7 +77,7 @@ async def test_each_vault_of_a_server_has_a_socket_and_answers_by_its_own_name(v
     assert answer["passages"]["vault"] == "tea"
 
 
-async def test_nothing_else_is_answered(vault: Path) -> None:
+async def test_the_socket_answers_nothing_else(vault: Path) -> None:
     async with serving(vault):
         for method in sorted({*METHODS} - {"passages"}):
             with pytest.raises(LineServerError, match=f"There is no method {method}") as error:
@@ -93,7 +93,7 @@ async def test_another_server_takes_over_when_the_first_one_ends(vault: Path) ->
     assert not prompt_socket_file(vault).exists()
 
 
-async def test_a_socket_that_was_removed_is_there_again(vault: Path) -> None:
+async def test_a_removed_socket_is_created_again(vault: Path) -> None:
     async with serving(vault):
         await ask(vault, prompt=PROMPT)
         prompt_socket_file(vault).unlink()
@@ -109,7 +109,9 @@ async def test_a_socket_of_another_process_is_not_removed_at_the_end(vault: Path
     assert file.read_text() == "of another process"
 
 
-async def test_what_keeps_a_server_from_listening_is_printed_once(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_reason_that_keeps_a_server_from_listening_is_printed_once(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     printed: list[str] = []
     monkeypatch.setattr(prompt_socket, "write_message", printed.append)
     file = prompt_socket_file(vault)
@@ -124,9 +126,7 @@ async def test_what_keeps_a_server_from_listening_is_printed_once(vault: Path, m
     assert printed == [f"The prompt hook cannot ask this process: {file} is a file, not a socket."]
 
 
-def test_the_socket_is_where_a_hook_with_another_environment_finds_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hook_with_another_environment_finds_the_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EXCERPT_HOME", raising=False)
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     before = prompt_socket_file(tmp_path)

@@ -23,7 +23,7 @@ def test_the_command_prints_a_valid_schema_with_every_method(schema: Any) -> Non
     assert methods == {*METHODS, "cancel"}
 
 
-def test_every_type_says_what_it_is(schema: Any) -> None:
+def test_every_type_has_a_description(schema: Any) -> None:
     messages = {"Request", "Answer", "Error", "Event"}
     assert [name for name, each in schema["$defs"].items() if name not in messages and not each["description"]] == []
 
@@ -38,5 +38,5 @@ def test_every_type_says_what_it_is(schema: Any) -> None:
         {"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "", "data": {"kind": "other", "hint": ""}}},
     ],
 )
-def test_what_the_server_would_refuse_or_never_says_is_not_valid(schema: Any, message: Any) -> None:
+def test_invalid_requests_and_results_do_not_match_the_schema(schema: Any, message: Any) -> None:
     assert not Draft202012Validator(schema).is_valid(message)

@@ -117,7 +117,7 @@ def test_a_vault_is_indexed_and_its_changes_are_reported_and_found(home: Path, v
         assert server.wait_for(id=1)["result"]["hits"][0]["path"] == "Hornets.md"
 
 
-def test_a_first_build_reports_its_progress_and_answers_before_its_end(home: Path, tmp_path: Path) -> None:
+def test_a_first_build_reports_progress_and_requests_are_answered_before_its_end(home: Path, tmp_path: Path) -> None:
     text = "\n".join(f"## Part {part}\n\nHives and swarms of year {part}.\n" for part in range(20))
     vault = written(tmp_path / "large", {f"{number}.md": text for number in range(200)})
     with running(home, vault) as server:
@@ -127,7 +127,7 @@ def test_a_first_build_reports_its_progress_and_answers_before_its_end(home: Pat
         assert "result" in answer or answer["error"]["data"]["kind"] == "not_indexed_yet"
 
 
-def test_a_pipe_of_requests_is_answered_to_its_end(home: Path, vault: Path) -> None:
+def test_all_requests_of_a_pipe_are_answered(home: Path, vault: Path) -> None:
     indexed(vault)
     done = subprocess.run(
         [sys.executable, "-m", "excerpt", "serve", str(vault)],
@@ -144,7 +144,7 @@ def test_a_pipe_of_requests_is_answered_to_its_end(home: Path, vault: Path) -> N
 
 @pytest.mark.needs("ps")
 @pytest.mark.parametrize("ended", ["stdin", "SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"])
-def test_it_ends_with_its_client_and_leaves_no_process(home: Path, vault: Path, ended: str) -> None:
+def test_the_server_ends_with_its_client_and_leaves_no_process(home: Path, vault: Path, ended: str) -> None:
     with running(home, vault) as server:
         server.wait_for(method="changed")
         left = children_of(server.process.pid)
@@ -161,7 +161,7 @@ def test_it_ends_with_its_client_and_leaves_no_process(home: Path, vault: Path, 
 
 
 @pytest.mark.needs("ps")
-def test_it_ends_when_nobody_reads_its_answers_any_more(home: Path, vault: Path) -> None:
+def test_the_server_ends_when_nobody_reads_its_answers(home: Path, vault: Path) -> None:
     indexed(vault)
     with subprocess.Popen(
         [sys.executable, "-m", "excerpt", "serve", str(vault)],
@@ -179,7 +179,7 @@ def test_it_ends_when_nobody_reads_its_answers_any_more(home: Path, vault: Path)
 
 
 @pytest.mark.needs("ps")
-def test_it_ends_when_its_parent_is_killed(home: Path, vault: Path) -> None:
+def test_the_server_ends_when_its_parent_is_killed(home: Path, vault: Path) -> None:
     code = (
         "import subprocess, sys; p = subprocess.Popen([sys.executable, '-m', 'excerpt', 'serve', sys.argv[1]],"
         "stdin=subprocess.PIPE, stdout=subprocess.PIPE); print(p.pid, p.stdout.readline(), flush=True); p.wait()"
@@ -198,7 +198,7 @@ def test_it_ends_when_its_parent_is_killed(home: Path, vault: Path) -> None:
 
 
 @pytest.mark.needs("ps")
-def test_killed_at_any_moment_it_leaves_no_process_and_starts_again(home: Path, vault: Path) -> None:
+def test_a_server_killed_at_any_moment_leaves_no_process_and_can_be_restarted(home: Path, vault: Path) -> None:
     moments = random.Random(7)
     for _ in range(KILLS):
         with running(home, vault) as server:
@@ -262,7 +262,7 @@ def id_of(line: bytes) -> Any:
     return number if type(number) in (str, int) else None
 
 
-def test_each_line_at_random_that_has_an_id_gets_one_answer(home: Path, vault: Path) -> None:
+def test_each_random_line_with_an_id_gets_one_answer(home: Path, vault: Path) -> None:
     indexed(vault)
     chance = random.Random(11)
     lines = [fuzzed_line(chance, number) for number in range(FUZZED_LINES)]
@@ -283,7 +283,7 @@ def test_each_line_at_random_that_has_an_id_gets_one_answer(home: Path, vault: P
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no Unix sockets")
-def test_the_client_of_the_guide_prints_places(
+def test_the_client_of_the_guide_prints_locations(
     vault: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = (DEMO / "Line server.md").read_text(encoding="utf-8")
@@ -303,7 +303,7 @@ def test_the_client_of_the_guide_prints_places(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no Unix sockets")
-def test_eight_clients_of_a_socket_are_answered_side_by_side(home: Path, vault: Path) -> None:
+def test_eight_clients_of_a_socket_are_answered_concurrently(home: Path, vault: Path) -> None:
     indexed(vault)
     wrong: list[object] = []
     with tempfile.TemporaryDirectory(prefix="ex") as folder:

@@ -89,7 +89,7 @@ def packer(indexed: tuple[Path, Paths]) -> Packer:
     return Packer(VaultFolders.of([vault]), user_paths.config)
 
 
-def test_other_settings_hold_from_the_next_answer_on(opened: Worker) -> None:
+def test_changed_settings_apply_to_the_next_answer(opened: Worker) -> None:
     opened.use_settings(Settings(search=SearchSettings(limit=1)))
     told = opened.next()
     assert isinstance(told, IndexOpened)
@@ -97,7 +97,7 @@ def test_other_settings_hold_from_the_next_answer_on(opened: Worker) -> None:
     assert len(opened.search("conflict").hits) == 1
 
 
-def test_a_reranker_is_opened_when_it_is_set_and_not_again_for_other_settings(
+def test_a_reranker_is_opened_once_and_not_again_for_other_settings(
     opened: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     models: Queue[str] = Queue()
@@ -117,11 +117,11 @@ def test_a_reranker_is_opened_when_it_is_set_and_not_again_for_other_settings(
     assert models.empty()
 
 
-def test_it_opens_and_answers(opened: Worker) -> None:
+def test_the_worker_opens_an_index_and_answers(opened: Worker) -> None:
     assert opened.search("lentils").hits[0].fragment.title == "Lentil soup"
 
 
-def test_a_search_goes_before_a_pack_that_waits(opened: Worker, packer: Packer) -> None:
+def test_a_search_is_answered_before_a_waiting_pack(opened: Worker, packer: Packer) -> None:
     hits = opened.search("lentils").hits
     order: list[str] = []
     release = opened.hold()
@@ -134,14 +134,14 @@ def test_a_search_goes_before_a_pack_that_waits(opened: Worker, packer: Packer) 
     assert order == ["search", "pack"]
 
 
-def test_the_window_of_a_hit_is_of_its_note(opened: Worker) -> None:
+def test_the_window_of_a_hit_is_from_its_note(opened: Worker) -> None:
     hit = opened.search("lentils").hits[0]
     window = opened.answer_to(AskWindow(draw_note, Location.from_hit(hit)))
     assert window is not None
     assert window.fragment.path == "Cooking/Lentil soup.md"
 
 
-def test_a_hit_is_explained_and_a_note_by_its_name(opened: Worker) -> None:
+def test_a_hit_and_a_named_note_are_explained(opened: Worker) -> None:
     second = opened.search("sync conflict").hits[1]
     of_hit = opened.answer_to(AskWhy("sync conflict", Strategy.AUTO, second))
     of_note = opened.answer_to(AskWhy("sync conflict", Strategy.AUTO, "lentil soup"))
@@ -150,7 +150,7 @@ def test_a_hit_is_explained_and_a_note_by_its_name(opened: Worker) -> None:
     assert (of_note.note, of_note.path) == ("lentil soup", "Cooking/Lentil soup.md")
 
 
-def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker, packer: Packer) -> None:
+def test_a_missing_marked_fragment_is_named_and_omitted(opened: Worker, packer: Packer) -> None:
     mark, ghost = mark_hit(opened.search("lentils").hits[0]), MarkedFragment("0" * 12, "Gone.md")
     request = PackRequest(("lentils",), Strategy.AUTO, (), (mark, ghost), PackSettings())
     packed = opened.answer_to(AskPack(packer, request)).pack
@@ -159,7 +159,7 @@ def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker, pa
     assert [(left.path, left.reason) for left in packed.left_out] == [("Gone.md", "no longer in the index")]
 
 
-def test_what_a_mark_more_would_cost_is_counted(opened: Worker, packer: Packer) -> None:
+def test_the_cost_of_another_mark_is_counted(opened: Worker, packer: Packer) -> None:
     first, second = (mark_hit(hit) for hit in opened.search("conflict").hits[:2])
     request = PackRequest(("conflict",), Strategy.AUTO, (), (first,), PackSettings(scope=Scope.NONE))
     cost = opened.answer_to(AskCost(packer, request, second))
@@ -167,14 +167,14 @@ def test_what_a_mark_more_would_cost_is_counted(opened: Worker, packer: Packer) 
     assert cost.tokens > 0
 
 
-def test_a_mark_of_what_was_dropped_costs_what_it_puts_back(opened: Worker, packer: Packer) -> None:
+def test_marking_a_dropped_fragment_costs_what_it_restores(opened: Worker, packer: Packer) -> None:
     first, second = (mark_hit(hit) for hit in opened.search("conflict").hits[:2])
     dropped = PackOverrides(dropped_ids=frozenset({second.fragment_id}))
     request = PackRequest(("conflict",), Strategy.AUTO, (), (first,), PackSettings(scope=Scope.NONE), dropped)
     assert opened.answer_to(AskCost(packer, request, second)).tokens > 0
 
 
-def test_hits_that_are_not_needed_are_named_with_their_reason(opened: Worker, packer: Packer) -> None:
+def test_omitted_hits_are_named_with_their_reason(opened: Worker, packer: Packer) -> None:
     best, *others = opened.search("sync conflict").hits
     hits = (best, *(replace(hit, score=best.score / 10) for hit in others))
     request = PackRequest(("sync conflict",), Strategy.AUTO, hits, (), PackSettings(scope=Scope.NONE))
@@ -185,7 +185,7 @@ def test_hits_that_are_not_needed_are_named_with_their_reason(opened: Worker, pa
     assert rest
 
 
-def test_without_an_index_opening_tells_the_trouble_and_a_search_is_not_answered(tmp_path: Path) -> None:
+def test_a_missing_index_is_reported_and_a_search_is_not_answered(tmp_path: Path) -> None:
     worker = Worker(tmp_path, places_under(tmp_path / "none"))
     worker.start()
     worker.ask(AskSearch("x", Strategy.AUTO, None, 50), print)
@@ -197,7 +197,7 @@ def test_without_an_index_opening_tells_the_trouble_and_a_search_is_not_answered
     assert worker.is_waiting("search")
 
 
-def test_a_pack_asked_for_before_the_index_is_open_is_no_trouble(worker: Worker, packer: Packer) -> None:
+def test_a_pack_requested_before_the_index_is_open_is_no_failure(worker: Worker, packer: Packer) -> None:
     mark = MarkedFragment("some-fragment", "Sync.md")
     request = PackRequest((), Strategy.AUTO, (), (mark,), PackSettings())
     worker.ask(AskPack(packer, request), print)
@@ -258,7 +258,7 @@ def test_a_search_is_answered_while_the_next_generation_is_prepared(
     assert [hit.fragment.path for hit in found.hits][:1] == ["Fresh.md"]
 
 
-def test_hits_out_of_sight_are_marked_after_those_in_sight(opened: Worker) -> None:
+def test_hits_out_of_sight_are_highlighted_after_those_in_sight(opened: Worker) -> None:
     first = opened.search("notes", visible_hits=1)
     then = opened.answer_to(AskHighlights(first))
     assert [bool(hit.spans) for hit in first.hits[:2]] == [True, False]
@@ -266,7 +266,7 @@ def test_hits_out_of_sight_are_marked_after_those_in_sight(opened: Worker) -> No
     assert first.hits[0] is then.hits[0]
 
 
-def test_of_generations_that_are_committed_while_one_is_prepared_only_the_newest_is_taken_up(
+def test_only_the_newest_of_generations_committed_meanwhile_is_opened(
     indexed_alone: tuple[Path, Paths], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = Worker(*indexed_alone)
@@ -286,7 +286,7 @@ def test_of_generations_that_are_committed_while_one_is_prepared_only_the_newest
     assert (generations, slow.prepared) == ([1, 4], 2)
 
 
-def test_an_engine_that_is_replaced_while_it_warms_is_warmed_no_further(
+def test_preparing_an_engine_stops_when_it_is_replaced(
     indexed_alone: tuple[Path, Paths], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = Worker(*indexed_alone)

@@ -57,7 +57,7 @@ def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Start]:
         run.indexing.end()
 
 
-def test_commands_reach_it_in_their_order_those_of_before_it_was_there_too(start: Start) -> None:
+def test_commands_are_sent_in_order_including_earlier_ones(start: Start) -> None:
     run = start(ECHO)
     run.indexing.send("pause")
     run.indexing.send("update")
@@ -68,7 +68,7 @@ def test_commands_reach_it_in_their_order_those_of_before_it_was_there_too(start
     ]
 
 
-def test_a_second_start_at_once_does_nothing(start: Start) -> None:
+def test_a_second_start_does_nothing(start: Start) -> None:
     run = start(ECHO)
     run.indexing.start()
     assert run.next() == VaultWatched(polling=False)
@@ -76,7 +76,7 @@ def test_a_second_start_at_once_does_nothing(start: Start) -> None:
     assert run.nothing_more()
 
 
-def test_an_early_end_is_reported_and_it_can_be_started_again(start: Start) -> None:
+def test_an_early_end_is_reported_and_the_process_can_be_restarted(start: Start) -> None:
     run = start("import sys; print('no json'); sys.stderr.write('out of memory'); sys.exit(9)")
     for _ in range(2):
         assert run.next() == IndexingEnded(9, "out of memory")
@@ -93,7 +93,7 @@ def test_a_process_that_cannot_be_started_is_reported(monkeypatch: pytest.Monkey
     assert ended.code is None
 
 
-def test_it_ends_with_the_app_and_says_nothing_then(start: Start) -> None:
+def test_the_process_ends_silently_with_the_app(start: Start) -> None:
     run = start(ECHO)
     run.next()
     process = run.indexing._process
@@ -104,7 +104,7 @@ def test_it_ends_with_the_app_and_says_nothing_then(start: Start) -> None:
     assert not run.indexing.is_running
 
 
-def test_one_that_does_not_end_by_itself_is_killed(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_does_not_end_is_killed(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexing_process, "_END_SECONDS", 0.2)
     run = start(f"{ECHO}\nimport time; time.sleep(600)")
     run.next()
@@ -115,6 +115,6 @@ def test_one_that_does_not_end_by_itself_is_killed(start: Start, monkeypatch: py
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sessions are POSIX")
-def test_a_key_that_interrupts_a_program_in_the_terminal_does_not_reach_it(start: Start) -> None:
+def test_an_interrupt_in_the_terminal_does_not_reach_the_process(start: Start) -> None:
     run = start("import os, json; print(json.dumps({'event': 'watching', 'polling': os.getsid(0) == os.getpid()}))")
     assert run.next() == VaultWatched(polling=True)

@@ -37,7 +37,7 @@ ENDED = IndexingEnded(9, "out of memory")
     ],
     ids=["stderr", "no message", "own reason", "later", "not started"],
 )
-def test_before_its_end_a_process_reports_a_reason(events: tuple[ProcessEvent, ...], reasons: list[str]) -> None:
+def test_a_process_reports_a_reason_before_it_ends(events: tuple[ProcessEvent, ...], reasons: list[str]) -> None:
     reported: list[ProcessEvent] = []
     process = create_indexing_process(Path("/a"), reported.append)
     for event in events:
@@ -84,7 +84,7 @@ class Recorded:
         self._joined.commands.append((self._name, command))
 
 
-def test_the_progress_of_several_vaults_is_their_sum_and_names_the_vault_of_the_file() -> None:
+def test_the_progress_of_several_vaults_is_summed_and_names_the_vault_of_the_file() -> None:
     joined = Joined()
     joined.says("a", PROGRESS)
     (progress,) = joined.says("b", PROGRESS)
@@ -92,7 +92,7 @@ def test_the_progress_of_several_vaults_is_their_sum_and_names_the_vault_of_the_
     assert progress == replace(total, current="b/Ä note.md", generation=7)
 
 
-def test_a_report_comes_when_all_vaults_are_built() -> None:
+def test_a_report_follows_when_all_vaults_are_built() -> None:
     joined = Joined()
     assert joined.says("a", REPORT) == []
     (report,) = joined.says("b", REPORT)
@@ -109,13 +109,13 @@ def test_a_later_change_of_one_vault_is_reported_at_once() -> None:
     assert report.added == 1
 
 
-def test_changes_are_detected_once_every_vault_is_watched() -> None:
+def test_watching_is_reported_once_every_vault_is_watched() -> None:
     joined = Joined()
     assert joined.says("a", VaultWatched(True)) == []
     assert joined.says("b", VaultWatched(False)) == [VaultWatched(True)]
 
 
-def test_a_vault_that_fails_is_named_after_each_build_and_the_others_go_on() -> None:
+def test_a_failing_vault_is_named_after_each_build_and_the_others_continue() -> None:
     joined = Joined()
     named = replace(FAILED, message="b: There is no folder at /b.")
     assert joined.says("b", FAILED, ENDED) == [named]
@@ -127,7 +127,7 @@ def test_a_vault_that_fails_is_named_after_each_build_and_the_others_go_on() -> 
     assert joined.says("a", ENDED) == [ENDED]
 
 
-def test_an_update_starts_a_process_that_has_ended() -> None:
+def test_an_update_restarts_a_process_that_has_ended() -> None:
     joined = Joined()
     joined.says("b", FAILED, ENDED)
     joined.indexing.send("update")

@@ -31,18 +31,18 @@ def test_comparing_is_offered_if_strategies_rank_different_notes_first() -> None
     assert list_offers(unsure_result(*AGREED)) == ()
 
 
-def test_fragments_of_one_note_are_no_reason_to_compare() -> None:
+def test_different_fragments_of_one_note_are_no_reason_to_compare() -> None:
     first, second = DIFFERENT
     second = replace(second, fragment=replace(second.fragment, path="A.md"))
     assert list_offers(unsure_result(first, second)) == ()
 
 
-def test_narrowing_is_offered_if_more_match_than_are_listed_and_a_folder_divides_them() -> None:
+def test_narrowing_is_offered_if_not_all_matches_are_listed_and_a_folder_divides_them() -> None:
     assert list_offers(unsure_result(*IN_FOLDERS, matched=200)) == ("suggest",)
     assert list_offers(unsure_result(*IN_FOLDERS, matched=4)) == ()
     assert list_offers(unsure_result(*IN_FOLDERS[:2], matched=200)) == ()
 
 
 @pytest.mark.parametrize("confidence", [Confidence.STRONG, Confidence.NOTHING])
-def test_nothing_is_offered_where_the_answer_is_sure_or_there_is_none(confidence: Confidence) -> None:
+def test_nothing_is_offered_for_a_sure_answer_or_none(confidence: Confidence) -> None:
     assert list_offers(unsure_result(*DIFFERENT, matched=200, confidence=confidence)) == ()

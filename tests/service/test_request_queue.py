@@ -83,12 +83,12 @@ def bench() -> Iterator[Bench]:
     bench.thread.close()
 
 
-def test_the_questions_of_the_screen_are_known() -> None:
+def test_kinds_of_questions_are_registered() -> None:
     assert {"search", "pack", "cost", "window", "explain", "related", "map", "overview"} <= KINDS.keys()
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_a_request_of_any_kind_is_answered_fails_is_forgotten_and_is_superseded(bench: Bench, kind: str) -> None:
+def test_a_request_of_any_kind_can_be_answered_fail_be_forgotten_and_be_superseded(bench: Bench, kind: str) -> None:
     priority = KINDS[kind]
     bench.ask(kind, lambda: "answer", priority)
     assert bench.thread.is_waiting(kind)
@@ -110,7 +110,7 @@ def test_a_request_of_any_kind_is_answered_fails_is_forgotten_and_is_superseded(
     assert (bench.answers, bench.thread.is_waiting(kind)) == (["answer", "newer"], False)
 
 
-def test_an_answer_is_handed_over_on_the_event_loop_alone(bench: Bench) -> None:
+def test_an_answer_is_delivered_on_the_event_loop_only(bench: Bench) -> None:
     bench.ask("map", lambda: "answer")
     time.sleep(0.05)
     assert bench.answers == []
@@ -118,7 +118,7 @@ def test_an_answer_is_handed_over_on_the_event_loop_alone(bench: Bench) -> None:
     assert bench.answers == ["answer"]
 
 
-def test_the_answer_to_what_was_asked_before_is_dropped(bench: Bench) -> None:
+def test_an_answer_to_a_superseded_request_is_dropped(bench: Bench) -> None:
     release = bench.begin("map", "old")
     bench.ask("map", lambda: "new")
     release.set()
@@ -128,7 +128,7 @@ def test_the_answer_to_what_was_asked_before_is_dropped(bench: Bench) -> None:
     assert bench.answers == ["new"]
 
 
-def test_an_interim_answer_is_handed_over_unless_its_kind_was_forgotten(bench: Bench) -> None:
+def test_an_interim_answer_is_delivered_unless_its_kind_was_forgotten(bench: Bench) -> None:
     for is_forgotten in (False, True):
         release = bench.begin("search", "interim", is_interim=True)
         if is_forgotten:
@@ -140,7 +140,7 @@ def test_an_interim_answer_is_handed_over_unless_its_kind_was_forgotten(bench: B
     assert bench.answers == ["interim", "newest", "newest"]
 
 
-def test_the_most_urgent_is_answered_first_and_of_equals_the_oldest(bench: Bench) -> None:
+def test_the_most_urgent_request_is_answered_first_then_the_oldest(bench: Bench) -> None:
     release = bench.hold()
     for kind, priority in (
         ("pack", Priority.PACK),
@@ -155,7 +155,7 @@ def test_the_most_urgent_is_answered_first_and_of_equals_the_oldest(bench: Bench
     assert bench.answers == ["window", "map", "link", "pack"]
 
 
-def test_hits_are_drawn_before_the_next_request_is_begun(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hits_are_drawn_before_the_next_request_starts(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("excerpt.service.request_queue._MAX_DRAW_WAIT_SECONDS", TIMEOUT_SECONDS)
     order: list[str] = []
     release = bench.hold()
@@ -169,7 +169,7 @@ def test_hits_are_drawn_before_the_next_request_is_begun(bench: Bench, monkeypat
     assert order == ["search", "drawn", "pack"]
 
 
-def test_what_cannot_be_answered_yet_goes_on_waiting_without_a_word(bench: Bench) -> None:
+def test_a_request_that_cannot_be_answered_yet_waits_silently(bench: Bench) -> None:
     def not_ready() -> None:
         raise NotReadyError
 
@@ -180,7 +180,7 @@ def test_what_cannot_be_answered_yet_goes_on_waiting_without_a_word(bench: Bench
     assert bench.thread.is_waiting("map")
 
 
-def test_a_failure_is_told_in_its_own_words_and_posted(bench: Bench) -> None:
+def test_a_failure_is_delivered_and_posted_with_its_message(bench: Bench) -> None:
     def fail() -> None:
         raise ExcerptError("The disk is gone.", "Mount it.")
 
@@ -191,7 +191,7 @@ def test_a_failure_is_told_in_its_own_words_and_posted(bench: Bench) -> None:
     assert (posted.operation, posted.message, posted.hint) == ("map", "The disk is gone.", "Mount it.")
 
 
-def test_steps_are_done_in_their_order_before_any_request_and_also_at_the_end(bench: Bench) -> None:
+def test_tasks_run_in_order_before_any_request_and_also_at_the_end(bench: Bench) -> None:
     done: list[str] = []
     release = bench.hold()
     bench.ask("map", lambda: done.append("request"))

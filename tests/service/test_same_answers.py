@@ -225,7 +225,7 @@ def ask_line_server(vaults: list[Path], _command: Excerpt) -> Iterator[Given]:
 
 
 @pytest.mark.parametrize("vaults", [same, another_model, another_tokenizer, loading, damaged], indirect=True)
-def test_every_door_gives_the_same_list_confidence_and_pack(vaults: list[Path], command: Excerpt) -> None:
+def test_every_surface_gives_the_same_list_confidence_and_pack(vaults: list[Path], command: Excerpt) -> None:
     expected = list(ask_api(vaults, command))
     assert sum(bool(given.places) for given in expected) >= 8
     for door in (ask_app, ask_command, ask_mcp, ask_line_server):

@@ -11,17 +11,17 @@ from excerpt.store.address import is_address, parse_address
 
 
 @pytest.mark.parametrize("address", ["postgresql://h/db", "postgres://h/db", str(Path("postgresql://h/db"))])
-def test_an_address_is_told_from_a_folder(address: str) -> None:
+def test_an_address_is_distinguished_from_a_folder(address: str) -> None:
     assert is_address(address)
     assert parse_address(address).conninfo.startswith("postgresql://h/db")
 
 
 @pytest.mark.parametrize("folder", ["notes", "/home/me/postgresql", "./postgresql:notes", "~/notes"])
-def test_a_folder_is_no_address(folder: str) -> None:
+def test_a_folder_is_not_an_address(folder: str) -> None:
     assert not is_address(folder)
 
 
-def test_the_vault_is_named_behind_the_database() -> None:
+def test_the_vault_follows_the_database_in_an_address() -> None:
     address = parse_address("postgresql://me@localhost/db?vault=our%20wiki&connect_timeout=3")
     assert address.vault == "our wiki"
     assert address.conninfo == "postgresql://me@localhost/db?connect_timeout=3"
@@ -38,7 +38,7 @@ def test_a_password_is_refused_and_not_repeated(address: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.3.2.1", "[::1]"])
-def test_this_machine_needs_no_certificate(host: str) -> None:
+def test_a_local_server_needs_no_certificate(host: str) -> None:
     assert "sslmode" not in parse_address(f"postgresql://{host}/db").conninfo
 
 
@@ -50,11 +50,11 @@ def test_this_machine_needs_no_certificate(host: str) -> None:
         "postgresql://localhost/db?hostaddr=192.0.2.7",
     ],
 )
-def test_another_host_must_prove_who_it_is(address: str) -> None:
+def test_another_host_must_be_verified(address: str) -> None:
     assert "sslmode=verify-full" in parse_address(address).conninfo
 
 
-def test_what_is_said_of_certificates_holds() -> None:
+def test_certificate_options_in_the_address_are_kept() -> None:
     assert "sslmode=require" in parse_address("postgresql://db.example.org/db?sslmode=require").conninfo
 
 
@@ -71,7 +71,7 @@ def test_a_database_without_a_host_is_reached_by_its_socket(address: str) -> Non
     assert found.display_text == "postgresql:///wiki?vault=ours"
 
 
-def test_a_position_to_wait_for_is_one_of_a_server() -> None:
+def test_a_replica_position_belongs_to_a_server() -> None:
     assert parse_address("postgresql:///wiki?vault=ours&after=0/16B3748").wait_position == "0/16B3748"
     with pytest.raises(StoreUnusableError, match="not a position"):
         parse_address("postgresql:///wiki?after=yesterday")

@@ -68,7 +68,7 @@ def app(address: str, tmp_path: Path) -> ExcerptApp:
     return ExcerptApp(store.folder, Settings(), places_under(tmp_path / "home"), store=store)
 
 
-async def test_hits_and_their_text_are_the_stores(app: ExcerptApp) -> None:
+async def test_hits_and_text_come_from_the_store(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "honey")
         assert titles_of(app)[0] == "Bees"
@@ -78,7 +78,7 @@ async def test_hits_and_their_text_are_the_stores(app: ExcerptApp) -> None:
         assert preview.window.text(1, 3) == "# Bees\n\nA colony winters around its honey."
 
 
-async def test_a_push_is_taken_up_by_itself(app: ExcerptApp, folder: Path, notes: Vault, address: str) -> None:
+async def test_a_push_is_found_automatically(app: ExcerptApp, folder: Path, notes: Vault, address: str) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "mead")
         (folder / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
@@ -89,7 +89,9 @@ async def test_a_push_is_taken_up_by_itself(app: ExcerptApp, folder: Path, notes
         assert status.notes == 3
 
 
-async def test_a_lost_server_is_said_and_a_query_answered_when_it_is_back(app: ExcerptApp, database: str) -> None:
+async def test_a_lost_server_is_reported_and_queries_are_answered_after_its_return(
+    app: ExcerptApp, database: str
+) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "honey")
         index = screen_of(app).index
@@ -100,7 +102,7 @@ async def test_a_lost_server_is_said_and_a_query_answered_when_it_is_back(app: E
         await until(pilot, lambda: titles_of(app)[:1] == ["Frames"], "the answer")
 
 
-async def test_what_takes_a_file_or_a_build_says_why_it_cannot_be_done(app: ExcerptApp) -> None:
+async def test_actions_that_need_a_file_or_a_build_give_the_reason(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "honey")
         assert pane_of(app).disabled_reason("edit", ()) == NO_FILES
@@ -112,7 +114,7 @@ async def test_what_takes_a_file_or_a_build_says_why_it_cannot_be_done(app: Exce
         assert not [button for button in app.screen.query(Button) if button.region.area]
 
 
-async def test_a_vault_of_a_store_is_opened_from_the_list_and_kept_in_it(address: str, tmp_path: Path) -> None:
+async def test_a_vault_of_a_store_is_opened_from_the_list_and_stays_in_it(address: str, tmp_path: Path) -> None:
     places = places_under(tmp_path / "home")
     add_recent_vault(places, Path(address))
     app = ExcerptApp(None, Settings(), places, {"HOME": str(tmp_path)})

@@ -35,15 +35,13 @@ def plan(ours: Digests, theirs: Digests, base: Digests, rules: PushRules = NO_RU
         *(("", "2", "1", ["kept", "conflicts"]), ("2", "", "1", ["kept", "conflicts"])),
     ],
 )
-def test_a_note_is_written_or_removed_where_it_was_changed_here_alone(
-    ours: str, theirs: str, base: str, done: list[str]
-) -> None:
+def test_a_note_changed_only_here_is_written_or_removed(ours: str, theirs: str, base: str, done: list[str]) -> None:
     mine, there, before = ({"a.md": digest} if digest else {} for digest in (ours, theirs, base))
     found = plan(mine, there, before)
     assert [name for name in ("write", "remove", "kept", "conflicts", "unseen") if getattr(found, name)] == done
 
 
-def test_a_mirror_gives_the_store_every_note_as_it_is_here() -> None:
+def test_a_mirror_writes_every_note_as_it_is_here() -> None:
     found = plan({"a": "1", "b": "2"}, {"b": "3", "c": "4"}, {}, MIRROR)
     assert (found.write, found.remove, found.kept) == (("a", "b"), ("c",), ())
 
@@ -54,20 +52,20 @@ def test_a_note_to_overwrite_is_pushed_whatever_the_store_has() -> None:
 
 
 @pytest.mark.parametrize("rules", [NO_RULES, MERGE, MIRROR])
-def test_an_attachment_that_cannot_be_read_here_stays(rules: PushRules) -> None:
+def test_an_attachment_that_cannot_be_read_here_is_kept(rules: PushRules) -> None:
     record = PushRecord({"a.pdf": "1"})
     found = plan_push({}, {"a.pdf": "1"}, record, {"a.pdf"}, rules)
     assert (found.kept, found.unseen) == (("a.pdf",), ())
     check_plan(found, {}, {"a.pdf": "1"}, rules)
 
 
-def test_what_an_interrupted_push_wrote_is_no_change_of_others() -> None:
+def test_writes_of_an_interrupted_push_are_not_changes_of_others() -> None:
     record = PushRecord({"a": "1", "b": "1"}, pending={"a": "2", "b": ""})
     found = plan_push({"a": "3", "b": "2"}, {"a": "2"}, record, (), NO_RULES)
     assert (found.write, found.conflicts) == (("a", "b"), ())
 
 
-def test_what_was_left_in_a_merge_is_not_refused_again() -> None:
+def test_a_conflict_left_in_a_merge_is_not_refused_again() -> None:
     ours, theirs = {"a": "1"}, {"a": "2", "b": "1"}
     first = plan_push(ours, theirs, PushRecord({"a": "1"}), (), MERGE)
     again = plan_push(ours, theirs, next_record(first, ours, theirs, ()), (), NO_RULES)
@@ -84,7 +82,7 @@ def refused(ours: Digests, theirs: Digests, base: Digests, rules: PushRules = NO
     return str(error.value)
 
 
-def test_changes_of_others_are_named_with_what_allows_the_push() -> None:
+def test_changes_of_others_are_named_with_the_option_to_push_anyway() -> None:
     message = refused({"a": "1", "b": "1", "c": "3"}, {"a": "2", "c": "2", "d": "1"}, {"a": "1", "b": "1", "c": "1"})
     for part in (
         *(
@@ -103,7 +101,7 @@ def test_many_notes_are_counted_and_some_named() -> None:
 
 
 @pytest.mark.parametrize(("there", "removed", "is_refused"), [(20, 10, False), (20, 11, True), (100, 20, False)])
-def test_more_than_ten_notes_and_a_fifth_are_removed_only_on_request(
+def test_removing_more_than_ten_notes_and_a_fifth_requires_an_option(
     there: int, removed: int, is_refused: bool
 ) -> None:
     theirs = {f"{number:03}": str(number) for number in range(there)}
@@ -115,13 +113,13 @@ def test_more_than_ten_notes_and_a_fifth_are_removed_only_on_request(
     check_plan(plan(ours, theirs, theirs, rules), ours, theirs, rules)
 
 
-def test_a_folder_that_was_renamed_is_not_taken_for_removed_notes() -> None:
+def test_a_renamed_folder_does_not_count_as_removed_notes() -> None:
     theirs = {f"old/{number:03}": str(number) for number in range(50)}
     ours = {path.replace("old", "new"): digest for path, digest in theirs.items()}
     check_plan(plan(ours, theirs, theirs), ours, theirs, NO_RULES)
 
 
-def test_a_note_to_overwrite_that_is_nowhere_is_a_mistake() -> None:
+def test_overwriting_an_unknown_note_is_an_error() -> None:
     assert "There is no note c.md" in refused({"a": "1"}, {}, {}, PushRules(overwrite=frozenset({"c.md"})))
 
 

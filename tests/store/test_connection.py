@@ -43,20 +43,20 @@ def test_an_address_with_a_password_is_refused() -> None:
         excerpt.open("postgresql://user:secret@localhost/db?vault=wiki")
 
 
-def test_a_server_that_is_not_there_is_a_sentence() -> None:
+def test_a_missing_server_is_reported_in_a_sentence() -> None:
     vault = excerpt.open("postgresql://excerpt@127.0.0.1:9/db?vault=wiki")
     with pytest.raises(StoreUnusableError, match="cannot be reached"):
         vault.search("anything")
 
 
-def test_a_vault_that_is_not_there_names_those_that_are(store: str) -> None:
+def test_an_unknown_vault_is_reported_with_the_known_ones(store: str) -> None:
     vault = excerpt.open(f"{store.partition('?')[0]}?vault=wiki")
     with pytest.raises(StoreUnusableError) as caught:
         vault.search("anything")
     assert "demo" in caught.value.hint
 
 
-def test_a_lost_connection_is_taken_up_again(both: tuple[Vault, Vault], store: str) -> None:
+def test_a_lost_connection_is_restored(both: tuple[Vault, Vault], store: str) -> None:
     _, stored = both
     stored.search("pack")
     with psycopg.connect(store.partition("?")[0], autocommit=True) as other:

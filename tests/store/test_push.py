@@ -70,7 +70,7 @@ def statistics(database: str, name: str = "notes") -> tuple[list[tuple[object, .
     return counts, terms
 
 
-def test_a_database_of_ones_own_is_enough_to_push_and_search(vault: Path, database: str) -> None:
+def test_an_owner_of_a_database_can_push_and_search(vault: Path, database: str) -> None:
     """Push as an owner without superuser rights; the extensions are installed."""
     name = database.rpartition("/")[2]
     with psycopg.connect(database, autocommit=True) as connection:
@@ -99,7 +99,7 @@ def test_a_second_push_writes_nothing(vault: Path, database: str) -> None:
     assert (report.added, report.changed, report.removed, report.unchanged) == (0, 0, 0, len(NOTES))
 
 
-def test_counts_are_those_of_the_index(vault: Path, database: str) -> None:
+def test_counts_equal_those_of_the_index(vault: Path, database: str) -> None:
     pushed(vault, database)
     _, terms = statistics(database)
     with excerpt.open(vault) as opened:
@@ -111,7 +111,7 @@ def test_counts_are_those_of_the_index(vault: Path, database: str) -> None:
         assert len(terms) == len({term for field in FIELDS for term in lexical.lexicon(field)})
 
 
-def test_changes_leave_the_counts_of_a_clean_push(vault: Path, database: str) -> None:
+def test_after_changes_counts_equal_those_of_a_clean_push(vault: Path, database: str) -> None:
     pushed(vault, database)
     (vault / "Honey.md").write_text("# Honey\n\nNectar, thickened by bees.\n\n## Water\n\nLittle.\n", encoding="utf-8")
     (vault / "kitchen" / "Tea.md").unlink()
@@ -122,7 +122,7 @@ def test_changes_leave_the_counts_of_a_clean_push(vault: Path, database: str) ->
     assert statistics(database) == statistics(database, "clean")
 
 
-def test_a_push_that_was_cut_short_is_finished_by_the_next(
+def test_an_interrupted_push_is_completed_by_the_next(
     vault: Path, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("excerpt.store.push._BATCH_FRAGMENTS", 1)
@@ -140,7 +140,7 @@ def test_a_push_that_was_cut_short_is_finished_by_the_next(
     assert statistics(database) == statistics(database, "clean")
 
 
-def test_a_newer_store_is_left_alone(vault: Path, database: str) -> None:
+def test_a_newer_store_is_not_changed(vault: Path, database: str) -> None:
     pushed(vault, database)
     with psycopg.connect(database) as connection:
         connection.execute("UPDATE excerpt.store SET version = %s", (schema.VERSION + 1,))
@@ -148,7 +148,7 @@ def test_a_newer_store_is_left_alone(vault: Path, database: str) -> None:
         pushed(vault, database)
 
 
-def test_a_push_says_what_it_needs_a_name_for(vault: Path, database: str) -> None:
+def test_a_push_to_an_address_without_a_vault_is_refused(vault: Path, database: str) -> None:
     with excerpt.open(vault) as opened:
         opened.load()
         with pytest.raises(StoreUnusableError, match="does not name a vault"):
@@ -156,7 +156,9 @@ def test_a_push_says_what_it_needs_a_name_for(vault: Path, database: str) -> Non
 
 
 @pytest.mark.parametrize("index", ["words", "terms", "meaning"])
-def test_a_vault_without_an_index_is_searched_by_its_rows_and_says_so(vault: Path, database: str, index: str) -> None:
+def test_a_store_without_an_index_is_searched_by_its_rows_with_a_warning(
+    vault: Path, database: str, index: str
+) -> None:
     pushed(vault, database)
     address = f"{database}?vault=notes"
     with psycopg.connect(database, autocommit=True) as connection:
@@ -182,7 +184,7 @@ def looked(address: str) -> list[Finding]:
     return list(check_store(address, Settings()))
 
 
-def test_the_doctor_says_why_a_store_cannot_be_looked_at(vault: Path, database: str) -> None:
+def test_the_doctor_reports_why_a_store_cannot_be_read(vault: Path, database: str) -> None:
     (empty,) = looked(f"{database}?vault=notes")
     assert "no vault" in empty.what
     pushed(vault, database)
@@ -190,21 +192,21 @@ def test_the_doctor_says_why_a_store_cannot_be_looked_at(vault: Path, database: 
     assert "no vault called others" in other.what
 
 
-def test_the_doctor_counts_what_is_there(vault: Path, database: str) -> None:
+def test_the_doctor_counts_the_stored_rows(vault: Path, database: str) -> None:
     pushed(vault, database)
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("DELETE FROM excerpt.fragments WHERE ordinal = 0")
     assert [one.level for one in looked(f"{database}?vault=notes")].count(Severity.PROBLEM) == 1
 
 
-def test_a_replica_answers_when_it_has_what_was_pushed(vault: Path, database: str, running: Servers) -> None:
+def test_a_replica_answers_once_it_has_the_push(vault: Path, database: str, running: Servers) -> None:
     report = pushed(vault, database)
     replica = on_replica(database, running)
     with excerpt.open(f"{replica}?vault=notes&after={report.position}") as stored:
         assert stored.status().notes == len(NOTES)
 
 
-def test_a_replica_that_is_behind_says_so(
+def test_a_replica_that_lags_behind_is_reported(
     vault: Path, database: str, running: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("excerpt.store.snapshot._TIMEOUT_SECONDS", 0.1)
@@ -222,18 +224,18 @@ def test_a_replica_that_is_behind_says_so(
         "# A&#0;b\n\nA zero in [a link](y%00z) and [[a%00b]].\n",
     ],
 )
-def test_a_character_that_postgresql_has_not_stops_nothing(vault: Path, database: str, text: str) -> None:
+def test_a_character_impossible_in_postgresql_stops_nothing(vault: Path, database: str, text: str) -> None:
     (vault / "Odd.md").write_text(text, encoding="utf-8")
     assert pushed(vault, database).added == len(NOTES) + 1
     with excerpt.open(f"{database}?vault=notes") as store:
         assert "zero" in store.read("Odd").text
 
 
-def test_what_is_told_of_a_push_is_what_is_described(vault: Path, database: str) -> None:
+def test_the_json_of_a_push_has_the_documented_fields(vault: Path, database: str) -> None:
     assert list(wrong(pushed(vault, database).to_dict(), form("push"))) == []
 
 
-def test_a_statement_that_takes_too_long_is_asked_once(database: str) -> None:
+def test_a_statement_that_times_out_is_sent_once(database: str) -> None:
     connection = StoreConnection(parse_address(database), timeout=0.2)
     backend = connection.rows("SELECT pg_backend_pid()")
     with pytest.raises(StoreUnusableError, match="took more than"):
@@ -242,7 +244,7 @@ def test_a_statement_that_takes_too_long_is_asked_once(database: str) -> None:
     connection.close()
 
 
-def test_a_push_while_a_store_is_asked_changes_nothing_of_the_answer(vault: Path, database: str) -> None:
+def test_a_concurrent_push_changes_nothing_of_an_answer(vault: Path, database: str) -> None:
     pushed(vault, database)
     with closing(StoreSnapshot.open(parse_address(f"{database}?vault=notes"), Settings())) as snapshot:
 
@@ -259,7 +261,7 @@ def test_a_push_while_a_store_is_asked_changes_nothing_of_the_answer(vault: Path
         assert snapshot.reopen().generation > snapshot.generation
 
 
-def test_a_connection_that_is_lost_in_between_is_asked_all_once_more(vault: Path, database: str) -> None:
+def test_after_a_lost_connection_the_whole_answer_is_read_again(vault: Path, database: str) -> None:
     pushed(vault, database)
     with closing(StoreSnapshot.open(parse_address(f"{database}?vault=notes"), Settings())) as snapshot:
         asked: list[str] = []
