@@ -66,7 +66,7 @@ def test_filters_can_be_given_as_data(opened: excerpt.Vault) -> None:
     assert opened.search("a notes | b notes", where={"path": [one, one]}).hits
 
 
-def test_a_hit_and_a_result_print_in_a_line(opened: excerpt.Vault) -> None:
+def test_a_hit_and_a_result_print_on_one_line(opened: excerpt.Vault) -> None:
     result = opened.search("notes")
     hit = result.hits[0]
     assert (hit.path, hit.text) == (hit.fragment.path, hit.fragment.text)
@@ -86,7 +86,7 @@ def test_a_hit_has_the_tags_and_properties_of_its_note(opened: excerpt.Vault, va
     assert hit.tags  # read with the result
 
 
-def test_what_the_json_of_a_hit_names_is_an_attribute_of_it(opened: excerpt.Vault) -> None:
+def test_every_json_field_of_a_hit_is_an_attribute(opened: excerpt.Vault) -> None:
     hit = opened.search("sync conflict").hits[0]
     form = hit.to_dict()
     signals = {signal.name: signal.value for signal in hit.signals}
@@ -111,7 +111,7 @@ def test_a_filter_may_be_a_day(opened: excerpt.Vault, vault: Path, day: date | l
     assert "Diary.md" not in [hit.path for hit in opened.search("tea", where={"-date": day})]
 
 
-def test_a_filter_that_there_is_not_is_refused(opened: excerpt.Vault) -> None:
+def test_an_unknown_filter_is_refused(opened: excerpt.Vault) -> None:
     with pytest.raises(ValueError, match="'colour' with 'red' is no filter"):
         opened.search("notes", where={"colour": "red"})
 
@@ -129,7 +129,7 @@ def test_a_number_out_of_range_is_refused(opened: excerpt.Vault, options: dict[s
         opened.pack("notes", **options)  # type: ignore[arg-type]  # by name
 
 
-def test_settings_and_the_folder_of_the_index_can_be_given(home: Path, vault: Path, tmp_path: Path) -> None:
+def test_settings_and_index_folder_can_be_given(home: Path, vault: Path, tmp_path: Path) -> None:
     settings = excerpt.Settings(pack=PackSettings(budget=100))
     with excerpt.open(vault, settings=settings, index=tmp_path / "index") as opened:
         assert opened.pack("notes").budget == 100
@@ -139,7 +139,7 @@ def test_settings_and_the_folder_of_the_index_can_be_given(home: Path, vault: Pa
         excerpt.open(vault, index=vault / "index")
 
 
-def test_values_of_settings_change_those_of_the_user(home: Path, vault: Path) -> None:
+def test_given_settings_change_those_of_the_user(home: Path, vault: Path) -> None:
     file = user_paths().settings_file
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("[pack]\nbudget = 90\nlimit = 3\n", encoding="utf-8")
@@ -149,14 +149,14 @@ def test_values_of_settings_change_those_of_the_user(home: Path, vault: Path) ->
         excerpt.open(vault, settings={"pack.bugdet": 100})
 
 
-def test_a_gold_run_takes_settings_as_open_does(opened: excerpt.Vault) -> None:
+def test_a_gold_run_takes_settings_like_open(opened: excerpt.Vault) -> None:
     opened.gold.add("sync conflict", "Sync.md")
     whole = replace(opened.settings, search=replace(opened.settings.search, per_note=1))
     reports = [opened.run_gold(settings=settings) for settings in ({"search.per_note": 1}, whole)]
     assert [report.settings for report in reports] == [{"search.per_note": 1}] * 2
 
 
-def test_many_queries_are_answered_in_their_order_as_one_by_one(opened: excerpt.Vault) -> None:
+def test_many_queries_are_answered_in_order_like_single_ones(opened: excerpt.Vault) -> None:
     queries = ["lentil soup", "sync conflict", "lentil soup"]
     results = opened.search_many(iter(queries), limit=1)
     assert [result.query for result in results] == queries
@@ -191,7 +191,7 @@ def answer_in_threads(calls: Sequence[Callable[[], object]], chosen: Sequence[in
 
 
 @pytest.mark.programs
-def test_threads_get_the_answers_of_one_thread(opened: excerpt.Vault) -> None:
+def test_threads_get_the_same_answers_as_one_thread(opened: excerpt.Vault) -> None:
     opened.memories.remember("Two devices changed one note.")
     calls = mixed_calls(opened)
     serial = [call() for call in calls]
@@ -213,7 +213,7 @@ def test_threads_get_answers_while_the_vault_is_updated_and_closed(opened: excer
 
 
 @pytest.mark.programs
-def test_threads_keep_memories(opened: excerpt.Vault) -> None:
+def test_threads_can_save_memories(opened: excerpt.Vault) -> None:
     texts = [f"Memory {number} of {name}." for number in range(10) for name in ("bees", "tea", "honey")]
     kept = answer_in_threads([partial(opened.memories.remember, text) for text in texts], range(len(texts)))
     assert [each.text for each in kept] == texts  # type: ignore[attr-defined]
@@ -235,7 +235,7 @@ def test_a_search_does_not_wait_for_an_update(opened: excerpt.Vault, vault: Path
 
 
 @pytest.mark.programs
-def test_vaults_of_one_thread_may_be_asked_by_others(opened: excerpt.Vault, tmp_path: Path) -> None:
+def test_vaults_of_one_thread_can_be_used_by_others(opened: excerpt.Vault, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "Soup.md").write_text("A soup of lentils.\n", encoding="utf-8")
     with excerpt.open(tmp_path / "other") as other:
@@ -247,7 +247,7 @@ def test_vaults_of_one_thread_may_be_asked_by_others(opened: excerpt.Vault, tmp_
 # --- texts ------------------------------------------------------------------------------------------------------------
 
 
-def test_what_a_vault_finds_has_a_text_that_names_its_notes(opened: excerpt.Vault, vault: Path) -> None:
+def test_results_have_a_text_that_names_its_notes(opened: excerpt.Vault, vault: Path) -> None:
     opened.memories.remember("Two devices changed one note.")
     (vault / "Devices.md").write_text("Devices keep a history of changes, as [[Sync]] says.\n", encoding="utf-8")
     related = opened.related("Sync").text
@@ -260,11 +260,11 @@ def test_what_a_vault_finds_has_a_text_that_names_its_notes(opened: excerpt.Vaul
     assert opened.memories.recall("devices")[0].text == "Two devices changed one note."
 
 
-def test_a_text_is_empty_where_nothing_was_found(opened: excerpt.Vault) -> None:
+def test_the_text_of_an_empty_result_is_empty(opened: excerpt.Vault) -> None:
     assert [opened.overview("zxqvb wkkjr").text, opened.map('"zxqvb wkkjr"').text] == ["", ""]
 
 
-def test_a_name_of_the_vault_begins_no_line_of_a_text(opened: excerpt.Vault, vault: Path) -> None:
+def test_a_note_name_never_starts_a_line_of_a_text(opened: excerpt.Vault, vault: Path) -> None:
     text = '---\ntitle: "Sync\\n# Trap"\ntags: [howto]\n---\nNotes of devices are synchronised. See [[Sync]].\n'
     (vault / "Trap.md").write_text(text, encoding="utf-8")
     for text in (opened.related("Sync.md").text, opened.peek("Trap.md").text, opened.map("devices").text):
@@ -286,13 +286,13 @@ async def test_methods_can_be_awaited_by_several_tasks(home: Path, vault: Path) 
     assert memories == ()
 
 
-def test_what_a_vault_answers_can_be_awaited() -> None:
+def test_all_results_of_a_vault_can_be_awaited() -> None:
     methods = {name for name, member in vars(excerpt.Vault).items() if inspect.isfunction(member) and name[0] != "_"}
     by_run = {"count_saved", "run_in_one_snapshot", "search_for_pack"}
     assert methods - set(dir(excerpt.aio.AsyncVault)) == by_run | {"close"}
 
 
-async def test_the_event_loop_goes_on_while_a_vault_is_asked(home: Path, vault: Path) -> None:
+async def test_the_event_loop_continues_while_a_vault_is_searched(home: Path, vault: Path) -> None:
     async with excerpt.aio.open(vault) as opened:
         ticks = 0
         asked = asyncio.create_task(opened.run(lambda _: time.sleep(0.2)))
@@ -302,7 +302,7 @@ async def test_the_event_loop_goes_on_while_a_vault_is_asked(home: Path, vault: 
     assert ticks > 5
 
 
-async def test_an_error_is_that_of_the_vault(home: Path, tmp_path: Path) -> None:
+async def test_awaited_errors_are_those_of_the_vault(home: Path, tmp_path: Path) -> None:
     with pytest.raises(excerpt.VaultError):
         async with excerpt.aio.open(tmp_path / "missing"):
             pass
@@ -323,7 +323,7 @@ def test_importing_it_imports_nothing_heavy() -> None:
     assert not {"numpy", "sqlite3", "msgspec", "click", "textual", "excerpt.api"} & set(loaded)
 
 
-def test_every_public_name_is_where_type_checkers_are_told_it_is() -> None:
+def test_every_public_name_is_where_type_checkers_expect_it() -> None:
     source = Path(str(excerpt.__file__)).read_text(encoding="utf-8")
     typed = {
         (str(node.module), alias.name)
@@ -368,7 +368,7 @@ def classes_of_members(owner: type | ModuleType) -> set[type]:
 
 
 @pytest.mark.programs
-def test_every_type_that_is_taken_or_returned_is_public() -> None:
+def test_every_parameter_and_return_type_is_public() -> None:
     public = {getattr(excerpt, name) for name in excerpt.__all__}
     found, new = set[type](), {excerpt.Vault, excerpt.Memories, excerpt.Gold}
     new |= classes_in(list(get_type_hints(excerpt.open).values()))
@@ -378,7 +378,7 @@ def test_every_type_that_is_taken_or_returned_is_public() -> None:
     assert {each.__name__ for each in found - public} == set()
 
 
-def test_every_error_of_the_engine_is_public_or_a_kind_of_one_that_is() -> None:
+def test_every_error_of_the_engine_is_public_or_a_subclass_of_a_public_one() -> None:
     for folder in ("check", "corpus", "gold", "index", "insight", "memory", "pack", "search", "store", "text", "vault"):
         package = importlib.import_module(f"excerpt.{folder}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
@@ -400,12 +400,12 @@ def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
 # --- the index --------------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_that_is_not_there_is_told_when_it_is_opened(home: Path, tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error_when_it_is_opened(home: Path, tmp_path: Path) -> None:
     with pytest.raises(excerpt.VaultError, match=re.escape(str(tmp_path / "none"))):
         excerpt.open(tmp_path / "none")
 
 
-def test_the_first_question_indexes_the_vault_and_tells_how_far_it_is(home: Path, vault: Path) -> None:
+def test_the_first_question_indexes_the_vault_and_reports_progress(home: Path, vault: Path) -> None:
     told: list[excerpt.Progress] = []
     with excerpt.open(vault, on_progress=told.append) as found:
         assert not told
@@ -413,12 +413,12 @@ def test_the_first_question_indexes_the_vault_and_tells_how_far_it_is(home: Path
     assert told[-1].notes_total == 3
 
 
-def test_without_refresh_there_has_to_be_an_index(home: Path, vault: Path) -> None:
+def test_without_refresh_an_index_is_required(home: Path, vault: Path) -> None:
     with excerpt.open(vault, refresh=False) as found, pytest.raises(excerpt.IndexUnusableError):
         found.search("lentil soup")
 
 
-def test_what_another_process_has_indexed_is_taken_up_when_asked_to(opened: excerpt.Vault, vault: Path) -> None:
+def test_an_index_of_another_process_is_used_on_request(opened: excerpt.Vault, vault: Path) -> None:
     opened.load()
     (vault / "Quartz.md").write_text("A clock runs on quartz.\n", encoding="utf-8")
     with excerpt.open(vault) as other:
@@ -429,14 +429,14 @@ def test_what_another_process_has_indexed_is_taken_up_when_asked_to(opened: exce
     assert not opened.reload()
 
 
-def test_refresh_takes_in_changes(opened: excerpt.Vault, vault: Path) -> None:
+def test_refresh_indexes_changes(opened: excerpt.Vault, vault: Path) -> None:
     opened.load()
     (vault / "Quartz.md").write_text("A clock runs on quartz.\n", encoding="utf-8")
     assert opened.refresh().added == 1
     assert opened.search("quartz").hits[0].fragment.path == "Quartz.md"
 
 
-def test_a_damaged_index_is_made_anew_and_told(home: Path, vault: Path) -> None:
+def test_a_damaged_index_is_rebuilt_and_reported(home: Path, vault: Path) -> None:
     with excerpt.open(vault) as found:
         found.load()
     (user_paths().index_folder(vault) / "catalog.sqlite").write_bytes(b"no database")
@@ -453,7 +453,7 @@ def test_a_closed_vault_opens_again_with_the_next_question(opened: excerpt.Vault
 
 @pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a profile to its user by other means")
-def test_a_program_s_files_of_excerpt_are_private_whatever_its_umask(tmp_path: Path, vault: Path) -> None:
+def test_files_made_by_a_program_are_private_for_any_umask(tmp_path: Path, vault: Path) -> None:
     code = (
         "import os, excerpt; os.umask(0o022)\n"
         f"with excerpt.open({str(vault)!r}) as v: v.memories.remember('kept'); v.load()\n"
@@ -483,7 +483,7 @@ ASKED: Sequence[tuple[tuple[str, ...], Callable[[excerpt.Vault], Any]]] = (
 
 
 @pytest.mark.parametrize(("words", "ask"), ASKED, ids=[" ".join(words) for words, _ in ASKED])
-def test_to_dict_is_what_the_command_prints(
+def test_to_dict_equals_the_json_of_the_command(
     command: Excerpt, vault: Path, words: tuple[str, ...], ask: Callable[[excerpt.Vault], Any]
 ) -> None:
     command("remember", "Meet before you change.", "--vault", vault)
@@ -495,18 +495,18 @@ def test_to_dict_is_what_the_command_prints(
     assert asked == printed
 
 
-def test_a_pack_is_the_text_of_the_command(command: Excerpt, vault: Path) -> None:
+def test_a_pack_equals_the_text_of_the_command(command: Excerpt, vault: Path) -> None:
     printed = command("pack", "sync conflict", "--vault", vault).out
     with excerpt.open(vault) as opened:
         assert opened.pack("sync conflict").text == printed
 
 
-def test_a_strategy_that_there_is_not_is_told_with_those_there_are(opened: excerpt.Vault) -> None:
+def test_an_unknown_strategy_is_reported_with_the_known_ones(opened: excerpt.Vault) -> None:
     with pytest.raises(excerpt.ExcerptError, match=r"best.*auto, adaptive"):
         opened.search("sync", strategy="best")
 
 
-def test_a_fragment_is_found_by_its_id_and_among_those_of_its_note(opened: excerpt.Vault) -> None:
+def test_a_fragment_is_found_by_its_id_and_in_its_note(opened: excerpt.Vault) -> None:
     fragment = opened.search("devices meet").hits[0].fragment
     assert opened.fragment(fragment.id) == fragment
     assert fragment in opened.fragments("Sync")
@@ -520,7 +520,7 @@ def test_the_word_at_the_cursor_is_completed(opened: excerpt.Vault) -> None:
     assert opened.complete("dev").completions[0].text == "devices"
 
 
-def test_tokens_are_those_of_the_index(opened: excerpt.Vault) -> None:
+def test_tokens_are_counted_by_the_tokenizer_of_the_index(opened: excerpt.Vault) -> None:
     packed = opened.pack("sync conflict")
     assert opened.tokens(packed.text) == packed.tokens
 
@@ -531,7 +531,7 @@ def test_an_answer_is_checked_against_its_pack(opened: excerpt.Vault) -> None:
     assert not opened.check("Each device “keeps no history of its own changes” [1].", packed.text).holds
 
 
-def test_a_memory_is_kept_found_changed_and_forgotten(opened: excerpt.Vault) -> None:
+def test_a_memory_is_saved_found_changed_and_forgotten(opened: excerpt.Vault) -> None:
     kept = opened.memories.remember(source="Sync:9", tags=["sync"]).memory
     assert kept.text.startswith("A sync conflict arises")
     found = opened.memories.recall("conflict", check_sources=True)
@@ -563,14 +563,14 @@ def test_hits_of_several_vaults_are_fused_by_score(opened: excerpt.Vault, tmp_pa
     assert [each.hit.score for each in hits] == sorted((each.hit.score for each in hits), reverse=True)
 
 
-def test_the_hits_of_each_vault_keep_their_order_when_they_are_fused(opened: excerpt.Vault) -> None:
+def test_fused_hits_keep_the_order_within_each_vault(opened: excerpt.Vault) -> None:
     result = opened.search("sync conflict")
     hits = [replace(result.hits[0], score=score) for score in (2.0, 0.5, 1.0, 0.7)]
     found = {"mine": replace(result, hits=tuple(hits)), "other": replace(result, hits=(replace(hits[0], score=0.6),))}
     assert [each.hit.score for each in excerpt.fuse_results(found, 5)] == [2.0, 0.6, 0.5, 1.0, 0.7]
 
 
-def test_hits_of_several_vaults_are_in_order_of_date_if_the_query_says_so(tmp_path: Path, home: Path) -> None:
+def test_fused_hits_are_ordered_by_date_if_the_query_says_so(tmp_path: Path, home: Path) -> None:
     results = {}
     for name, days in (("a", ("2024-05-01", "2024-07-01")), ("b", ("2024-06-01", "undated"))):
         (tmp_path / name).mkdir()
@@ -599,7 +599,7 @@ def notes(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.programs
-def test_what_the_guide_shows_runs_as_it_stands(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_of_the_guide_run_unchanged(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = (DEMO / "Use excerpt from Python.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     for block in re.findall(r"^```python\n(.*?)^```", page, re.M | re.S):
@@ -618,7 +618,7 @@ def example(name: str) -> ModuleType:
 
 
 @pytest.mark.programs
-def test_an_llm_is_asked_with_a_pack_and_its_answer_is_checked(
+def test_the_example_asks_an_llm_with_a_pack_and_checks_its_answer(
     notes: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ask = example("ask")
@@ -655,7 +655,7 @@ def model_server(answer: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         thread.join()
 
 
-def test_questions_are_answered_as_a_table(notes: Path) -> None:
+def test_the_example_answers_questions_as_a_table(notes: Path) -> None:
     out = io.StringIO(newline="")
     example("questions_to_csv").write_answers("~/notes", ["token budget\n", "\n", "what does tag:recipe do?\n"], out)
     rows = list(csv.DictReader(io.StringIO(out.getvalue())))
@@ -664,7 +664,7 @@ def test_questions_are_answered_as_a_table(notes: Path) -> None:
 
 
 @pytest.mark.programs
-async def test_the_web_endpoint_answers_those_that_know_its_token(notes: Path) -> None:
+async def test_the_example_of_a_web_endpoint_requires_its_token(notes: Path) -> None:
     port = unused_port()
     serving = asyncio.create_task(example("web_endpoint").serve("~/notes", "secret", port))
     head, body = await get(port, "/?q=token+budget", "secret")
@@ -697,7 +697,7 @@ async def get(port: int, path: str, token: str) -> list[str]:
 
 
 @pytest.mark.programs
-def test_news_are_reported_once(notes: Path) -> None:
+def test_the_example_reports_news_once(notes: Path) -> None:
     report = example("nightly_news").report
     file = user_paths().saved_queries_file(notes)
     change_saved(file, lambda saved: saved.with_query("Budgets", "token budget"))
@@ -708,7 +708,9 @@ def test_news_are_reported_once(notes: Path) -> None:
 
 
 @pytest.mark.programs
-def test_an_answer_is_checked_in_a_pipeline(notes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_checks_an_answer_in_a_pipeline(
+    notes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with excerpt.open(notes) as vault:
         (tmp_path / "pack.md").write_text(vault.pack("token budget").text, encoding="utf-8")
     check = partial(example("check_answer").main, "~/notes", str(tmp_path / "answer.md"), str(tmp_path / "pack.md"))
@@ -720,7 +722,7 @@ def test_an_answer_is_checked_in_a_pipeline(notes: Path, tmp_path: Path, capsys:
 
 
 @pytest.mark.programs
-def test_missing_links_are_pairs_of_notes_without_a_link(notes: Path) -> None:
+def test_the_example_lists_missing_links_as_pairs_of_notes(notes: Path) -> None:
     for name, text in (("Bees", "A bee colony winters as a cluster."), ("Hives", "The cluster of a bee colony.")):
         (notes / f"{name}.md").write_text(f"{text}\n", encoding="utf-8")
     with excerpt.open(notes) as vault:
@@ -730,7 +732,7 @@ def test_missing_links_are_pairs_of_notes_without_a_link(notes: Path) -> None:
     assert ("Packs.md", "Token budget.md") not in unlinked
 
 
-def test_every_example_is_run_here() -> None:
+def test_every_example_is_tested() -> None:
     named = set(re.findall(r'example\("(\w+)"\)', Path(__file__).read_text(encoding="utf-8")))
     assert named == {file.stem for file in EXAMPLES.glob("*.py")}
 
@@ -748,9 +750,7 @@ def test_every_example_is_run_here() -> None:
         ({"template": ""}, "template"),
     ],
 )
-def test_an_empty_choice_of_a_pack_is_an_error_that_names_it(
-    opened: excerpt.Vault, given: dict[str, Any], fact: str
-) -> None:
+def test_an_empty_choice_of_a_pack_is_a_clear_error(opened: excerpt.Vault, given: dict[str, Any], fact: str) -> None:
     with pytest.raises(excerpt.SettingsError) as error:
         opened.pack("sync", **given)
     assert fact in error.value.message

@@ -57,7 +57,7 @@ def both(folders: list[Path]) -> tuple[str | Path, ...]:
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_path_says_its_vault(folders: list[Path]) -> None:
+def test_a_path_names_its_vault(folders: list[Path]) -> None:
     named = VaultFolders.of(folders)
     assert named.by_name == {"work": folders[0], "home": folders[1]}
     assert named.locate("home/Kitchen/Soup.md") == (folders[1], "Kitchen/Soup.md")
@@ -65,7 +65,7 @@ def test_a_path_says_its_vault(folders: list[Path]) -> None:
         named.locate("elsewhere/Soup.md")
 
 
-def test_the_paths_of_a_single_vault_are_its_own(folders: list[Path]) -> None:
+def test_the_paths_of_a_single_vault_have_no_vault_name(folders: list[Path]) -> None:
     named = VaultFolders.of([folders[0], folders[0]])
     assert not named.is_joined
     assert (named.name_of("home/a.md"), named.locate("home/a.md")) == ("", (folders[0], "home/a.md"))
@@ -82,7 +82,7 @@ def test_the_paths_of_a_single_vault_are_its_own(folders: list[Path]) -> None:
         ([os.fsdecode(b"/a/\xff"), "/a/b"], ["\ufffd", "b"]),
     ],
 )
-def test_the_name_of_a_vault_is_one_folder_and_no_other_vaults(paths: list[str], names: list[str]) -> None:
+def test_a_vault_name_is_a_single_folder_and_unique(paths: list[str], names: list[str]) -> None:
     assert list(VaultFolders.of(map(Path, paths)).by_name) == names
 
 
@@ -110,7 +110,7 @@ def test_every_question_can_be_asked_of_several_vaults(union: excerpt.VaultUnion
     assert union.fragments("Garden")[0].path == "home/Garden.md"
 
 
-def test_a_name_that_two_vaults_have_is_ambiguous(union: excerpt.VaultUnion) -> None:
+def test_an_ambiguous_note_name_is_an_error(union: excerpt.VaultUnion) -> None:
     with pytest.raises(excerpt.NotFoundError) as raised:
         union.read("Soup")
     assert "work/Soup.md" in raised.value.hint
@@ -130,7 +130,7 @@ def test_a_change_in_one_vault_is_found_after_a_refresh(union: excerpt.VaultUnio
     assert not union.reload()
 
 
-def test_what_another_process_indexed_is_found_after_renewing(union: excerpt.VaultUnion, folders: list[Path]) -> None:
+def test_an_index_of_another_process_is_found_after_renewing(union: excerpt.VaultUnion, folders: list[Path]) -> None:
     union.load()
     (folders[0] / "Papaya.md").write_text("A papaya is ripe when it is yellow.\n", encoding="utf-8")
     with excerpt.open(folders[0]) as other:
@@ -159,13 +159,13 @@ def test_threads_search_while_a_vault_is_refreshed(union: excerpt.VaultUnion, fo
             assert [hit.path for hit in future.result()][:2] == expected[:2]
 
 
-def test_a_vault_closed_opens_again(union: excerpt.VaultUnion) -> None:
+def test_a_closed_vault_is_opened_again(union: excerpt.VaultUnion) -> None:
     union.load()
     union.close()
     assert union.search("soup").hits
 
 
-def test_memories_of_all_vaults_are_recalled_each_with_its_vault(union: excerpt.VaultUnion) -> None:
+def test_memories_of_all_vaults_are_recalled_with_their_vault(union: excerpt.VaultUnion) -> None:
     union.vaults["work"].memories.remember("The canteen is closed in August.")
     union.vaults["home"].memories.remember("Lentils need no soaking.", tags=["cooking"])
     assert {each.vault for each in union.memories.recall()} == {"work", "home"}
@@ -175,7 +175,7 @@ def test_memories_of_all_vaults_are_recalled_each_with_its_vault(union: excerpt.
     assert len(union.memories.all().memories) == 2
 
 
-def test_a_memory_is_kept_with_the_vault_of_its_source(union: excerpt.VaultUnion) -> None:
+def test_a_memory_is_saved_in_the_vault_of_its_source(union: excerpt.VaultUnion) -> None:
     fragment = union.fragments("Garden")[0]
     one = union.memories.remember(fragment=fragment.id).memory
     two = union.memories.remember(source="home/Kitchen/Soup.md:3-3").memory
@@ -201,19 +201,19 @@ def test_a_pack_of_several_vaults_can_be_checked(union: excerpt.VaultUnion, fold
         assert pack.link.startswith(f"obsidian://open?vault={folder.name}&file={path.replace('/', '%2F')}")
 
 
-def test_what_belongs_to_one_vault_is_refused_with_its_names(union: excerpt.VaultUnion) -> None:
+def test_an_operation_on_a_single_vault_is_refused_with_their_names(union: excerpt.VaultUnion) -> None:
     for ask in (union.news, union.run_gold, lambda: union.gold, lambda: union.pack(marks=True)):
         with pytest.raises(excerpt.VaultError, match="work, home"):
             ask()
 
 
-def test_one_folder_named_twice_is_one_vault(home: Path, folders: list[Path]) -> None:
+def test_a_folder_named_twice_is_one_vault(home: Path, folders: list[Path]) -> None:
     with excerpt.open([folders[0], folders[0] / ".." / "work"]) as opened:
         assert not opened.folders.is_joined
         assert {hit.path for hit in opened.search("soup")} == {"Soup.md"}
 
 
-def test_what_cannot_be_opened_as_one_is_refused(home: Path, folders: list[Path]) -> None:
+def test_impossible_combinations_are_refused(home: Path, folders: list[Path]) -> None:
     with pytest.raises(ValueError, match="no vault"):
         excerpt.open([])
     with pytest.raises(ValueError, match="index"):
@@ -224,7 +224,7 @@ def test_what_cannot_be_opened_as_one_is_refused(home: Path, folders: list[Path]
         excerpt.open([folders[0], "postgresql://host/db"])
 
 
-def test_a_vault_whose_index_cannot_be_read_is_left_out_and_named_once(home: Path, folders: list[Path]) -> None:
+def test_a_vault_with_an_unreadable_index_is_omitted_and_named_once(home: Path, folders: list[Path]) -> None:
     with excerpt.open(folders) as opened:
         opened.load()
     for file in user_paths().index_folder(folders[0]).rglob("*"):
@@ -251,9 +251,7 @@ async def test_several_vaults_can_be_awaited(home: Path, folders: list[Path]) ->
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 
-def test_search_ranks_several_vaults_together(
-    command: Excerpt, folders: list[Path], both: tuple[str | Path, ...]
-) -> None:
+def test_search_ranks_all_vaults_together(command: Excerpt, folders: list[Path], both: tuple[str | Path, ...]) -> None:
     answer = command("search", "lentil soup", *both, "--json", "--explain").json
     assert answer["vaults"] == {"work": str(folders[0]), "home": str(folders[1])}
     assert {hit["path"] for hit in answer["hits"][:2]} == {"work/Soup.md", "home/Kitchen/Soup.md"}
@@ -264,7 +262,7 @@ def test_search_ranks_several_vaults_together(
     assert command("search", "lentils", *both, "--why", "Garden").out
 
 
-def test_a_batch_can_be_asked_of_several_vaults(command: Excerpt, both: tuple[str | Path, ...], tmp_path: Path) -> None:
+def test_a_batch_searches_several_vaults(command: Excerpt, both: tuple[str | Path, ...], tmp_path: Path) -> None:
     (tmp_path / "batch.jsonl").write_text('{"id": 1, "query": "tomatoes"}\n', encoding="utf-8")
     answer = command("search", *both, "--batch", tmp_path / "batch.jsonl", "--json").json
     assert answer["hits"][0]["path"] == "home/Garden.md"
@@ -289,7 +287,7 @@ def test_a_pack_of_several_vaults_names_the_vault_of_each_source(
 
 
 @pytest.mark.programs
-def test_a_name_that_would_control_the_terminal_is_shown_as_text(command: Excerpt, tmp_path: Path) -> None:
+def test_control_characters_in_a_vault_name_are_shown_as_text(command: Excerpt, tmp_path: Path) -> None:
     both: list[str | Path] = []
     for name in ("a\x1b[31m\nFrom b.md", "## [9] [[x]]", "-"):
         (tmp_path / name).mkdir()
@@ -304,7 +302,7 @@ def test_a_name_that_would_control_the_terminal_is_shown_as_text(command: Excerp
     assert paths == {"a\x1b[31m\nFrom b.md/Soup.md", "## [9] [[x]]/Soup.md", "-/Soup.md"}
 
 
-def test_no_pack_is_written_into_any_of_the_vaults(
+def test_a_pack_is_not_written_into_any_of_the_vaults(
     command: Excerpt, folders: list[Path], both: tuple[str | Path]
 ) -> None:
     for folder in folders:
@@ -312,7 +310,7 @@ def test_no_pack_is_written_into_any_of_the_vaults(
         assert (answer.code, list(folder.glob("pack*"))) == (2, [])
 
 
-def test_topics_notes_and_maps_are_of_all_vaults(command: Excerpt, both: tuple[str | Path, ...]) -> None:
+def test_overviews_related_notes_and_maps_cover_all_vaults(command: Excerpt, both: tuple[str | Path, ...]) -> None:
     assert "home/Kitchen/Soup.md" in command("overview", "soup", *both).out
     assert {note["path"] for note in command("overview", "soup", *both, "--json").json["main_notes"]} >= {
         "work/Soup.md"
@@ -323,7 +321,7 @@ def test_topics_notes_and_maps_are_of_all_vaults(command: Excerpt, both: tuple[s
     assert "path:/home/" in command("map", *both).out
 
 
-def test_recalled_memories_name_their_vaults(
+def test_recalled_memories_name_their_vault(
     command: Excerpt, folders: list[Path], both: tuple[str | Path, ...]
 ) -> None:
     command("remember", "Lentils need no soaking.", "--vault", folders[1])

@@ -62,24 +62,24 @@ def opened(vault: Path) -> Iterator[excerpt.Vault]:
 # --- search -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_hit_says_its_kind_and_place(opened: excerpt.Vault) -> None:
+def test_a_hit_in_an_attachment_has_kind_and_location(opened: excerpt.Vault) -> None:
     hit = opened.search("spring tides at full moon").hits[0]
     assert (hit.fragment.path, hit.fragment.kind, hit.fragment.place) == ("tides.ipynb", "notebook", "cell=2")
     assert hit.to_dict()["place"] == {"kind": "cell", "from": 2, "to": 2}
 
 
-def test_a_hit_of_a_note_has_neither(opened: excerpt.Vault) -> None:
+def test_a_hit_in_a_note_has_neither_kind_nor_location(opened: excerpt.Vault) -> None:
     hit = opened.search("full every four weeks").hits[0]
     assert hit.fragment.path == "Moon.md"
     assert {"kind", "place"}.isdisjoint(hit.to_dict())
     assert {"kind", "place"}.isdisjoint(hit.fragment.to_dict())
 
 
-def test_the_places_are_headings_below_those_of_the_file(opened: excerpt.Vault) -> None:
+def test_locations_are_headings_below_those_of_the_file(opened: excerpt.Vault) -> None:
     assert opened.search("neap tides").hits[0].fragment.heading_path == ("Tides", "Cell 3")
 
 
-def test_a_filter_chooses_the_kind(opened: excerpt.Vault) -> None:
+def test_a_filter_selects_the_kind(opened: excerpt.Vault) -> None:
     paths = {hit.fragment.path for hit in opened.search("kind:canvas").hits}
     assert paths == set()  # without attachments, `kind` is a property
     (opened.folder / "Harbour.md").write_text("# Harbour\n\nBoats wait.\n", encoding="utf-8")
@@ -89,26 +89,26 @@ def test_a_filter_chooses_the_kind(opened: excerpt.Vault) -> None:
     assert "plan.canvas" not in {hit.fragment.path for hit in opened.search("-kind:canvas").hits}
 
 
-def test_an_embed_joins_note_and_file(opened: excerpt.Vault) -> None:
+def test_an_embed_links_note_and_file(opened: excerpt.Vault) -> None:
     assert {hit.fragment.path for hit in opened.search("link:tides.ipynb").hits} == {"Harbour.md"}
     assert {hit.fragment.path for hit in opened.search("from:Harbour").hits} == {"tides.ipynb"}
 
 
-def test_an_attachment_counts_less_and_the_sum_says_so(opened: excerpt.Vault) -> None:
+def test_an_attachment_scores_less_with_a_signal_that_says_so(opened: excerpt.Vault) -> None:
     hit = opened.search("spring tides").hits[0]
     parts = {signal.name: signal.part for signal in hit.signals}
     assert parts["attachment"] == pytest.approx(-0.2 * (hit.score - parts["attachment"]), rel=1e-5)
     assert sum(parts.values()) == pytest.approx(hit.score, rel=1e-5)
 
 
-def test_without_attachments_there_is_no_such_signal(opened: excerpt.Vault, vault: Path) -> None:
+def test_without_attachments_the_signal_does_not_exist(opened: excerpt.Vault, vault: Path) -> None:
     for file in ("tides.ipynb", "plan.canvas", "log.txt"):
         (vault / file).unlink()
     opened.refresh()
     assert "attachment" not in {signal.name for signal in opened.search("moon").hits[0].signals}
 
 
-def test_notes_have_the_scores_that_they_have_without_what_lies_beside_them(opened: excerpt.Vault, vault: Path) -> None:
+def test_attachments_do_not_change_the_scores_of_notes(opened: excerpt.Vault, vault: Path) -> None:
     def scores() -> dict[str, float]:
         return {
             hit.fragment.id: hit.score for hit in opened.search("the moon and the tide").hits if not hit.fragment.kind
@@ -126,7 +126,7 @@ def test_notes_have_the_scores_that_they_have_without_what_lies_beside_them(open
 # --- status -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_status_counts_what_is_read_and_what_is_not(opened: excerpt.Vault) -> None:
+def test_the_status_counts_read_and_unread_attachments(opened: excerpt.Vault) -> None:
     status = opened.status()
     assert (status.notes, dict(status.attachments)) == (2, {"canvas": 1, "notebook": 1, "text": 1})
     assert [(one.path, one.reason[:19]) for one in status.skipped] == [("broken.ipynb", "The file is damaged")]
@@ -135,7 +135,7 @@ def test_the_status_counts_what_is_read_and_what_is_not(opened: excerpt.Vault) -
     ]
 
 
-def test_what_could_not_be_read_is_tried_again_when_it_changes(
+def test_an_unreadable_attachment_is_tried_again_after_a_change(
     opened: excerpt.Vault, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -151,7 +151,7 @@ def test_what_could_not_be_read_is_tried_again_when_it_changes(
     assert opened.search("mended at last").hits[0].fragment.path == "broken.ipynb"
 
 
-def test_notes_are_there_before_any_attachment(vault: Path, tmp_path: Path) -> None:
+def test_notes_are_indexed_before_attachments(vault: Path, tmp_path: Path) -> None:
     seen: list[tuple[str, ...]] = []
     settings, folder = Settings(), tmp_path / "index"
 
@@ -165,7 +165,7 @@ def test_notes_are_there_before_any_attachment(vault: Path, tmp_path: Path) -> N
     assert seen == [("Harbour.md", "Moon.md")]
 
 
-def test_a_bound_that_is_changed_has_them_read_again(vault: Path, tmp_path: Path) -> None:
+def test_a_changed_limit_reads_attachments_again(vault: Path, tmp_path: Path) -> None:
     build(vault, tmp_path / "index", Settings())
     tight = Settings(vault=VaultSettings(attachments=AttachmentSettings(max_bytes=40)))
     report = build(vault, tmp_path / "index", tight)
@@ -173,13 +173,13 @@ def test_a_bound_that_is_changed_has_them_read_again(vault: Path, tmp_path: Path
     assert report.attachments == 1
 
 
-def test_they_can_be_left_out(vault: Path, tmp_path: Path) -> None:
+def test_attachments_can_be_switched_off(vault: Path, tmp_path: Path) -> None:
     build(vault, tmp_path / "index", Settings())
     report = build(vault, tmp_path / "index", Settings(vault=VaultSettings(attachments=AttachmentSettings(read=False))))
     assert (report.removed, report.attachments, report.skipped) == (3, 0, ())
 
 
-def test_without_the_libraries_all_else_works_and_one_line_says_what_is_not_read(
+def test_missing_libraries_are_reported_in_one_line_and_the_rest_works(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("excerpt.vault.readers.registry.find_spec", lambda _: None)
@@ -194,7 +194,7 @@ def test_without_the_libraries_all_else_works_and_one_line_says_what_is_not_read
     assert told == (4, "1 html, 2 pdf, 1 slides", "pip install '.[attachments]'")
 
 
-def test_a_script_without_a_guard_is_run_once(vault: Path, tmp_path: Path) -> None:
+def test_a_script_without_a_main_guard_is_run_once(vault: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         f"import excerpt\nprint('begun')\nwith excerpt.open({str(vault)!r}) as v:\n"
@@ -207,19 +207,19 @@ def test_a_script_without_a_guard_is_run_once(vault: Path, tmp_path: Path) -> No
 # --- reading, packs, checks -------------------------------------------------------------------------------------------
 
 
-def test_a_place_is_read_by_its_address(opened: excerpt.Vault) -> None:
+def test_a_location_is_read_by_its_address(opened: excerpt.Vault) -> None:
     found = opened.read("tides.ipynb#cell=2")
     assert (found.text, found.place, found.kind) == (TIDES[1], "cell=2", "notebook")
     with pytest.raises(excerpt.NotFoundError, match="no heading cell=9"):
         opened.read("tides.ipynb#cell=9")
 
 
-def test_a_peek_shows_the_places(opened: excerpt.Vault) -> None:
+def test_peek_shows_the_locations(opened: excerpt.Vault) -> None:
     assert [entry.place for entry in opened.peek("tides.ipynb").outline] == ["cell=1", "cell=2", "cell=3"]
 
 
 @pytest.mark.parametrize("form", ["markdown", "xml", "json", "plain"])
-def test_a_pack_names_the_place_and_the_check_finds_it_there(opened: excerpt.Vault, form: str) -> None:
+def test_a_pack_names_the_location_and_the_check_finds_it(opened: excerpt.Vault, form: str) -> None:
     packed = opened.pack("spring tides full moon", limit=1, scope="none", format=form)
     text = json.dumps(packed.to_dict()) if form == "json" else packed.text
     assert ("tides.ipynb#cell=2 (notebook, cell 2)" in text) == (form in ("markdown", "plain"))
@@ -229,12 +229,12 @@ def test_a_pack_names_the_place_and_the_check_finds_it_there(opened: excerpt.Vau
     assert checked.quotations[0].place.place == "cell=2"
 
 
-def test_a_pack_over_several_places_names_the_first_and_the_last(opened: excerpt.Vault) -> None:
+def test_a_pack_over_several_locations_names_the_first_and_last(opened: excerpt.Vault) -> None:
     (pack,) = opened.pack("spring tides full moon", limit=1, scope="note").passages
     assert pack.place == "cell=1-3"
 
 
-def test_a_citation_holds_where_the_place_moved_by_lines_alone(opened: excerpt.Vault, vault: Path) -> None:
+def test_a_citation_is_fresh_if_only_the_lines_of_its_location_moved(opened: excerpt.Vault, vault: Path) -> None:
     pack = opened.pack("spring tides full moon", limit=1, scope="none").text
     longer = f"{TIDES[0]}\n\nAnd the sun pulls too."
     (vault / "tides.ipynb").write_text(notebook(longer, *TIDES[1:]), encoding="utf-8")
@@ -249,7 +249,7 @@ def test_a_citation_holds_where_the_place_moved_by_lines_alone(opened: excerpt.V
 # --- memories ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_memory_keeps_the_place_and_is_stale_when_the_file_changes(opened: excerpt.Vault, vault: Path) -> None:
+def test_a_memory_has_the_location_and_is_stale_when_the_file_changes(opened: excerpt.Vault, vault: Path) -> None:
     hit = opened.search("neap tides").hits[0]
     memory = opened.memories.remember(fragment=hit.fragment.id).memory
     assert memory.source is not None

@@ -68,7 +68,7 @@ def test_work_without_a_token_is_never_cancelled() -> None:
     check_cancelled()
 
 
-def test_work_that_is_cancelled_before_it_begins_does_nothing() -> None:
+def test_work_cancelled_before_its_start_does_nothing() -> None:
     token = CancelToken()
     token.cancel()
     with pytest.raises(WorkCancelledError), cancelled_by(token):
@@ -83,7 +83,7 @@ def test_work_that_is_cancelled_before_it_begins_does_nothing() -> None:
         lambda vault: vault.overview("hive | swarm | tea"),
     ],
 )
-def test_a_question_ends_between_two_alternatives(
+def test_a_search_stops_between_two_alternatives(
     home: Path, vault: Path, ask: Callable[[excerpt.Vault], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token, score_query, scored = CancelToken(), Engine.score_query, []
@@ -105,7 +105,7 @@ def test_a_question_ends_between_two_alternatives(
 
 
 @pytest.mark.parametrize("several", [False, True])
-async def test_a_question_whose_caller_has_left_ends_and_the_next_is_answered(
+async def test_a_search_whose_caller_left_stops_and_the_next_is_answered(
     served: ServedVaults, *, several: bool
 ) -> None:
     (only,) = served.all
@@ -123,7 +123,7 @@ async def test_a_question_whose_caller_has_left_ends_and_the_next_is_answered(
     assert await only.ask(find_first) == "kitchen/Tea.md"
 
 
-async def test_a_question_that_waits_for_another_is_dropped_with_its_caller(served: ServedVaults) -> None:
+async def test_a_waiting_request_is_dropped_with_its_caller(served: ServedVaults) -> None:
     (only,) = served.all
     first, second = LongQuestion(), LongQuestion()
     asking = asyncio.ensure_future(only.ask(first))
@@ -138,7 +138,7 @@ async def test_a_question_that_waits_for_another_is_dropped_with_its_caller(serv
     assert not second.has_begun.is_set()
 
 
-async def test_a_search_of_a_cancelled_task_ends(home: Path, vault: Path) -> None:
+async def test_a_search_of_a_cancelled_task_stops(home: Path, vault: Path) -> None:
     has_begun, may_search, outcome = threading.Event(), threading.Event(), []
 
     def search(opened: excerpt.Vault) -> None:
@@ -160,7 +160,7 @@ async def test_a_search_of_a_cancelled_task_ends(home: Path, vault: Path) -> Non
     assert outcome == ["cancelled"]
 
 
-async def test_what_writes_is_done_though_its_caller_has_left(served: ServedVaults) -> None:
+async def test_a_write_is_completed_although_its_caller_left(served: ServedVaults) -> None:
     (only,) = served.all
     question = LongQuestion()
     task = asyncio.ensure_future(only.ask(question, writes=True))

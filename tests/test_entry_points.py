@@ -71,7 +71,7 @@ def excerpt(root: Path, *words: str) -> str:
     return run(root, "-m", "excerpt", *words, "--vault", str(root / "vault"))
 
 
-def test_the_guide_shows_each_file_of_the_package() -> None:
+def test_the_guide_shows_each_file_of_the_example_package() -> None:
     page = (DEMO / "Parts of your own.md").read_text(encoding="utf-8")
     shown = dict(re.findall(r"^`([^`\n]+)`:\n\n```\w+\n(.*?)^```$", page, re.M | re.S))
     names = {str(file.relative_to(PARTS)) for file in PARTS.rglob("*.*") if "__pycache__" not in file.parts}
@@ -80,11 +80,11 @@ def test_the_guide_shows_each_file_of_the_package() -> None:
         assert text == (PARTS / name).read_text(encoding="utf-8")
 
 
-def test_a_reader_is_found_by_its_entry_point_and_its_places_are_those_of_hits(installed: Path) -> None:
+def test_a_reader_is_found_by_its_entry_point_and_its_locations_are_in_hits(installed: Path) -> None:
     assert "film.srt#t=00:01:20 · srt" in excerpt(installed, "search", "a storm from the west kind:srt")
 
 
-def test_what_a_reader_refuses_or_cannot_be_loaded_for_is_named(installed: Path) -> None:
+def test_a_failing_or_missing_reader_is_named(installed: Path) -> None:
     status = excerpt(installed, "status")
     assert "empty.srt: There are no captions in it." in status
     assert "some.odd: The reader for .odd files, not_there:Reader, cannot be loaded" in status
@@ -95,14 +95,14 @@ def test_an_embed_of_such_a_file_is_a_link(installed: Path) -> None:
     assert "film.srt" in excerpt(installed, "search", "from:note kind:srt")
 
 
-def test_a_pack_format_is_a_template(installed: Path) -> None:
+def test_a_pack_format_of_the_package_is_a_template(installed: Path) -> None:
     template = str(installed / "packages" / "example_parts" / "quotes.j2")
     pack = excerpt(installed, "pack", "a storm from the west kind:srt", "--template", template)
     quoted = "> The lighthouse keeper climbs the stairs.\n> \n> A storm is coming from the west.\n> -- film.srt"
     assert quoted in pack
 
 
-def test_a_reranker_scores_hits(installed: Path) -> None:
+def test_a_reranker_of_the_package_scores_hits(installed: Path) -> None:
     notes = {
         "apart.md": "west "
         + "the keeper of a lighthouse writes down what he sees on the sea " * 3

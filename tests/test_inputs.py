@@ -22,21 +22,21 @@ from excerpt.inputs import (
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
 
-def test_half_a_character_is_replaced_and_the_id_is_kept() -> None:
+def test_half_a_surrogate_pair_is_replaced_and_the_id_kept() -> None:
     assert parse_json(b'{"id": 1, "query": "a \\ud83d"}') == {"id": 1, "query": "a \ufffd"}
     assert parse_json(b'{"\\uDE00": ["\\ud83d\\ud83d"]}') == {"\ufffd": ["\ufffd\ufffd"]}
 
 
-def test_a_pair_of_halves_is_a_character() -> None:
+def test_a_surrogate_pair_is_a_character() -> None:
     assert parse_json(b'["\\ud83d\\ude00", "\\\\ud83d"]') == ["😀", "\\ud83d"]
 
 
-def test_bytes_that_are_no_utf_8_are_replaced() -> None:
+def test_bytes_that_are_not_utf_8_are_replaced() -> None:
     assert parse_json('{"a": "é'.encode()[:-1] + b'"}') == {"a": "\ufffd"}
 
 
 @pytest.mark.parametrize("data", [b"", b"hello", b'{"a": NaN}', b"[" * 100_000, b'{"a": 1' + b"0" * 5_000 + b"}"])
-def test_what_is_no_json_is_a_value_error(data: bytes) -> None:
+def test_invalid_json_is_a_value_error(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse_json(data)
 
@@ -52,7 +52,7 @@ def test_what_is_no_json_is_a_value_error(data: bytes) -> None:
         (b"hello", None),
     ],
 )
-def test_the_id_at_the_beginning_of_a_broken_line_is_found(line: bytes, number: object) -> None:
+def test_the_id_at_the_start_of_a_broken_line_is_found(line: bytes, number: object) -> None:
     assert find_leading_id(line) == number
 
 
@@ -60,7 +60,7 @@ def test_the_id_at_the_beginning_of_a_broken_line_is_found(line: bytes, number: 
 @example('{"id": \u0663,'.encode())
 @example(b'{"id": "a\x00",')
 @given(st.text(alphabet='0123-"\x00\x1fa\u0663', max_size=6).map(lambda text: f'{{"id": {text},'.encode()))
-def test_no_id_of_a_broken_line_is_an_error(line: bytes) -> None:
+def test_reading_the_id_of_a_broken_line_never_fails(line: bytes) -> None:
     assert isinstance(find_leading_id(line), int | str | None)
 
 
@@ -76,19 +76,19 @@ async def lines_of(*chunks: bytes, max_bytes: int) -> list[InputLine]:
     return [line async for line in split_lines(read, max_bytes)]
 
 
-async def test_lines_are_joined_from_chunks_and_blank_ones_are_left_out() -> None:
+async def test_lines_are_joined_from_chunks_and_blank_ones_dropped() -> None:
     assert [line.data for line in await lines_of(b"a\n\n  \nb", b"c\nd", max_bytes=10)] == [b"a", b"bc", b"d"]
 
 
 @pytest.mark.parametrize(
     "chunks", [(b"x" * 11 + b"\nb\n",), (b"x" * 6, b"x" * 5 + b"\nb"), (b"x" * 11, b"x", b"\nb\n")]
 )
-async def test_of_a_line_that_is_too_long_the_beginning_is_left(chunks: tuple[bytes, ...]) -> None:
+async def test_only_the_beginning_of_an_oversized_line_is_kept(chunks: tuple[bytes, ...]) -> None:
     cut, after = await lines_of(*chunks, max_bytes=10)
     assert (cut.is_cut, cut.data[:10], after) == (True, b"x" * 10, InputLine(b"b"))
 
 
-async def test_the_id_of_a_line_without_end_is_found_without_keeping_the_line() -> None:
+async def test_the_id_of_an_endless_line_is_found_without_keeping_the_line() -> None:
     (line,) = await lines_of(b'{"id":5,"query":"', *[b"x" * 1_000] * 1_000, max_bytes=10_000)
     assert line.is_cut
     assert find_leading_id(line.data) == 5
@@ -98,7 +98,7 @@ async def test_the_id_of_a_line_without_end_is_found_without_keeping_the_line() 
 # --- limits -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_text_may_be_as_long_as_its_parameter_allows() -> None:
+def test_a_text_may_have_the_length_its_parameter_allows() -> None:
     check_input("query", "a" * MAX_QUERY_LENGTH)
     check_input("answer", "a" * MAX_QUERY_LENGTH * 10)
     with pytest.raises(InputError, match="query has 10,001 characters, and at most 10,000 are allowed"):
@@ -106,19 +106,19 @@ def test_a_text_may_be_as_long_as_its_parameter_allows() -> None:
 
 
 @pytest.mark.parametrize("value", [["a" * 10_001], {"tag": ["a" * 10_001]}, {"a" * 10_001: ""}])
-def test_each_text_in_a_list_or_a_mapping_is_measured(value: object) -> None:
+def test_each_text_in_a_list_or_mapping_is_measured(value: object) -> None:
     with pytest.raises(InputError, match="A value of where has 10,001 characters"):
         check_input("where", value)
 
 
-def test_a_list_has_a_number_of_texts_at_most() -> None:
+def test_the_number_of_texts_in_a_list_is_limited() -> None:
     check_input("tags", ["a"] * MAX_ITEMS)
     with pytest.raises(InputError, match="tags has more than 1,000 values"):
         check_input("tags", ["a"] * (MAX_ITEMS + 1))
 
 
 @pytest.mark.parametrize("value", [5, None, b"a", ["a"]])
-def test_a_query_is_a_text(value: object) -> None:
+def test_a_query_that_is_not_text_is_refused(value: object) -> None:
     with pytest.raises(InputError, match="query must be a text"):
         check_input("query", value)
 

@@ -31,20 +31,20 @@ def opened(user_paths: Paths) -> list[str]:
     return [recent.path for recent in recent_vaults(user_paths)]
 
 
-def test_the_vault_opened_last_comes_first_and_each_once(user_paths: Paths) -> None:
+def test_the_last_opened_vault_comes_first_and_each_is_listed_once(user_paths: Paths) -> None:
     for vault in ("/notes/a", "/notes/b", "/notes/a"):
         add_recent_vault(user_paths, Path(vault))
     assert opened(user_paths) == ["/notes/a", "/notes/b"]
 
 
-def test_a_vault_that_is_forgotten_is_out_of_the_list(user_paths: Paths) -> None:
+def test_a_forgotten_vault_is_no_longer_listed(user_paths: Paths) -> None:
     add_recent_vault(user_paths, Path("/notes/a"))
     add_recent_vault(user_paths, Path("/notes/b"))
     remove_recent_vault(user_paths, Path("/notes/a"))
     assert opened(user_paths) == ["/notes/b"]
 
 
-def test_those_opened_longest_ago_go_when_there_are_many(user_paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_vaults_opened_longest_ago_are_dropped(user_paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_vaults, "_MAX_RECENT_VAULTS", 2)
     for name in "abc":
         add_recent_vault(user_paths, Path("/notes", name))
@@ -52,7 +52,7 @@ def test_those_opened_longest_ago_go_when_there_are_many(user_paths: Paths, monk
 
 
 @pytest.mark.parametrize("damage", ["", "{", '{"path": 7}', '{"path": "", "opened": 0}', "[" * 100_000])
-def test_a_damaged_file_costs_one_vault_and_no_other(user_paths: Paths, damage: str) -> None:
+def test_a_damaged_file_affects_only_its_vault(user_paths: Paths, damage: str) -> None:
     add_recent_vault(user_paths, Path("/notes/a"))
     (user_paths.state / "vaults" / "other.json").write_text(damage)
     assert opened(user_paths) == ["/notes/a"]
@@ -82,12 +82,12 @@ def obsidian(folder: Path, **vaults: tuple[str, int]) -> None:
         ("win32", "AppData/Roaming"),
     ],
 )
-def test_obsidians_list_is_found_where_each_platform_has_it(tmp_path: Path, platform: str, folder: str) -> None:
+def test_the_list_of_obsidian_is_found_on_each_platform(tmp_path: Path, platform: str, folder: str) -> None:
     obsidian(tmp_path / folder, a=("/notes/a", 1_700_000_000_000), b=("/notes/b", 1_800_000_000_000))
     assert obsidian_vaults({"HOME": str(tmp_path)}, platform) == (Path("/notes/b"), Path("/notes/a"))
 
 
-def test_lists_of_several_installations_are_one_list(tmp_path: Path) -> None:
+def test_lists_of_several_obsidian_installations_are_joined(tmp_path: Path) -> None:
     obsidian(tmp_path / "xdg", a=("/notes/a", 1), b=("/notes/b", 3))
     obsidian(tmp_path / "snap/obsidian/current/.config", c=("/notes/c", 2), a=("/notes/a", 4))
     found = obsidian_vaults({"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "xdg")}, "linux")
@@ -95,18 +95,18 @@ def test_lists_of_several_installations_are_one_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"vaults": []}', '{"vaults": {"a": {"ts": 1}}}', "\x00"])
-def test_a_list_that_obsidian_did_not_write_is_none(tmp_path: Path, text: str) -> None:
+def test_a_list_in_another_format_is_ignored(tmp_path: Path, text: str) -> None:
     (tmp_path / "obsidian").mkdir()
     (tmp_path / "obsidian" / "obsidian.json").write_text(text)
     assert obsidian_vaults({"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}, "linux") == ()
 
 
-def test_a_relative_path_in_it_names_no_vault(tmp_path: Path) -> None:
+def test_a_relative_path_in_the_list_is_ignored(tmp_path: Path) -> None:
     obsidian(tmp_path, a=("notes", 1))
     assert obsidian_vaults({"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}, "linux") == ()
 
 
-def test_vaults_of_one_name_are_called_by_as_much_of_their_paths_as_tells_them_apart() -> None:
+def test_vaults_of_the_same_name_are_named_by_the_distinctive_part_of_their_paths() -> None:
     paths = ["/a/notes", "/b/notes", "/b/x/Notes", "/c/x/notes", "/wiki", "/notes", "/"]
     names = unique_names([Path(path) for path in paths])
     assert [names[Path(path)] for path in paths] == [
@@ -124,17 +124,19 @@ def test_vaults_of_one_name_are_called_by_as_much_of_their_paths_as_tells_them_a
         ("/media/stick", ""),
     ],
 )
-def test_a_folder_of_much_else_than_notes_is_to_be_asked_about(user_paths: Paths, vault: str, named: str) -> None:
+def test_a_folder_that_contains_much_more_than_notes_needs_confirmation(
+    user_paths: Paths, vault: str, named: str
+) -> None:
     assert describe_broad_folder(user_paths, Path(vault), Path("/home/ada")) == named
 
 
-def test_what_was_opened_or_indexed_before_is_not_asked_about(user_paths: Paths) -> None:
+def test_a_known_vault_needs_no_confirmation(user_paths: Paths) -> None:
     add_recent_vault(user_paths, Path("/home/ada"))
     user_paths.index_folder(Path("/")).mkdir(parents=True)
     assert [describe_broad_folder(user_paths, Path(path), Path("/home/ada")) for path in ("/home/ada", "/")] == ["", ""]
 
 
-def test_every_known_vault_is_named_but_none_that_holds_much_else(
+def test_every_known_vault_is_listed_except_those_that_need_confirmation(
     user_paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "ada"))
@@ -147,7 +149,7 @@ def test_every_known_vault_is_named_but_none_that_holds_much_else(
     )
 
 
-def test_several_vaults_share_one_key_in_whatever_order_and_one_vault_has_its_folder() -> None:
+def test_several_vaults_have_one_key_in_any_order_and_one_vault_its_folder() -> None:
     work, family = Path("/home/ada/work"), Path("/home/ada/family")
     assert VaultFolders.of([work, family]).key == VaultFolders.of([family, work]).key
     assert VaultFolders.of([work, family]).key not in (work, family)

@@ -26,7 +26,7 @@ from excerpt.locations import (
         ("node=a", "node=b", ""),
     ],
 )
-def test_places_side_by_side_are_one(first: str, last: str, whole: str) -> None:
+def test_adjacent_locations_are_merged(first: str, last: str, whole: str) -> None:
     assert merge_locations(first, last) == whole
 
 
@@ -40,11 +40,11 @@ def test_places_side_by_side_are_one(first: str, last: str, whole: str) -> None:
         ("install", {"kind": "anchor", "from": "install", "to": "install"}),
     ],
 )
-def test_in_json_a_place_has_a_kind_and_its_ends(place: str, data: dict[str, object]) -> None:
+def test_a_location_in_json_has_a_kind_and_its_ends(place: str, data: dict[str, object]) -> None:
     assert location_to_dict(place) == data
 
 
-def test_a_place_of_several_pages_holds_each() -> None:
+def test_a_location_of_several_pages_contains_each() -> None:
     assert locations_overlap("page=3-5", "page=4")
     assert locations_overlap("page=4", "page=3-5")
     assert not locations_overlap("page=3-5", "page=6")
@@ -52,7 +52,7 @@ def test_a_place_of_several_pages_holds_each() -> None:
     assert locations_overlap("node=a", "node=a")
 
 
-def test_in_a_sentence_a_place_is_named_and_a_note_has_lines() -> None:
+def test_a_location_in_a_sentence_is_named_and_a_note_has_lines() -> None:
     assert format_location("page=3-5", 1, 9, "–") == "pages 3–5"
     assert format_location("Sales!A1:J40", 1, 9) == "Sales!A1:J40"
     assert format_location("", 1, 9) == "lines 1-9"

@@ -48,7 +48,7 @@ def vault(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_hook_sees_a_connection(seen: Path) -> None:
+def test_the_hook_detects_a_connection(seen: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         code = f"import socket; socket.create_connection(('127.0.0.1', {port}))"

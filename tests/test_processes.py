@@ -22,7 +22,7 @@ def program(folder: Path, name: str) -> Path:
     return file
 
 
-def test_this_python_is_started_without_the_working_directory_on_the_import_path(tmp_path: Path) -> None:
+def test_python_is_started_without_the_working_directory_on_the_import_path(tmp_path: Path) -> None:
     asked = "import json, sys; print(json.dumps([sys.path, sys.flags.safe_path]))"
     done = subprocess.run(python_command("-c", asked), cwd=tmp_path, capture_output=True, check=True)
     entries, is_safe = json.loads(done.stdout)
@@ -31,24 +31,24 @@ def test_this_python_is_started_without_the_working_directory_on_the_import_path
 
 
 @pytest.mark.parametrize("option", ["-E", "-s", "-X utf8"])
-def test_what_the_user_told_python_to_leave_out_is_left_out_by_the_next_one_too(option: str) -> None:
+def test_isolation_flags_of_python_are_passed_on(option: str) -> None:
     asked = "from excerpt.processes import python_command; print(' '.join(python_command()))"
     words = [sys.executable, *option.split(), "-c", asked]
     done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1] / "src")
     assert f" {option}" in done.stdout
 
 
-def test_the_import_path_that_is_handed_on_has_no_relative_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_passed_import_path_has_no_relative_entries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", ["", ".", "lib", *sys.path])
     assert all(Path(entry).is_absolute() for entry in import_path())
 
 
-def test_a_package_found_by_a_relative_entry_stays_importable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_on_a_relative_path_can_still_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [""])
     assert [Path(entry, "excerpt").is_dir() for entry in import_path()] == [True]
 
 
-def test_the_indexing_process_is_told_its_vault_and_to_report_what_it_does() -> None:
+def test_the_indexing_process_gets_its_vault_and_the_progress_option() -> None:
     assert watch_command(Path("/notes"))[-6:] == ["-m", "excerpt", "watch", "--vault", "/notes", "--progress"]
 
 
@@ -56,7 +56,7 @@ def test_the_indexing_process_is_told_its_vault_and_to_report_what_it_does() -> 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="programs are marked as such")
-def test_a_program_is_found_in_the_absolute_folders_of_the_path_alone(
+def test_a_program_is_found_only_in_absolute_folders_of_the_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -76,7 +76,7 @@ def test_without_a_path_no_program_is_found_in_the_working_directory(
     assert find_program("no-such-program", environment={}) is None
 
 
-def test_what_is_named_with_its_folder_is_what_the_user_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_given_with_its_folder_is_used_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     program(tmp_path, "my-editor")
     assert find_program("./my-editor") == "./my-editor"
@@ -84,7 +84,7 @@ def test_what_is_named_with_its_folder_is_what_the_user_wrote(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("name", ["code", "code.cmd", "CODE.CMD"])
-def test_on_windows_a_program_has_the_endings_of_pathext_and_is_not_looked_for_in_the_working_directory(
+def test_on_windows_the_endings_of_pathext_are_tried_outside_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -98,7 +98,7 @@ def test_on_windows_a_program_has_the_endings_of_pathext_and_is_not_looked_for_i
     assert Path(found).parent == real.parent
 
 
-def test_a_program_is_started_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_is_started_by_its_full_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = program(tmp_path, "viewer.exe")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert program_command(["viewer.exe", "a & b.pdf"]) == [str(real), "a & b.pdf"]
@@ -107,7 +107,7 @@ def test_a_program_is_started_by_its_path(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("name", ["a&calc.md", "%PATH%.md", 'a".md', "a^b.md", "a|b.md", "a\nb.md"])
-def test_a_batch_file_gets_no_name_that_it_would_run(
+def test_a_batch_file_gets_no_argument_that_it_would_execute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     program(tmp_path, "code.CMD")

@@ -47,7 +47,7 @@ def test_a_prompt_that_the_vault_does_not_answer_gets_nothing(vault: excerpt.Vau
     assert answer_prompt(vault, "Add a retry to the HTTP client, and write a test for it.") is None
 
 
-def test_a_single_word_is_no_question(vault: excerpt.Vault) -> None:
+def test_a_single_word_is_not_a_question(vault: excerpt.Vault) -> None:
     assert answer_prompt(vault, "Tea") is None
     assert answer_prompt(vault, "error") is None
 
@@ -62,7 +62,7 @@ def test_unrelated_prompts_get_nothing_from_the_guide(tmp_path: Path, monkeypatc
     assert len(answered) <= len(prompts[::4]) / 100
 
 
-def test_clauses_are_cut_at_punctuation_and_conjunctions() -> None:
+def test_clauses_end_at_punctuation_and_conjunctions() -> None:
     clauses = split_clauses("I am stuck: the hive is weak, because wasps rob it. Tell me how a weak hive is fed")
     assert {"the hive is weak", "wasps rob it", "how a weak hive is fed"} <= set(clauses)
 
@@ -71,13 +71,13 @@ def test_clauses_with_most_content_words_come_first() -> None:
     assert split_clauses("Weak hive. Feed the weak hive sugar syrup in September.")[0].startswith("Feed the weak hive")
 
 
-def test_code_blocks_are_not_asked() -> None:
+def test_code_blocks_are_ignored() -> None:
     assert split_clauses("```\nfeed weak hives\n```\nWhy does the weak hive starve?") == (
         "Why does the weak hive starve",
     )
 
 
-def test_the_middle_of_a_long_prompt_is_not_read() -> None:
+def test_the_middle_of_a_long_prompt_is_ignored() -> None:
     filler = "x" * 40_000
     assert split_clauses(f"{filler}. Feed weak hives. {filler}. Catch a swarm early.") == ("Catch a swarm early",)
 
@@ -95,7 +95,7 @@ def test_every_clause_is_a_part_of_the_prompt(prompt: str) -> None:
     assert all(clause in prompt for clause in clauses)
 
 
-def test_a_long_run_of_blanks_ends_no_clause_and_counts_as_one() -> None:
+def test_a_long_run_of_spaces_ends_no_clause_and_counts_as_one() -> None:
     blanks = " " * 5_000
     assert split_clauses(f"how do{blanks}conflicts arise") == split_clauses("how do conflicts arise")
     assert split_clauses(blanks + "\n" * 5_000) == ()

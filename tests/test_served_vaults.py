@@ -69,7 +69,7 @@ def part(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return vault
 
 
-async def test_a_build_that_ends_during_an_answer_says_nothing_about_that_answer(home: Path, vault: Path) -> None:
+async def test_a_build_that_ends_during_an_answer_does_not_change_its_freshness(home: Path, vault: Path) -> None:
     vaults = indexed(vault)
     (served,) = vaults.all
     served.indexing.handle_event(progress(3, 900))
@@ -84,7 +84,7 @@ async def test_a_build_that_ends_during_an_answer_says_nothing_about_that_answer
     vaults.end()
 
 
-async def test_a_generation_before_the_one_that_a_build_ended_with_is_not_up_to_date(home: Path, vault: Path) -> None:
+async def test_a_generation_older_than_the_last_build_is_not_up_to_date(home: Path, vault: Path) -> None:
     vaults = indexed(vault)
     (served,) = vaults.all
     served.indexing.handle_event(built(99))
@@ -93,7 +93,7 @@ async def test_a_generation_before_the_one_that_a_build_ended_with_is_not_up_to_
     vaults.end()
 
 
-async def test_a_part_that_another_process_is_still_indexing_is_not_up_to_date(part: Path) -> None:
+async def test_a_partial_index_in_another_process_is_not_up_to_date(part: Path) -> None:
     vaults = ServedVaults([part], watched=False)
     with mark_watched(user_paths().watch_folder(part)):
         async with Client(build_server(vaults, failed)) as client:
@@ -103,7 +103,7 @@ async def test_a_part_that_another_process_is_still_indexing_is_not_up_to_date(p
     vaults.end()
 
 
-async def test_a_part_that_nobody_goes_on_with_says_so(part: Path) -> None:
+async def test_an_abandoned_partial_index_is_reported_as_such(part: Path) -> None:
     vaults = ServedVaults([part], watched=False)
     async with Client(build_server(vaults, failed)) as client:
         told = await asking(client)("search", query="hive")
@@ -111,7 +111,7 @@ async def test_a_part_that_nobody_goes_on_with_says_so(part: Path) -> None:
     vaults.end()
 
 
-def test_while_another_process_writes_the_index_ours_does_not_know_the_vault(tmp_path: Path) -> None:
+def test_while_another_process_writes_the_state_of_the_vault_is_unknown(tmp_path: Path) -> None:
     indexing = VaultIndexing(tmp_path)
     indexing.handle_event(built(1))
     indexing.handle_event(IndexingFailed(IndexBusyError.title, "Busy.", ""))
@@ -120,9 +120,7 @@ def test_while_another_process_writes_the_index_ours_does_not_know_the_vault(tmp
 
 @pytest.mark.programs
 @pytest.mark.parametrize("run", range(RUNS))
-async def test_no_answer_from_a_part_of_a_first_index_says_that_it_is_up_to_date(
-    home: Path, tmp_path: Path, run: int
-) -> None:
+async def test_no_answer_of_a_partial_first_index_claims_to_be_up_to_date(home: Path, tmp_path: Path, run: int) -> None:
     text = "\n".join(f"In week {week} the hive is weighed, and the keeper looks at a frame." for week in range(25))
     vault = (
         Path(VAULT) if VAULT else written(tmp_path / "many", {f"{n}.md": f"# Hive {n}\n\n{text}\n" for n in range(500)})

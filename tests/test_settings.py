@@ -41,7 +41,7 @@ def where(tmp_path: Path) -> Paths:
     return Paths(tmp_path / "config", tmp_path / "cache", tmp_path / "data", tmp_path / "state")
 
 
-def test_what_is_not_said_has_its_default(file: Path) -> None:
+def test_missing_settings_have_their_defaults(file: Path) -> None:
     assert load_settings(file) == Settings()
     file.write_text("[pack]\nbudget = 10\n", encoding="utf-8")
     settings = load_settings(file)
@@ -98,7 +98,7 @@ def test_every_kind_of_value_is_read(file: Path) -> None:
         (f"pack = {'[' * 100_000}", "is not valid TOML"),
     ],
 )
-def test_a_mistake_names_file_key_and_the_nearest_valid_one(file: Path, text: str, said: str) -> None:
+def test_a_mistake_names_file_key_and_nearest_valid_one(file: Path, text: str, said: str) -> None:
     file.write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError) as error:
         load_settings(file)
@@ -106,7 +106,7 @@ def test_a_mistake_names_file_key_and_the_nearest_valid_one(file: Path, text: st
     assert str(file) in str(error.value)
 
 
-def test_a_vault_has_settings_of_its_own_over_those_for_all(tmp_path: Path, where: Paths) -> None:
+def test_settings_of_a_vault_override_those_for_all(tmp_path: Path, where: Paths) -> None:
     vault = tmp_path / "notes"
     where.settings_file.write_text(
         '[vault]\nexclude = ["a/", "b/"]\nmax_bytes = 5\n[search.boosts]\nlinks = false\n[screen.keys]\nquit = "f8"\n',
@@ -122,9 +122,7 @@ def test_a_vault_has_settings_of_its_own_over_those_for_all(tmp_path: Path, wher
     assert load_vault_settings(tmp_path / "other", where).vault == VaultSettings(exclude=("a/", "b/"), max_bytes=5)
 
 
-def test_the_settings_of_a_vault_are_in_the_folder_of_settings_and_not_in_the_vault(
-    tmp_path: Path, where: Paths
-) -> None:
+def test_settings_of_a_vault_are_in_the_settings_folder_not_in_the_vault(tmp_path: Path, where: Paths) -> None:
     vault = tmp_path / "notes"
     file = where.vault_settings_file(vault)
     assert file.parent == where.config / "vaults"
@@ -144,35 +142,35 @@ def test_a_mistake_in_either_file_names_that_file(tmp_path: Path, where: Paths, 
     assert str(files[not of_vault]) not in str(error.value)
 
 
-def test_a_language_is_one_that_the_analyzer_tells_from_others() -> None:
+def test_a_language_must_be_known_to_the_analyzer() -> None:
     by_script = {*words._NARROW_RUNS, *words._WIDE} - {"kana", "han"} | {"ja", "zh"}
     assert set(LANGUAGES) == {*words._ALGORITHMS, *words._SCRIPT_BY_LANGUAGE, *words._STOP_WORDS, *by_script}
 
 
-def test_a_byte_order_mark_is_left_out(file: Path) -> None:
+def test_a_byte_order_mark_is_ignored(file: Path) -> None:
     file.write_text("[pack]\nbudget = 1234\n", encoding="utf-8-sig")
     assert load_settings(file).pack.budget == 1234
 
 
-def test_a_file_that_is_no_text_is_told(file: Path) -> None:
+def test_a_file_that_is_not_text_is_reported(file: Path) -> None:
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SettingsError, match="cannot be read"):
         load_settings(file)
 
 
-def test_one_variable_puts_every_folder_in_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_variable_moves_every_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXCERPT_HOME", str(tmp_path))
     where = user_paths()
     assert {where.config.parent, where.cache.parent, where.data.parent, where.state.parent} == {tmp_path}
 
 
-def test_two_vaults_of_one_name_have_folders_of_their_own(tmp_path: Path) -> None:
+def test_two_vaults_of_the_same_name_have_different_folders(tmp_path: Path) -> None:
     one, other = vault_slug(tmp_path / "a" / "notes"), vault_slug(tmp_path / "b" / "notes")
     assert one != other
     assert one.startswith("notes-")
 
 
-def test_a_vault_is_the_same_however_its_path_is_written(tmp_path: Path) -> None:
+def test_a_vault_is_the_same_for_any_spelling_of_its_path(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "notes")
     assert (
@@ -180,25 +178,25 @@ def test_a_vault_is_the_same_however_its_path_is_written(tmp_path: Path) -> None
     )
 
 
-def test_a_strange_folder_name_makes_a_plain_slug(tmp_path: Path) -> None:
+def test_an_unusual_folder_name_gives_a_plain_slug(tmp_path: Path) -> None:
     slug = vault_slug(tmp_path / "a b\n/\x1b[1m")
     assert all(c.isalnum() or c in "-_." for c in slug)
 
 
-def test_a_vault_is_given_back_resolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_path_of_a_vault_is_resolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert open_vault(".") == tmp_path.resolve()
 
 
 @pytest.mark.parametrize("path", ["nowhere", "note.md/below", "~no-such-user-at-all/notes"])
-def test_a_missing_vault_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+def test_a_missing_vault_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "note.md").touch()
     with pytest.raises(VaultError, match="There is no folder at"):
         open_vault(path)
 
 
-def test_a_path_no_system_knows_is_told() -> None:
+def test_an_impossible_path_is_reported() -> None:
     with pytest.raises(VaultError, match="cannot be read"):
         open_vault("a\0b")
 
@@ -221,14 +219,14 @@ def unprivileged() -> Iterator[Path]:
                 os.seteuid(0)
 
 
-def test_a_vault_that_may_not_be_listed_is_told(unprivileged: Path) -> None:
+def test_a_vault_without_list_permission_is_reported(unprivileged: Path) -> None:
     vault = unprivileged / "vault"
     vault.mkdir(mode=0)
     with pytest.raises(VaultError, match="cannot be read: Permission denied"):
         open_vault(vault)
 
 
-def test_a_vault_in_a_folder_that_may_not_be_entered_is_told(unprivileged: Path) -> None:
+def test_a_vault_in_a_folder_without_permission_is_reported(unprivileged: Path) -> None:
     vault = unprivileged / "closed" / "vault"
     vault.mkdir(parents=True)
     vault.parent.chmod(0)

@@ -50,12 +50,12 @@ budget   = 8_000   # the model takes more
         ("screen.keys.copy-pack", None, 'keys.copy-pack = "ctrl+g"\n', ""),
     ],
 )
-def test_a_change_touches_nothing_else(key: str, value: SettingValue | None, old: str, new: str) -> None:
+def test_a_change_edits_nothing_else(key: str, value: SettingValue | None, old: str, new: str) -> None:
     assert edit_settings_text(TEXT, key, value, FILE) == TEXT.replace(old, new)
 
 
 @pytest.mark.parametrize("key", ["pack.scope", "search.boosts.links", "memory.in_search", "screen.editor"])
-def test_a_setting_that_was_not_there_is_added_and_every_line_of_before_stays(key: str) -> None:
+def test_a_new_setting_keeps_every_line(key: str) -> None:
     value: SettingValue = {"pack.scope": "note", "screen.editor": "vim"}.get(key, False)
     changed = edit_settings_text(TEXT, key, value, FILE)
     lines = changed.splitlines()
@@ -68,17 +68,17 @@ def test_a_setting_that_was_not_there_is_added_and_every_line_of_before_stays(ke
     assert found == value
 
 
-def test_what_is_added_stands_above_the_comment_of_the_next_table() -> None:
+def test_a_new_setting_is_inserted_above_the_comment_of_the_next_table() -> None:
     first = 'keys.copy-pack = "ctrl+g"\n'
     assert edit_settings_text(TEXT, "screen.editor", "vim", FILE) == TEXT.replace(first, f'{first}editor = "vim"\n')
 
 
-def test_a_value_that_is_not_valid_is_refused_with_what_was_meant() -> None:
+def test_an_invalid_value_is_refused_with_a_suggestion() -> None:
     with pytest.raises(SettingsError, match='Did you mean "section"'):
         edit_settings_text(TEXT, "pack.scope", "sectoin", FILE)
 
 
-def test_a_file_that_is_not_valid_is_left_as_it_is(tmp_path: Path) -> None:
+def test_an_invalid_file_is_not_changed(tmp_path: Path) -> None:
     file = tmp_path / "excerpt.toml"
     for broken in ("[pack\n", "[pack]\nbudgett = 3\n"):
         file.write_text(broken)
@@ -88,7 +88,7 @@ def test_a_file_that_is_not_valid_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("of_one", "up"), [(False, "."), (True, "..")])
-def test_a_file_that_is_not_there_is_made_and_names_its_schema(tmp_path: Path, of_one: bool, up: str) -> None:
+def test_a_missing_file_is_created_and_names_its_schema(tmp_path: Path, of_one: bool, up: str) -> None:
     user_paths = Paths(tmp_path, tmp_path, tmp_path, tmp_path)
     vault = tmp_path / "notes\n[vault]" if of_one else None
     file = user_paths.settings_file if vault is None else user_paths.vault_settings_file(vault)
@@ -99,13 +99,13 @@ def test_a_file_that_is_not_there_is_made_and_names_its_schema(tmp_path: Path, o
     assert load_settings(file) == Settings(pack=PackSettings(budget=250))
 
 
-def test_taking_a_setting_out_makes_no_file(tmp_path: Path) -> None:
+def test_removing_a_setting_creates_no_file(tmp_path: Path) -> None:
     change_setting(tmp_path / "excerpt.toml", "pack.budget", None)
     assert not (tmp_path / "excerpt.toml").exists()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links and modes are POSIX's")
-def test_a_link_to_the_file_stays_one_and_the_mode_stays(tmp_path: Path) -> None:
+def test_a_linked_file_stays_a_link_with_its_mode(tmp_path: Path) -> None:
     kept = tmp_path / "dotfiles" / "excerpt.toml"
     kept.parent.mkdir()
     kept.write_text("# mine\n")
@@ -119,7 +119,7 @@ def test_a_link_to_the_file_stays_one_and_the_mode_stays(tmp_path: Path) -> None
     assert [file.name for file in kept.parent.iterdir()] == ["excerpt.toml"]
 
 
-def test_the_line_ends_of_windows_stay(tmp_path: Path) -> None:
+def test_crlf_line_ends_are_kept(tmp_path: Path) -> None:
     file = tmp_path / "excerpt.toml"
     file.write_bytes(b"# mine\r\n[pack]\r\nbudget = 250\r\n")
     change_setting(file, "pack.budget", 500)
@@ -127,7 +127,7 @@ def test_the_line_ends_of_windows_stay(tmp_path: Path) -> None:
 
 
 @given(st.text(max_size=30).filter(lambda text: text.isprintable() or "\n" in text))
-def test_any_text_is_written_so_that_it_is_read_again(text: str) -> None:
+def test_any_text_is_written_so_that_it_is_read_back(text: str) -> None:
     try:
         changed = edit_settings_text(TEXT, "screen.editor", text, FILE)
     except SettingsError:
@@ -136,14 +136,14 @@ def test_any_text_is_written_so_that_it_is_read_again(text: str) -> None:
         assert tomllib.loads(changed)["screen"]["editor"] == text
 
 
-def test_a_file_with_a_byte_order_mark_is_changed(tmp_path: Path) -> None:
+def test_a_file_with_a_byte_order_mark_can_be_changed(tmp_path: Path) -> None:
     file = tmp_path / "excerpt.toml"
     file.write_text(TEXT, encoding="utf-8-sig")
     change_setting(file, "pack.budget", 6000)
     assert load_settings(file).pack.budget == 6000
 
 
-def test_a_file_nested_too_deeply_is_told(tmp_path: Path) -> None:
+def test_a_file_nested_too_deeply_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "excerpt.toml"
     file.write_text(f"x = {'[' * 100_000}", encoding="utf-8")
     with pytest.raises(SettingsError, match="is not valid TOML"):
@@ -161,21 +161,21 @@ def property_of(key: str) -> dict[str, Any]:
     return shape
 
 
-def test_each_setting_has_its_meaning_and_its_default() -> None:
+def test_each_setting_has_a_description_and_its_default() -> None:
     for one in all_settings():
         assert one.meaning, one.key
         assert property_of(one.key)["description"] == one.meaning
         assert property_of(one.key).get("default", {}) == one.default, one.key
 
 
-def test_a_key_that_it_does_not_name_is_an_error() -> None:
+def test_an_unknown_key_is_an_error_in_the_schema() -> None:
     made = settings_schema(bindable_actions())
     tables = [shape for shape in made["$defs"].values() if "properties" in shape]
     assert len(tables) == 10
     assert all(table["additionalProperties"] is False for table in tables)
 
 
-def test_ranges_and_choices_are_those_that_are_held_to() -> None:
+def test_ranges_and_choices_in_the_schema_equal_those_enforced() -> None:
     assert property_of("search.fuzzy_threshold")["maximum"] == 1
     assert property_of("pack.budget")["minimum"] == 0
     assert "de" in property_of("vault.language")["enum"]
@@ -183,7 +183,7 @@ def test_ranges_and_choices_are_those_that_are_held_to() -> None:
     assert set(settings_schema(bindable_actions())["$defs"][scope]["enum"]) == {"none", "neighbors", "section", "note"}
 
 
-def test_the_actions_that_keys_can_be_given_to_are_named_and_no_other_is_allowed() -> None:
+def test_the_schema_names_exactly_the_actions_that_can_be_bound() -> None:
     taken = property_of("screen.keys")
     assert taken["properties"]["copy-pack"] == {"type": "string", "description": "Copy the pack", "default": "ctrl+y"}
     assert taken["additionalProperties"] is False

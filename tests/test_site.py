@@ -47,11 +47,11 @@ def hooks() -> ModuleType:
         ("The screen.md", "> only quoted", "> only quoted"),
     ],
 )
-def test_what_only_a_vault_has_becomes_what_a_site_has(hooks: ModuleType, path: str, line: str, expected: str) -> None:
+def test_vault_syntax_becomes_site_syntax(hooks: ModuleType, path: str, line: str, expected: str) -> None:
     assert "\n".join(hooks.converted([line], path, NOTES)) == expected
 
 
-def test_a_callout_ends_with_its_lines_and_code_stays_as_it_is(hooks: ModuleType) -> None:
+def test_a_callout_ends_with_its_lines_and_code_is_unchanged(hooks: ModuleType) -> None:
     note = ["> [!note] One", "> two [[Use it]]", ">", "> three", "", "```md", "> [!tip] [[x]] ^y", "```"]
     assert list(hooks.converted(note, "The screen.md", NOTES)) == [
         '!!! note "One"',
@@ -68,7 +68,7 @@ def test_the_reference_of_the_python_api_has_every_public_name(hooks: ModuleType
     assert {f"::: excerpt.{name}" for name in excerpt.__all__} == set(hooks.reference().split("\n\n")[1:])
 
 
-def test_every_note_of_the_guide_has_its_place_on_the_site() -> None:
+def test_every_note_of_the_guide_is_in_the_navigation() -> None:
     settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     parts = [[part] if isinstance(part, str) else next(iter(part.values())) for part in settings["nav"]]
     notes = [note.relative_to(DEMO).as_posix() for note in DEMO.rglob("*.md")]

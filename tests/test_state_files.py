@@ -44,7 +44,7 @@ NAMES = ("a.md", "ü冲突.md", "not UTF-8 \udce9.md", 'a "quoted"\\ \n\u2028.md
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("lasting", [True, False])
-def test_a_value_is_read_as_it_was_written_and_is_for_its_owner(tmp_path: Path, name: str, lasting: bool) -> None:
+def test_a_value_is_read_as_written_and_private(tmp_path: Path, name: str, lasting: bool) -> None:
     file = tmp_path / "state" / "value.json"
     for number in (1, 2):
         write_value(file, Shape(name, number), lasting=lasting)
@@ -54,7 +54,7 @@ def test_a_value_is_read_as_it_was_written_and_is_for_its_owner(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"path": 3}', "[" * 100_000, "\udce9", '{"path": "'])
-def test_what_makes_no_sense_is_told_in_one_way(tmp_path: Path, damage: str) -> None:
+def test_invalid_content_is_always_reported_the_same_way(tmp_path: Path, damage: str) -> None:
     data = damage.encode("utf-8", "surrogateescape")
     file = tmp_path / "value.json"
     file.write_bytes(data)
@@ -65,7 +65,7 @@ def test_what_makes_no_sense_is_told_in_one_way(tmp_path: Path, damage: str) -> 
     assert list(parse_lines(data + b'\n{"path": "a", "later": true}\n', Shape)) == [Shape("a")]
 
 
-def test_a_log_holds_a_value_a_line_and_its_size_is_told(tmp_path: Path) -> None:
+def test_a_log_has_one_value_per_line_and_a_size(tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"
     append_lines(file, [Shape(name) for name in NAMES[:2]])
     with file.open("ab") as opened:
@@ -75,7 +75,7 @@ def test_a_log_holds_a_value_a_line_and_its_size_is_told(tmp_path: Path) -> None
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_a_file_has_the_mode_that_is_asked_for(tmp_path: Path) -> None:
+def test_a_file_has_the_requested_mode(tmp_path: Path) -> None:
     replace_file(tmp_path / "settings.toml", b"", lasting=True, mode=0o644)
     assert stat.S_IMODE((tmp_path / "settings.toml").stat().st_mode) == 0o644
 
@@ -88,12 +88,12 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "file"
 
 
-def test_the_history_of_before_is_read(file: Path) -> None:
+def test_a_history_of_an_earlier_version_is_read(file: Path) -> None:
     file.write_bytes(b'{"query": "sync"}\n{"query": "a \\"quoted\\" \\u51b2\\u7a81 \\udc80"}\n')
     assert read_history(file).queries == ('a "quoted" 冲突 \udc80', "sync")
 
 
-def test_the_marks_of_before_are_read(file: Path) -> None:
+def test_marks_of_an_earlier_version_are_read(file: Path) -> None:
     file.write_bytes(
         b'{"query": "wie \\u201csync\\u201d \\udce9", "marks": [{"fragment": "4be1c0a2d3f4", "path": '
         b'"\\u00fc\\udce9.md", "spans": [[4, 12], [20, 21]]}, {"fragment": "0c1d2e3f4a5b", "path": "b.md", "spans": '
@@ -109,7 +109,7 @@ def test_the_marks_of_before_are_read(file: Path) -> None:
     )
 
 
-def test_the_saved_queries_of_before_are_read(file: Path) -> None:
+def test_saved_queries_of_an_earlier_version_are_read(file: Path) -> None:
     file.write_bytes(
         b'{\n  "queries": [\n    {\n      "name": "weekly",\n      "query": "modified:7d"\n    },\n    {\n      '
         b'"name": "\xe5\x8d\x8a",\n      "query": "a \\"quoted\\" \\udc80"\n    }\n  ]\n}\n'
@@ -117,14 +117,14 @@ def test_the_saved_queries_of_before_are_read(file: Path) -> None:
     assert read_saved(file) == SavedQueries().with_query("weekly", "modified:7d").with_query("半", 'a "quoted" \udc80')
 
 
-def test_the_savings_of_before_are_read(file: Path) -> None:
+def test_savings_of_an_earlier_version_are_read(file: Path) -> None:
     file.write_bytes(
         b'{"since": "2025-03-01", "packs": 1, "tokens": 100, "source_tokens": 1000, "last": "34f2ddaa8b7615c9"}\n'
     )
     assert SavingsFile(file).read() == TokenSavings("2025-03-01", 1, 100, 1000, "34f2ddaa8b7615c9")
 
 
-def test_the_session_of_before_is_read(file: Path) -> None:
+def test_a_session_of_an_earlier_version_is_read(file: Path) -> None:
     file.write_bytes(
         b'{"tab": "search", "query": "sync", "place": {"fragment": "aaaaaaaaaaaa", "path": "Notes/A [x].md", "line": '
         b'12}, "strategy": "semantic", "scope": "note", "budget": 8000, "form": "xml", "share": 0.61}\n'
@@ -138,7 +138,7 @@ def test_the_session_of_before_is_read(file: Path) -> None:
     assert read_session(file) == NEW_SESSION
 
 
-def test_the_log_of_use_of_before_is_read(file: Path) -> None:
+def test_a_usage_log_of_an_earlier_version_is_read(file: Path) -> None:
     file.write_bytes(
         b'{"time": "2026-01-01T00:00:00.500Z", "kind": "opened", "query": "sync", "path": "\xc3\xbc\\udce9.md", '
         b'"fragment": "aa", "rank": 2, "share": 0.5, "above": ["a.md"]}\n'
@@ -150,7 +150,7 @@ def test_the_log_of_use_of_before_is_read(file: Path) -> None:
     )
 
 
-def test_the_known_vaults_of_before_are_read(tmp_path: Path) -> None:
+def test_known_vaults_of_an_earlier_version_are_read(tmp_path: Path) -> None:
     where = Paths(tmp_path, tmp_path, tmp_path / "data", tmp_path / "state")
     for folder in (where.data, where.state):
         (folder / "vaults").mkdir(parents=True)
@@ -201,14 +201,14 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a profile to its user by other means")
 @pytest.mark.programs
-def test_nothing_that_is_kept_can_be_read_by_others(used: Path) -> None:
+def test_no_saved_file_is_readable_by_others(used: Path) -> None:
     assert len(list(used.rglob("*"))) > 20
     assert open_ones(used) == {}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a profile to its user by other means")
 @pytest.mark.programs
-def test_the_files_of_sqlite_beside_an_open_catalog_are_as_closed(tmp_path: Path, vault: Path) -> None:
+def test_files_of_sqlite_beside_an_open_catalog_are_private(tmp_path: Path, vault: Path) -> None:
     home = tmp_path / "home"
     watching = subprocess.Popen(
         [sys.executable, "-m", "excerpt", "watch", "--progress", "--vault", str(vault)],
@@ -228,7 +228,7 @@ def test_the_files_of_sqlite_beside_an_open_catalog_are_as_closed(tmp_path: Path
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a profile to its user by other means")
-def test_what_an_earlier_version_left_open_is_closed_by_the_next_command(tmp_path: Path, used: Path) -> None:
+def test_files_left_open_by_an_earlier_version_are_closed_by_the_next_command(tmp_path: Path, used: Path) -> None:
     home = Path(shutil.copytree(used, tmp_path / "home"))
     for path in (home, *home.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
@@ -238,7 +238,7 @@ def test_what_an_earlier_version_left_open_is_closed_by_the_next_command(tmp_pat
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a profile to its user by other means")
-def test_below_a_closed_folder_nothing_is_looked_at_at_a_start(excerpt: Excerpt, home: Path, vault: Path) -> None:
+def test_below_a_private_folder_no_file_is_checked_at_the_start(excerpt: Excerpt, home: Path, vault: Path) -> None:
     excerpt("remember", "Lentils keep well.", "--vault", vault)
     for folder in home.iterdir():
         folder.chmod(0o700)
@@ -249,9 +249,7 @@ def test_below_a_closed_folder_nothing_is_looked_at_at_a_start(excerpt: Excerpt,
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a profile to its user by other means")
-def test_the_doctor_names_what_others_may_read_and_closes_it_on_request(
-    excerpt: Excerpt, home: Path, vault: Path
-) -> None:
+def test_the_doctor_names_files_readable_by_others_and_fixes_them(excerpt: Excerpt, home: Path, vault: Path) -> None:
     excerpt("remember", "Lentils keep well.", "--vault", vault)
     excerpt("index", "--vault", vault)
     for path in home.rglob("*"):
@@ -271,7 +269,7 @@ def test_the_doctor_names_what_others_may_read_and_closes_it_on_request(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a profile to its user by other means")
-def test_links_among_what_is_kept_are_not_followed_when_it_is_closed(
+def test_links_among_saved_files_are_not_followed_when_modes_are_fixed(
     excerpt: Excerpt, home: Path, vault: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside.toml"
@@ -285,16 +283,14 @@ def test_links_among_what_is_kept_are_not_followed_when_it_is_closed(
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a profile to its user by other means")
 @pytest.mark.programs
-def test_a_file_that_the_user_asks_for_has_the_users_umask(tmp_path: Path, vault: Path) -> None:
+def test_a_file_requested_by_the_user_has_the_users_umask(tmp_path: Path, vault: Path) -> None:
     packed = as_a_process(tmp_path / "home", "pack", "sync", "--vault", vault, "-o", tmp_path / "out.md")
     assert packed.returncode == 0, packed.stderr
     assert (tmp_path / "out.md").stat().st_mode & 0o777 == 0o644
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a profile to its user by other means")
-def test_an_editor_that_is_started_makes_files_by_the_users_umask(
-    tmp_path: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_started_editor_has_the_users_umask(tmp_path: Path, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "editor"
     script.write_text(f"#!/bin/sh\ntouch {tmp_path / 'made'}\n")
     script.chmod(0o755)

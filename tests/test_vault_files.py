@@ -92,7 +92,7 @@ def do_after_listing(monkeypatch: pytest.MonkeyPatch, folder: int, action: Calla
 
 
 @pytest.mark.parametrize("folder", ["x", "x/sub"])
-def test_what_is_scanned_is_not_read_where_its_folder_became_a_link(vault: Path, outside: Path, folder: str) -> None:
+def test_a_scanned_file_is_not_read_if_its_folder_became_a_link(vault: Path, outside: Path, folder: str) -> None:
     found = scan(vault, DEFAULTS).files
     (outside / "sub").symlink_to(outside)
     swap(vault / folder, outside)
@@ -101,7 +101,7 @@ def test_what_is_scanned_is_not_read_where_its_folder_became_a_link(vault: Path,
             load_bytes(vault, file.path, 1000)
 
 
-def test_an_attachment_whose_folder_became_a_link_is_read_once_it_is_back(vault: Path, outside: Path) -> None:
+def test_an_attachment_whose_folder_became_a_link_is_read_after_its_return(vault: Path, outside: Path) -> None:
     (file,) = (file for file in scan(vault, DEFAULTS).files if file.path.endswith(".csv"))
     task = FileTask(file.path, file.size, file.mtime_ns, file.ctime_ns, kind="sheet")
     swap(vault / "x" / "sub", outside)
@@ -112,7 +112,7 @@ def test_an_attachment_whose_folder_became_a_link_is_read_once_it_is_back(vault:
     assert [note.path for note in prepare(PrepareOptions(vault, "o200k", DEFAULTS), [task]).notes] == ["x/sub/b.csv"]
 
 
-def test_a_scan_lists_nothing_from_outside_where_a_folder_becomes_a_link_before_it_is_listed(
+def test_a_scan_lists_nothing_outside_if_a_folder_becomes_a_link(
     vault: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     do_after_listing(monkeypatch, 2, lambda: swap(vault / "x" / "sub", outside))
@@ -121,7 +121,7 @@ def test_a_scan_lists_nothing_from_outside_where_a_folder_becomes_a_link_before_
     assert not [path for path in paths if "secret" in path]
 
 
-def test_the_rules_of_an_ignore_file_are_those_of_the_folder_that_is_listed(
+def test_rules_of_an_ignore_file_are_from_the_listed_folder(
     vault: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (outside / ".gitignore").write_text("!a.md\n")
@@ -130,7 +130,7 @@ def test_the_rules_of_an_ignore_file_are_those_of_the_folder_that_is_listed(
     assert [file.path for file in scan(vault, DEFAULTS).files] == ["x/sub/b.csv"]
 
 
-def test_nothing_from_outside_is_read_while_a_folder_is_swapped(vault: Path, outside: Path) -> None:
+def test_nothing_outside_is_read_while_a_folder_is_swapped(vault: Path, outside: Path) -> None:
     texts: set[bytes] = set()
     with swapping(vault / "x" / "sub", outside):
         for _ in range(TIMES):
@@ -142,13 +142,13 @@ def test_nothing_from_outside_is_read_while_a_folder_is_swapped(vault: Path, out
 
 
 @pytest.mark.parametrize("path", ["../outside/a.md", "x/../../outside/a.md", "/x/sub/a.md", "", "x//sub/a.md", "."])
-def test_a_path_that_is_none_of_a_vault_is_not_opened(vault: Path, outside: Path, path: str) -> None:
+def test_a_path_outside_the_vault_is_not_opened(vault: Path, outside: Path, path: str) -> None:
     assert outside.is_dir()
     with pytest.raises(ReadError):
         load_bytes(vault, path, 1000)
 
 
-def test_a_file_too_large_is_not_read(vault: Path) -> None:
+def test_an_oversized_file_is_not_read(vault: Path) -> None:
     """Use a sparse file of 100 GB that takes no disk space."""
     with (vault / "huge.md").open("wb") as file:
         file.truncate(100 * 10**9)
@@ -156,12 +156,12 @@ def test_a_file_too_large_is_not_read(vault: Path) -> None:
         load_bytes(vault, "huge.md", 10**11 - 1)
 
 
-def test_a_folder_in_the_place_of_a_file_is_no_file(vault: Path) -> None:
+def test_a_folder_in_place_of_a_file_is_not_a_file(vault: Path) -> None:
     with pytest.raises(ReadError, match="not a file"):
         load_bytes(vault, "x/sub", 1000)
 
 
-def test_a_vault_on_a_system_that_opens_no_folders_is_read_by_the_paths_of_what_was_opened(
+def test_without_folder_descriptors_files_are_opened_by_resolved_paths(
     vault: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Simulate Windows, where a folder cannot be opened."""

@@ -125,7 +125,7 @@ def test_a_push_of_the_same_notes_from_another_copy_changes_nothing(copy_of: Cal
     assert revision(first.address) == before
 
 
-def test_line_ends_are_no_change(copies: tuple[Copy, Copy]) -> None:
+def test_other_line_ends_are_not_a_change(copies: tuple[Copy, Copy]) -> None:
     _, second = copies
     before = revision(second.address)
     for path, text in NOTES.items():
@@ -145,7 +145,7 @@ def test_a_note_keeps_the_time_of_the_copy_that_brought_its_content(copies: tupl
     assert times == {path: (first.folder / path).stat().st_mtime_ns for path in NOTES}
 
 
-def test_what_the_other_copy_added_is_kept(copies: tuple[Copy, Copy]) -> None:
+def test_notes_added_by_another_copy_are_kept(copies: tuple[Copy, Copy]) -> None:
     first, second = copies
     second.write("Mead.md", "# Mead\n\nHoney and water, fermented.\n")
     assert second.push().added == 1
@@ -159,7 +159,7 @@ def test_what_the_other_copy_added_is_kept(copies: tuple[Copy, Copy]) -> None:
     assert first.push().kept == 1  # the conflict is recorded now
 
 
-def test_what_the_other_copy_changed_is_kept(copies: tuple[Copy, Copy]) -> None:
+def test_notes_changed_by_another_copy_are_kept(copies: tuple[Copy, Copy]) -> None:
     first, second = copies
     second.write("Honey.md", "# Honey\n\nThickened nectar.\n")
     assert second.push().changed == 1
@@ -171,7 +171,7 @@ def test_what_the_other_copy_changed_is_kept(copies: tuple[Copy, Copy]) -> None:
     assert "fly" in texts["Bees.md"]
 
 
-def test_what_the_other_copy_removed_stays_removed(copies: tuple[Copy, Copy]) -> None:
+def test_notes_removed_by_another_copy_stay_removed(copies: tuple[Copy, Copy]) -> None:
     first, second = copies
     (second.folder / "Honey.md").unlink()
     assert second.push().removed == 1
@@ -181,7 +181,7 @@ def test_what_the_other_copy_removed_stays_removed(copies: tuple[Copy, Copy]) ->
     assert first.push().added == 0
 
 
-def test_a_note_that_both_changed_is_named_and_stays_until_the_user_decides(copies: tuple[Copy, Copy]) -> None:
+def test_a_note_changed_by_both_is_named_and_kept_until_the_user_decides(copies: tuple[Copy, Copy]) -> None:
     first, second = copies
     for copy, text in ((second, "Thickened nectar."), (first, "Sweet.")):
         copy.write("Honey.md", f"# Honey\n\n{text}\n")
@@ -197,7 +197,7 @@ def test_a_note_that_both_changed_is_named_and_stays_until_the_user_decides(copi
     assert "Sweet" in stored(first.address)["Honey.md"]
 
 
-def test_a_note_that_was_deleted_here_and_changed_there_is_kept(copies: tuple[Copy, Copy]) -> None:
+def test_a_note_deleted_here_and_changed_there_is_kept(copies: tuple[Copy, Copy]) -> None:
     first, second = copies
     second.write("Honey.md", "# Honey\n\nThickened nectar.\n")
     second.push()
@@ -206,7 +206,7 @@ def test_a_note_that_was_deleted_here_and_changed_there_is_kept(copies: tuple[Co
     assert "nectar" in stored(first.address)["Honey.md"]
 
 
-def test_a_mirror_makes_the_store_as_the_copy(copies: tuple[Copy, Copy]) -> None:
+def test_a_mirror_makes_the_store_equal_to_the_copy(copies: tuple[Copy, Copy]) -> None:
     first, second = copies
     second.write("Mead.md", "# Mead\n\nHoney and water, fermented.\n")
     second.push()
@@ -222,7 +222,7 @@ def clean(copy: Copy) -> object:
     return statistics(database, "clean")
 
 
-def test_a_merge_counts_what_is_there(copies: tuple[Copy, Copy]) -> None:
+def test_a_merge_counts_the_stored_notes(copies: tuple[Copy, Copy]) -> None:
     first, second = copies
     second.write("Mead.md", "# Mead\n\nHoney and water, fermented.\n")
     second.push()
@@ -255,7 +255,7 @@ def test_a_wrong_folder_replaces_nothing(copy_of: Callable[..., Copy]) -> None:
     assert stored(wrong.address).items() >= MANY.items()
 
 
-def test_a_folder_that_has_lost_most_of_its_notes_removes_them_only_on_request(copy_of: Callable[..., Copy]) -> None:
+def test_removing_most_notes_requires_an_option(copy_of: Callable[..., Copy]) -> None:
     copy = copy_of("first", MANY)
     copy.push()
     for number in range(20):
@@ -266,7 +266,7 @@ def test_a_folder_that_has_lost_most_of_its_notes_removes_them_only_on_request(c
     assert copy.push(PushRules(removals=True)).removed == 20
 
 
-def test_without_its_record_a_copy_removes_nothing(copies: tuple[Copy, Copy]) -> None:
+def test_a_copy_without_its_record_removes_nothing(copies: tuple[Copy, Copy]) -> None:
     first, _ = copies
     first.lose_records()
     (first.folder / "Honey.md").unlink()
@@ -275,7 +275,7 @@ def test_without_its_record_a_copy_removes_nothing(copies: tuple[Copy, Copy]) ->
     assert stored(first.address).keys() == NOTES.keys()
 
 
-def test_a_push_that_was_cut_short_is_no_change_of_others(
+def test_an_interrupted_push_is_not_a_change_of_others(
     copy_of: Callable[[str], Copy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = copy_of("first")
@@ -294,7 +294,7 @@ def _interrupted(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_a_new_database_takes_a_copy_that_was_pushed_before(copy_of: Callable[[str], Copy], database: str) -> None:
+def test_a_new_database_accepts_a_copy_pushed_elsewhere(copy_of: Callable[[str], Copy], database: str) -> None:
     copy = copy_of("first")
     copy.push()
     with psycopg.connect(database, autocommit=True) as connection:
@@ -302,9 +302,7 @@ def test_a_new_database_takes_a_copy_that_was_pushed_before(copy_of: Callable[[s
     assert copy.push().added == len(NOTES)
 
 
-def test_rights_to_a_folder_hold_for_notes_that_the_copy_does_not_have(
-    copies: tuple[Copy, Copy], database: str
-) -> None:
+def test_rights_to_a_folder_apply_to_notes_that_the_copy_lacks(copies: tuple[Copy, Copy], database: str) -> None:
     first, second = copies
     second.write("kitchen/Mead.md", "# Mead\n\nHoney and water, fermented with tea.\n\n[[Tea]] #drink\n")
     second.push()
@@ -345,7 +343,7 @@ def test_rights_to_a_folder_hold_for_notes_that_the_copy_does_not_have(
 # --- any sequence -----------------------------------------------------------------------------------------------------
 
 
-def test_no_sequence_of_pushes_loses_what_its_pusher_did_not_delete(tmp_path: Path, database: str) -> None:
+def test_no_sequence_of_pushes_loses_notes_that_the_pusher_did_not_delete(tmp_path: Path, database: str) -> None:
     """Run the checks of tests/store/test_compare.py with real indexes and a real store."""
     numbers = iter(range(1_000))
 
@@ -411,7 +409,7 @@ def watchers(copies: tuple[Copy, Copy], monkeypatch: pytest.MonkeyPatch) -> Iter
         assert child.end() == 0
 
 
-def test_two_that_watch_and_merge_lose_nothing_of_each_other(
+def test_two_watching_and_merging_copies_lose_nothing_of_each_other(
     copies: tuple[Copy, Copy], watchers: Callable[..., Child]
 ) -> None:
     first, second = copies
@@ -427,7 +425,7 @@ def test_two_that_watch_and_merge_lose_nothing_of_each_other(
     assert stored(first.address).keys() == {*NOTES, "Wax.md", "Mead.md"} - {"Honey.md"}
 
 
-def test_a_watch_whose_push_is_refused_says_so_and_goes_on_when_the_user_has_merged(
+def test_a_watch_with_a_refused_push_reports_it_and_continues_after_a_merge(
     copies: tuple[Copy, Copy], watchers: Callable[..., Child]
 ) -> None:
     first, second = copies
@@ -485,7 +483,7 @@ def told_by(copy: Copy, *arguments: str, paths: tuple[Path, ...] = (), code: int
     return done.stdout + done.stderr
 
 
-def test_a_second_installation_searches_what_the_first_has_pushed_and_pushes_the_same(
+def test_a_second_installation_finds_what_the_first_pushed_and_pushes_the_same(
     copy_of: Callable[[str], Copy], second_package: Path
 ) -> None:
     first, second = copy_of("first"), copy_of("second-copy")
@@ -507,7 +505,7 @@ def test_another_model_is_refused(copy_of: Callable[[str], Copy], database: str)
     assert "made with another embedding model" in told_by(copy, "search", "honey", "--vault", copy.address, code=3)
 
 
-def test_an_embedder_is_refused_by_a_push_and_by_a_search(copy_of: Callable[[str], Copy]) -> None:
+def test_an_embedder_is_refused_by_push_and_search(copy_of: Callable[[str], Copy]) -> None:
     copy = copy_of("first")
     copy.push()
     settings = copy.home / "config/excerpt.toml"
@@ -520,7 +518,7 @@ def test_an_embedder_is_refused_by_a_push_and_by_a_search(copy_of: Callable[[str
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_store_of_a_version_that_told_of_hidden_rows_is_neither_read_nor_pushed_to(
+def test_a_store_of_an_insecure_version_is_neither_read_nor_written(
     copy_of: Callable[[str], Copy], database: str, version: int
 ) -> None:
     copy = copy_of("first")
@@ -559,9 +557,7 @@ def test_an_installation_without_an_extra_keeps_the_attachments_of_others(
     assert "Hives.html" not in stored(first.address)
 
 
-def test_ocr_that_is_off_takes_nothing_from_what_others_have_read(
-    copy_of: Callable[[str], Copy], database: str
-) -> None:
+def test_ocr_that_is_off_keeps_what_others_have_read(copy_of: Callable[[str], Copy], database: str) -> None:
     first, second = copy_of("first"), copy_of("second-copy")
     (first.home / "config").mkdir(parents=True)
     (first.home / "config" / "excerpt.toml").write_text('[vault.attachments]\nocr = "auto"\n', encoding="utf-8")
@@ -589,7 +585,7 @@ def white_image() -> bytes:
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_refused_push_says_what_to_type(copies: tuple[Copy, Copy]) -> None:
+def test_a_refused_push_names_the_command_to_type(copies: tuple[Copy, Copy]) -> None:
     first, second = copies
     second.write("Mead.md", "# Mead\n\nHoney and water, fermented.\n")
     second.push()

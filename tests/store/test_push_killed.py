@@ -75,7 +75,7 @@ def content(database: str, name: str) -> list[list[tuple[object, ...]]]:
         ]
 
 
-def test_what_was_killed_leaves_what_a_clean_push_makes(
+def test_after_a_kill_a_push_equals_a_clean_one(
     database: str, running: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, vault = tmp_path / "home", tmp_path / "notes"
@@ -109,7 +109,7 @@ def test_what_was_killed_leaves_what_a_clean_push_makes(
             assert hits[0].fragment.text == hits[1].fragment.text
 
 
-def test_an_index_by_words_with_other_bytes_in_it_is_passed_over_told_and_made_anew(
+def test_a_damaged_word_index_is_ignored_reported_and_rebuilt(
     database: str, running: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if running.crash is None:
@@ -202,7 +202,7 @@ def write(folder: str, address: str, seed: int, ends: float) -> Done:
     return middle(found)
 
 
-def test_readers_and_writers_do_not_stop_each_other(
+def test_readers_and_writers_do_not_block_each_other(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_HOME", str(tmp_path / "home"))

@@ -79,9 +79,7 @@ def make_owner_a_maker_of_roles(database: str, users: dict[str, str]) -> None:
         connection.execute(f"ALTER ROLE {users['owner'].partition('//')[2].partition('@')[0]} CREATEROLE")
 
 
-def test_a_member_of_the_writers_brings_a_vault_up_to_date_and_adds_one(
-    vault: Path, database: str, users: dict[str, str]
-) -> None:
+def test_a_member_of_the_writers_can_update_and_add_a_vault(vault: Path, database: str, users: dict[str, str]) -> None:
     make_owner_a_maker_of_roles(database, users)
     with_roles(vault, users["owner"])
     enrol(database, users)
@@ -93,7 +91,7 @@ def test_a_member_of_the_writers_brings_a_vault_up_to_date_and_adds_one(
     assert pushed(vault, users["owner"], "second").removed == 1
 
 
-def test_a_member_of_the_readers_reads_what_was_pushed_before_and_after_but_writes_nothing(
+def test_a_member_of_the_readers_can_read_earlier_and_later_pushes_and_write_nothing(
     vault: Path, database: str, users: dict[str, str]
 ) -> None:
     make_owner_a_maker_of_roles(database, users)
@@ -111,16 +109,14 @@ def test_a_member_of_the_readers_reads_what_was_pushed_before_and_after_but_writ
             connection.execute(f"DELETE FROM {table}")
 
 
-def test_who_is_in_neither_role_reads_nothing(vault: Path, database: str, users: dict[str, str]) -> None:
+def test_a_user_in_neither_role_reads_nothing(vault: Path, database: str, users: dict[str, str]) -> None:
     make_owner_a_maker_of_roles(database, users)
     with_roles(vault, users["owner"])
     with pytest.raises(StoreUnusableError, match="does not allow"):
         excerpt.open(f"{users['nobody']}?vault=notes").search("honey")
 
 
-def test_roles_can_be_made_for_a_store_that_is_there_and_made_twice(
-    vault: Path, database: str, users: dict[str, str]
-) -> None:
+def test_roles_can_be_added_to_an_existing_store_repeatedly(vault: Path, database: str, users: dict[str, str]) -> None:
     make_owner_a_maker_of_roles(database, users)
     pushed(vault, users["owner"])
     with_roles(vault, users["owner"])
@@ -129,7 +125,7 @@ def test_roles_can_be_made_for_a_store_that_is_there_and_made_twice(
     assert pushed(vault, users["writer"]).unchanged == len(NOTES)
 
 
-def test_without_the_right_to_make_roles_it_is_said_who_can(vault: Path, users: dict[str, str]) -> None:
+def test_without_the_right_to_create_roles_the_message_names_who_can(vault: Path, users: dict[str, str]) -> None:
     with pytest.raises(StoreUnusableError, match="may not create the role excerpt_writer"):
         with_roles(vault, users["owner"])
 
@@ -218,7 +214,7 @@ def asked(capsys: pytest.CaptureFixture[str], *command: str) -> str:
 
 
 @pytest.mark.parametrize("json", [False, True])
-def test_every_command_answers_as_if_the_folder_were_not_there(
+def test_every_command_answers_as_if_the_folder_did_not_exist(
     guarded: dict[str, str], capsys: pytest.CaptureFixture[str], tmp_path: Path, json: bool
 ) -> None:
     answer = tmp_path / "answer.md"
@@ -245,7 +241,7 @@ def test_every_command_answers_as_if_the_folder_were_not_there(
         assert found == expected, command
 
 
-def test_who_has_the_right_is_told_of_the_folder_alone(guarded: dict[str, str]) -> None:
+def test_only_a_user_with_the_right_sees_the_folder(guarded: dict[str, str]) -> None:
     assert paths(guarded["nobody"]) == {"staff/Salaries.md", "staff/lists/Bees.md"}
     assert "staff/Salaries.md" in paths(guarded["owner"])
     assert "staff/Salaries.md" in paths(guarded["writer"])
@@ -253,7 +249,7 @@ def test_who_has_the_right_is_told_of_the_folder_alone(guarded: dict[str, str]) 
         assert stored.status().notes == len(STAFF)
 
 
-def test_no_row_of_a_table_or_function_tells_of_it(guarded: dict[str, str], users: dict[str, str]) -> None:
+def test_no_row_of_a_table_or_function_reveals_the_folder(guarded: dict[str, str], users: dict[str, str]) -> None:
     with psycopg.connect(users["reader"], autocommit=True) as connection:
         asked = "".join(
             row[0]
@@ -280,7 +276,7 @@ def test_no_row_of_a_table_or_function_tells_of_it(guarded: dict[str, str], user
         assert read > 2 * len(schema.AREA_TABLES)
 
 
-def test_a_table_is_read_by_those_alone_that_have_the_right_to_its_area(
+def test_a_table_is_readable_only_with_the_right_to_its_area(
     guarded: dict[str, str], database: str, users: dict[str, str]
 ) -> None:
     with psycopg.connect(database) as connection:
@@ -301,7 +297,7 @@ def test_a_table_is_read_by_those_alone_that_have_the_right_to_its_area(
     assert of_areas == dict.fromkeys(schema.AREA_TABLES, expected)
 
 
-def test_what_completes_a_query_and_what_it_may_have_meant(guarded: dict[str, str]) -> None:
+def test_completions_and_corrections_reveal_nothing(guarded: dict[str, str]) -> None:
     with excerpt.open(guarded["reader"]) as found, excerpt.open(guarded["bare"]) as expected:
         for operator, begun in (("", "zan"), ("", "col"), ("#", ""), ("path", ""), ("title", "s"), ("zanzibar", "")):
             of_both = [
@@ -315,7 +311,7 @@ def test_what_completes_a_query_and_what_it_may_have_meant(guarded: dict[str, st
         assert found.why_not("colony", "Salaries") == expected.why_not("colony", "Salaries")
 
 
-async def test_agents_of_a_reader_are_told_nothing_of_it(guarded: dict[str, str]) -> None:
+async def test_agents_of_a_reader_see_nothing_of_the_folder(guarded: dict[str, str]) -> None:
     told = []
     for who in ("reader", "bare"):
         served = ServedVaults([Path(guarded[who])])
@@ -331,7 +327,7 @@ async def test_agents_of_a_reader_are_told_nothing_of_it(guarded: dict[str, str]
     assert not [text for text in told if "staff/" in text or "Salaries" in text.replace("[[Salaries]]", "")]
 
 
-def test_the_doctor_counts_what_a_reader_may_see(guarded: dict[str, str]) -> None:
+def test_the_doctor_counts_what_the_reader_may_see(guarded: dict[str, str]) -> None:
     found, expected = (
         [re.sub("vault [a-z]+ has generation [0-9]+", "", one.what) for one in check_store(guarded[who], Settings())]
         for who in ("reader", "bare")
@@ -339,7 +335,9 @@ def test_the_doctor_counts_what_a_reader_may_see(guarded: dict[str, str]) -> Non
     assert found == expected
 
 
-def test_a_vault_with_nothing_to_read_is_not_there(guarded: dict[str, str], vault: Path, users: dict[str, str]) -> None:
+def test_a_vault_without_readable_notes_does_not_exist(
+    guarded: dict[str, str], vault: Path, users: dict[str, str]
+) -> None:
     with pytest.raises(StoreUnusableError) as expected:
         excerpt.open(f"{users['nobody']}?vault=wiki").search("honey")
     with pytest.raises(StoreUnusableError) as found:
@@ -361,7 +359,7 @@ def test_the_innermost_folder_with_rights_decides(guarded: dict[str, str], vault
     assert paths(guarded["nobody"]) == {"staff/Salaries.md"}
 
 
-def test_a_note_that_is_moved_out_of_the_folder_is_of_the_other(
+def test_a_note_moved_out_of_the_folder_follows_the_other_rights(
     guarded: dict[str, str], vault: Path, users: dict[str, str]
 ) -> None:
     (vault / "staff" / "Salaries.md").rename(vault / "Salaries.md")
@@ -372,7 +370,7 @@ def test_a_note_that_is_moved_out_of_the_folder_is_of_the_other(
         stored.read("staff/Salaries.md")
 
 
-def test_a_right_that_is_taken_back_leaves_the_counts_of_a_clean_push(
+def test_revoking_a_right_leaves_the_counts_of_a_clean_push(
     guarded: dict[str, str], vault: Path, database: str, users: dict[str, str]
 ) -> None:
     changed(vault, users["writer"], forbidden=[f"{name_of(users['nobody'])}=staff"])
@@ -383,7 +381,7 @@ def test_a_right_that_is_taken_back_leaves_the_counts_of_a_clean_push(
     assert "staff/Salaries.md" in paths(guarded["reader"])
 
 
-def test_an_answer_during_which_a_right_is_taken_back_is_that_without_it(
+def test_an_answer_during_a_revocation_is_one_without_the_right(
     guarded: dict[str, str], vault: Path, users: dict[str, str]
 ) -> None:
     staff = name_of(users["nobody"])
@@ -413,7 +411,7 @@ def test_the_rest_of_a_vault_can_be_closed(guarded: dict[str, str], vault: Path,
     ("right", "said"),
     [("excerpt_reader=Staf", "no note in a folder Staf/"), ("stuff=staff", "no role stuff"), ("staff", "ROLE=FOLDER")],
 )
-def test_a_right_with_a_slip_in_it_changes_nothing(
+def test_an_invalid_right_changes_nothing(
     guarded: dict[str, str], vault: Path, users: dict[str, str], right: str, said: str
 ) -> None:
     with pytest.raises((StoreUnusableError, ValueError), match=said):
@@ -421,12 +419,12 @@ def test_a_right_with_a_slip_in_it_changes_nothing(
     assert paths(guarded["nobody"]) == {"staff/Salaries.md", "staff/lists/Bees.md"}
 
 
-def test_a_reader_changes_no_rights(guarded: dict[str, str], vault: Path, users: dict[str, str]) -> None:
+def test_a_reader_cannot_change_rights(guarded: dict[str, str], vault: Path, users: dict[str, str]) -> None:
     with pytest.raises(StoreUnusableError, match="does not allow"):
         changed(vault, users["reader"], allowed=[f"{name_of(users['reader'])}=staff"])
 
 
-def test_who_takes_another_role_has_its_rights_alone(
+def test_a_user_who_assumes_another_role_has_only_its_rights(
     guarded: dict[str, str], database: str, users: dict[str, str]
 ) -> None:
     writer, staff = name_of(users["writer"]), name_of(users["nobody"])

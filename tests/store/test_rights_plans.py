@@ -207,7 +207,7 @@ def pairs(database: str, hidden: int) -> dict[tuple[str, str], Pair]:
         return values(connection, hidden)
 
 
-def test_no_table_view_or_function_has_another_plan_for_what_a_hidden_row_has(
+def test_no_table_view_or_function_has_another_plan_for_a_hidden_value(
     reader: Reader, pairs: dict[tuple[str, str], Pair], hidden: int
 ) -> None:
     asked, told = 0, []
@@ -226,7 +226,7 @@ def test_no_table_view_or_function_has_another_plan_for_what_a_hidden_row_has(
     assert asked > 4_000
 
 
-def test_no_prepared_or_parallel_plan_is_another(reader: Reader, pairs: dict[tuple[str, str], Pair]) -> None:
+def test_no_prepared_or_parallel_plan_differs(reader: Reader, pairs: dict[tuple[str, str], Pair]) -> None:
     told = []
     for setting in ("plan_cache_mode = force_generic_plan", "debug_parallel_query = regress"):
         switched(reader, ["enable_seqscan"])
@@ -246,7 +246,7 @@ def test_no_prepared_or_parallel_plan_is_another(reader: Reader, pairs: dict[tup
     assert not [one for one in told if one][:3]
 
 
-def test_no_index_by_words_or_terms_tells_that_a_hidden_row_has_a_word(reader: Reader, hidden: int) -> None:
+def test_no_word_or_term_index_reveals_that_a_hidden_row_has_a_word(reader: Reader, hidden: int) -> None:
     pair = Pair(f"'{token_of('zanzibar')}'", f"'{token_of('zanzibaz')}'")
     areas = [area for (area,) in reader.connection.execute("SELECT id FROM excerpt_vault.areas()").fetchall()]
     assert areas
@@ -274,7 +274,7 @@ def test_no_index_by_words_or_terms_tells_that_a_hidden_row_has_a_word(reader: R
     assert not [one for one in told if one][:3]
 
 
-def test_no_score_of_a_reader_s_own_table_is_by_an_index_of_a_hidden_one(reader: Reader, hidden: int) -> None:
+def test_scores_of_a_readers_own_table_do_not_use_the_index_of_a_hidden_one(reader: Reader, hidden: int) -> None:
     connection = reader.connection
     connection.execute("CREATE TEMPORARY TABLE own AS SELECT 'zanzibar colony'::text AS words")
     connection.execute("CREATE INDEX ON own USING bm25 (words) WITH (text_config = 'simple')")
@@ -283,7 +283,7 @@ def test_no_score_of_a_reader_s_own_table_is_by_an_index_of_a_hidden_one(reader:
         connection.execute(f"SELECT words <@> to_bm25query('zanzibar', '{name}') FROM own")
 
 
-def test_the_nearest_by_meaning_are_looked_for_among_visible_rows_alone(reader: Reader, hidden: int) -> None:
+def test_nearest_vectors_are_searched_among_visible_rows_only(reader: Reader, hidden: int) -> None:
     areas = [area for (area,) in reader.connection.execute("SELECT id FROM excerpt_vault.areas()").fetchall()]
     vector = f"'[{','.join(['0.0625'] * schema.DIMENSIONS)}]'::halfvec"
     for area in areas:
@@ -295,7 +295,7 @@ def test_the_nearest_by_meaning_are_looked_for_among_visible_rows_alone(reader: 
             assert f"fragments_{hidden}" not in str(plan)
 
 
-def test_no_statistics_of_hidden_rows_are_shown(reader: Reader) -> None:
+def test_statistics_of_hidden_rows_are_not_shown(reader: Reader) -> None:
     shown = 0
     for view in ("pg_stats", "pg_stats_ext", "pg_stats_ext_exprs"):
         for (row,) in reader.connection.execute(f"SELECT s::text FROM {view} s").fetchall():
@@ -306,7 +306,7 @@ def test_no_statistics_of_hidden_rows_are_shown(reader: Reader) -> None:
         reader.connection.execute("SELECT * FROM pg_statistic")
 
 
-def test_an_error_says_no_more_of_a_hidden_table_than_that_it_is_closed(reader: Reader, hidden: int) -> None:
+def test_an_error_reveals_only_that_a_hidden_table_is_closed(reader: Reader, hidden: int) -> None:
     for name in schema.AREA_TABLES:
         for table in (schema.table_name(name, hidden), f"excerpt.{name}"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied for table"):

@@ -69,7 +69,7 @@ def scores(result: Result) -> list[float]:
 
 @pytest.mark.store
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_query_finds_the_same(both: tuple[Vault, Vault], query: str) -> None:
+def test_a_query_finds_the_same_hits(both: tuple[Vault, Vault], query: str) -> None:
     folder, stored = both
     expected, found = folder.search(query, limit=20), stored.search(query, limit=20)
     assert scores(found) == pytest.approx(scores(expected), abs=ROUNDING)
@@ -85,7 +85,7 @@ def test_a_query_finds_the_same(both: tuple[Vault, Vault], query: str) -> None:
 
 
 @pytest.mark.store
-def test_a_pack_is_the_same(both: tuple[Vault, Vault]) -> None:
+def test_a_pack_has_the_same_bytes(both: tuple[Vault, Vault]) -> None:
     folder, stored = both
     assert stored.pack("token budget", budget=800).text == folder.pack("token budget", budget=800).text
 
@@ -98,14 +98,14 @@ def test_notes_are_read_from_the_store(both: tuple[Vault, Vault]) -> None:
 
 
 @pytest.mark.store
-def test_status_counts_what_is_stored(both: tuple[Vault, Vault]) -> None:
+def test_status_counts_the_stored_notes(both: tuple[Vault, Vault]) -> None:
     folder, stored = both
     expected, found = folder.status(), stored.status()
     assert (found.notes, found.fragments, found.tokenizer) == (expected.notes, expected.fragments, expected.tokenizer)
 
 
 @pytest.mark.store
-def test_why_is_told_alike(both: tuple[Vault, Vault]) -> None:
+def test_a_score_is_explained_the_same_way(both: tuple[Vault, Vault]) -> None:
     folder, stored = both
     query = "token budget"
     expected, found = folder.explain(folder.search(query, limit=3)), stored.explain(stored.search(query, limit=3))
@@ -123,7 +123,7 @@ def test_a_search_on_a_store_imports_nothing_that_writes_one(store: str) -> None
 
 
 @pytest.mark.store
-def test_what_is_pushed_is_found_by_who_has_it_open(
+def test_a_push_is_found_by_a_reader_that_has_the_store_open(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_HOME", str(tmp_path / "home"))
@@ -150,7 +150,7 @@ def test_what_is_pushed_is_found_by_who_has_it_open(
 
 
 @pytest.mark.store
-async def test_agents_ask_a_store_as_a_folder(store: str) -> None:
+async def test_agents_search_a_store_like_a_folder(store: str) -> None:
     served = ServedVaults([Path(store)])
     try:
         async with Client(build_server(served, failed)) as client:
@@ -171,7 +171,7 @@ async def test_agents_ask_a_store_as_a_folder(store: str) -> None:
 @pytest.mark.store
 @pytest.mark.parametrize("note", ["Packs", "Themes", "Token budget", "no such note"])
 @pytest.mark.parametrize("query", ["token budget", '"token budget"', "path:Search budget", "budget -token"])
-def test_why_a_note_is_not_higher(both: tuple[Vault, Vault], query: str, note: str) -> None:
+def test_why_a_note_is_not_higher_is_the_same(both: tuple[Vault, Vault], query: str, note: str) -> None:
     expected, found = (vault.why_not(query, note) for vault in both)
     assert found.path == expected.path
     assert found.absence == expected.absence
@@ -182,7 +182,7 @@ def test_why_a_note_is_not_higher(both: tuple[Vault, Vault], query: str, note: s
 
 @pytest.mark.store
 @pytest.mark.parametrize("answer", ["exact", "altered", "made up"])
-def test_citations_and_quotations(both: tuple[Vault, Vault], answer: str) -> None:
+def test_checked_citations_and_quotations_are_the_same(both: tuple[Vault, Vault], answer: str) -> None:
     folder, stored = both
     pack = folder.pack("token budget", budget=600)
     quoted = {
@@ -197,7 +197,7 @@ def test_citations_and_quotations(both: tuple[Vault, Vault], answer: str) -> Non
 
 @pytest.mark.store
 @pytest.mark.parametrize("topic", ["token budget", "search", "modified:>1980-01-01 pack", "zzzz"])
-def test_overviews(both: tuple[Vault, Vault], topic: str) -> None:
+def test_overviews_are_the_same(both: tuple[Vault, Vault], topic: str) -> None:
     expected, found = (vault.overview(topic) for vault in both)
     assert found.matched == pytest.approx(expected.matched, rel=0.02)  # vectors of 16 bits are rounded
     for part in ("confidence", "fragments", "notes", "vault_fragments", "standouts", "names"):
@@ -213,7 +213,7 @@ def test_overviews(both: tuple[Vault, Vault], topic: str) -> None:
 
 @pytest.mark.store
 @pytest.mark.parametrize("note", ["Packs", "Token budget", "Themes", "Searching:20"])
-def test_related_notes(both: tuple[Vault, Vault], note: str) -> None:
+def test_related_notes_are_the_same(both: tuple[Vault, Vault], note: str) -> None:
     expected, found = (vault.related(note) for vault in both)
     there = {one.path: one for one in found.notes}
     surely = [one for one in expected.notes if one.score > expected.notes[-1].score + 0.03]
@@ -233,7 +233,7 @@ def test_related_notes(both: tuple[Vault, Vault], note: str) -> None:
 
 @pytest.mark.store
 @pytest.mark.parametrize("query", ["", "token budget", "#guide", '"token budget"', "title:search", "search OR memory"])
-def test_maps(both: tuple[Vault, Vault], query: str) -> None:
+def test_maps_are_the_same(both: tuple[Vault, Vault], query: str) -> None:
     expected, found = (vault.map(query).to_dict() | {"generation": 0} for vault in both)
     assert found == expected
 
@@ -242,21 +242,21 @@ def test_maps(both: tuple[Vault, Vault], query: str) -> None:
 @pytest.mark.parametrize(
     ("operator", "begun"), [("", "pack"), ("", "sc"), ("#", ""), ("path", "H"), ("title", "s"), ("modified", "")]
 )
-def test_completions(both: tuple[Vault, Vault], operator: str, begun: str) -> None:
+def test_completions_are_the_same(both: tuple[Vault, Vault], operator: str, begun: str) -> None:
     expected, found = (complete(vault._load_engine().snapshot, operator, begun, date(2026, 1, 1)) for vault in both)
     assert found == expected
 
 
 @pytest.mark.store
 @pytest.mark.parametrize("query", ["pakcing", "tag:giude budget", "token budget"])
-def test_corrections(both: tuple[Vault, Vault], query: str) -> None:
+def test_corrections_are_the_same(both: tuple[Vault, Vault], query: str) -> None:
     expected, found = (correct(vault._load_engine(), query) for vault in both)
     assert found == expected
 
 
 @pytest.mark.store
 @pytest.mark.parametrize("query", ["token budget", "#guide memory", ""])
-def test_suggestions_find_what_they_say(both: tuple[Vault, Vault], query: str) -> None:
+def test_suggestions_find_as_many_as_stated(both: tuple[Vault, Vault], query: str) -> None:
     folder, stored = both
     found = suggest_queries(stored._load_engine(), query)
     assert found
@@ -267,7 +267,7 @@ def test_suggestions_find_what_they_say(both: tuple[Vault, Vault], query: str) -
 
 @pytest.mark.store
 @pytest.mark.parametrize("query", ["token budget", "copy a pack"])
-def test_confidence_and_what_is_marked(both: tuple[Vault, Vault], query: str) -> None:
+def test_confidence_and_highlights_are_the_same(both: tuple[Vault, Vault], query: str) -> None:
     expected, found = (vault.search(query, limit=10) for vault in both)
     assert [(hit.confidence, hit.spans, hit.named) for hit in found.hits] == [
         (hit.confidence, hit.spans, hit.named) for hit in expected.hits
@@ -311,25 +311,25 @@ def paths_of(corpus: Corpus, rows: list[int]) -> list[str]:
     return [corpus.table.paths[corpus.table.notes[row]] for row in rows]
 
 
-def test_a_corpus_that_has_not_all_at_hand_says_so(corpus: Corpus) -> None:
+def test_a_corpus_states_whether_it_holds_everything_in_memory(corpus: Corpus) -> None:
     assert corpus.is_complete == (corpus.partial is None)
     assert corpus.generation > 0
     assert corpus.reopen().edition == corpus.edition
 
 
-def test_what_is_prefetched_is_at_hand(whole: Corpus) -> None:
+def test_prefetched_fragments_are_in_memory(whole: Corpus) -> None:
     assert whole.lexical.doc_count == whole.lexical.corpus_size == 4
     assert whole.is_possible_result is None or whole.is_possible_result.all()
     assert sorted(paths_of(whole, list(range(4)))) == ["Bees.md", "Bees.md", "food/Honey.md", "food/Mead.md"]
 
 
-def test_candidates_have_one_term_of_each_that_they_must_have(corpus: Corpus) -> None:
+def test_candidates_contain_a_term_of_each_required_group(corpus: Corpus) -> None:
     found = corpus.prefetch(lambda _: [CandidateQuery(must=(("ferment",), ("water",)), limit=10)])
     rows = found.lexical.entries("ferment").rows.tolist()
     assert paths_of(found, rows) == ["food/Mead.md"]
 
 
-def test_a_filter_of_the_engine_leaves_the_same(corpus: Corpus) -> None:
+def test_the_engine_filters_the_same_notes(corpus: Corpus) -> None:
     engine = Engine(corpus, Settings(), today=lambda: date(2026, 1, 1))
     assert {hit.fragment.path for hit in engine.search("honey path:food").hits} == {"food/Honey.md", "food/Mead.md"}
     assert [hit.fragment.path for hit in engine.search('"keeps for 50 %"').hits] == ["food/Honey.md"]
@@ -344,7 +344,7 @@ def test_terms_are_counted_over_the_vault(corpus: Corpus) -> None:
     assert "honey" in corpus.lexical.lexicon("text")
 
 
-def test_occurrences_are_those_of_the_text(whole: Corpus) -> None:
+def test_occurrences_equal_those_of_the_text(whole: Corpus) -> None:
     queen = whole.lexical.postings("text", "queen")
     assert paths_of(whole, queen.rows.tolist()) == ["Bees.md"]
     assert queen.tf.tolist() == [1]
@@ -354,7 +354,7 @@ def test_occurrences_are_those_of_the_text(whole: Corpus) -> None:
     assert np.count_nonzero(places.fields == FIELDS.index("heading")) == 1
 
 
-def test_vectors_are_of_length_one_and_the_mean_is_theirs(whole: Corpus) -> None:
+def test_vectors_have_length_one_and_their_mean(whole: Corpus) -> None:
     rows = whole.vectors.rows(np.arange(4))
     assert np.linalg.norm(rows, axis=1) == pytest.approx(np.ones(4), abs=0.01)
     assert whole.vectors.mean == pytest.approx(rows.mean(axis=0), abs=0.01)
@@ -374,7 +374,7 @@ def test_notes_are_read_as_they_were_indexed(corpus: Corpus) -> None:
     assert corpus.current_path("Bees.md") is None
 
 
-def test_fragments_come_by_key_by_id_and_by_note(whole: Corpus) -> None:
+def test_fragments_are_read_by_key_id_and_note(whole: Corpus) -> None:
     keys = whole.table.keys[::-1].tolist()
     found = whole.fragments(keys)
     assert [one.key for one in found] == keys
@@ -385,7 +385,7 @@ def test_fragments_come_by_key_by_id_and_by_note(whole: Corpus) -> None:
     assert whole.fragment_counts(np.array([0, 1, 2])).tolist() == [2, 1, 1]
 
 
-def test_what_is_not_there_is_no_note_and_no_fragment(corpus: Corpus) -> None:
+def test_unknown_notes_and_fragments_are_missing(corpus: Corpus) -> None:
     for ask in (corpus.note_text, corpus.note_tokens, corpus.note_modified, corpus.note_info):
         with pytest.raises(KeyError):
             ask("None.md")
@@ -401,7 +401,7 @@ def test_names_are_compared_without_case(corpus: Corpus) -> None:
     assert [names.own > 0 for names in corpus.name_terms([0])] == [True]
 
 
-def test_facets_say_which_notes_have_what(corpus: Corpus) -> None:
+def test_facets_have_the_notes_of_each_value(corpus: Corpus) -> None:
     facets = corpus.facets
     assert {tag: notes.tolist() for tag, notes in facets.tags.items()} == {
         **{"animals": [0], "animals/insects": [0]},
@@ -430,11 +430,11 @@ def test_facets_say_which_notes_have_what(corpus: Corpus) -> None:
 
 
 @pytest.mark.parametrize(("parts", "there"), [(["HONEY", "jam"], 1), (["50 %"], 1), (["jamxy"], 0)])
-def test_texts_are_found_by_parts_whatever_the_case(corpus: Corpus, parts: list[str], there: int) -> None:
+def test_texts_are_found_by_parts_ignoring_case(corpus: Corpus, parts: list[str], there: int) -> None:
     assert len(corpus.facets.texts_like(parts)) == there
 
 
-def test_texts_are_found_as_they_are_written(whole: Corpus) -> None:
+def test_texts_are_found_exactly_as_written(whole: Corpus) -> None:
     (key, text) = whole.facets.texts_with("Fermented")[0]
     assert text.startswith("Fermented of")
     assert whole.facets.texts_with("fermented") == []
@@ -442,11 +442,11 @@ def test_texts_are_found_as_they_are_written(whole: Corpus) -> None:
     assert whole.facets.texts_with("Fermented", []) == []
 
 
-def test_a_read_transaction_gives_its_answer(corpus: Corpus) -> None:
+def test_a_read_transaction_returns_its_answer(corpus: Corpus) -> None:
     assert corpus.read_transaction(lambda: corpus.note_text("Bees.md")) == NOTES["Bees.md"]
 
 
-def test_what_is_indexed_is_told(corpus: Corpus) -> None:
+def test_the_status_describes_the_index(corpus: Corpus) -> None:
     status = corpus.status()
     assert (status.notes, status.fragments, corpus.skipped) == (3, 4, ())
     assert corpus.languages == ("en",)

@@ -51,7 +51,7 @@ def test_an_edit_is_found_on_the_replica(child: Child, vault: Path, database: st
         assert child.until("pushed")["removed"] == 1
 
 
-def test_a_lost_server_is_told_once_and_gets_what_changed_when_it_is_back(
+def test_a_lost_server_is_reported_once_and_gets_the_changes_after_its_return(
     child: Child, vault: Path, database: str
 ) -> None:
     with closed(database):
@@ -62,7 +62,7 @@ def test_a_lost_server_is_told_once_and_gets_what_changed_when_it_is_back(
         assert first_of(stored, "fermented water") == "Mead.md"
 
 
-def test_a_defect_of_ours_is_told(vault: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_reported(vault: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("odd")
 

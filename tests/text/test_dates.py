@@ -24,7 +24,7 @@ TODAY = date(2025, 3, 14)  # a Friday
         *("1709600000", "1709600000000", "Meeting 2024-03-05 with Ada", "20240305 Meeting", "v2 2024-03-05"),
     ],
 )
-def test_a_day_is_read_however_it_is_written(text: str) -> None:
+def test_a_day_is_parsed_in_any_format(text: str) -> None:
     assert parse_date(text) == date(2024, 3, 5)
 
 
@@ -39,14 +39,14 @@ def test_a_day_is_read_however_it_is_written(text: str) -> None:
         ("2024-13-01 or 2024-03-05", date(2024, 3, 5)),
     ],
 )
-def test_of_less_than_a_day_the_first_is_meant(text: str, day: date) -> None:
+def test_an_incomplete_date_is_its_first_day(text: str, day: date) -> None:
     assert parse_date(text) == day
 
 
 @pytest.mark.parametrize(
     "text", ["", "soon", "12", "1.2.3", "2024-13-45", "0000-01-01", "99999999999", "Room 101", "12345678", "٢٠٢٤", "²"]
 )
-def test_what_is_no_date_is_none(text: str) -> None:
+def test_text_that_is_not_a_date_is_none(text: str) -> None:
     assert parse_date(text) is None
 
 
@@ -87,18 +87,18 @@ def test_what_is_no_date_is_none(text: str) -> None:
         ("30d..7d", date(2025, 2, 12), date(2025, 3, 7)),
     ],
 )
-def test_periods(text: str, first: date, last: date) -> None:
+def test_periods_are_parsed(text: str, first: date, last: date) -> None:
     assert parse_period(text, TODAY) == (first, last)
 
 
 @pytest.mark.parametrize(("typed", "read"), [("2025-", "2025"), ("2025-0", "2025"), ("2025-03-", "2025-03")])
-def test_a_day_in_the_typing_is_the_month_or_year_so_far(typed: str, read: str) -> None:
+def test_a_day_being_typed_is_the_month_or_year_so_far(typed: str, read: str) -> None:
     assert is_period(typed)
     assert parse_period(typed, TODAY) == parse_period(read, TODAY)
 
 
 @pytest.mark.parametrize("text", ["", "2", "20", "202", "2025-13", "2025-02-30", "..", ">", "d", "7x", "soon", "٢٠٢٥"])
-def test_what_is_no_period_is_none(text: str) -> None:
+def test_text_that_is_not_a_period_is_none(text: str) -> None:
     assert not is_period(text)
 
 
@@ -106,7 +106,7 @@ def test_what_is_no_period_is_none(text: str) -> None:
 @example(">9999")
 @example("<0001-01-01")
 @example("99999m")
-def test_any_text_is_a_period_of_first_and_last_day_or_none(text: str) -> None:
+def test_any_text_is_a_period_or_none(text: str) -> None:
     parse_date(text)
     period = parse_period(text, TODAY)
     if period and not text.strip().startswith((">", "<")):

@@ -45,12 +45,12 @@ def test_a_carriage_return_cannot_overwrite_the_line() -> None:
     assert visible("safe\rEVIL") == "safe␍EVIL"
 
 
-def test_words_of_every_script_are_left_alone() -> None:
+def test_words_of_every_script_are_unchanged() -> None:
     text = "Straße · naïve · 日本語 · العربية · می‌خواهم · 👩‍💻"
     assert visible(text) == visible_line(text) == text
 
 
-def test_json_says_the_same_without_a_character_that_is_obeyed() -> None:
+def test_json_is_escaped_without_control_characters() -> None:
     text = "\x1b\x7f\x9b\u202e\u200b\U000e0041\udcff می‌خواهم 日本"
     shown = visible_json(json.dumps(text, ensure_ascii=False))
     assert shown == '"\\u001b\\u007f\\u009b\\u202e\\u200b\\udb40\\udc41\\udcff می‌خواهم 日本"'
@@ -58,14 +58,14 @@ def test_json_says_the_same_without_a_character_that_is_obeyed() -> None:
 
 
 @given(st.text())
-def test_json_of_any_text_is_that_text_and_holds_nothing_that_is_shown_otherwise(text: str) -> None:
+def test_json_of_any_text_equals_it_without_control_characters(text: str) -> None:
     shown = visible_json(json.dumps(text, ensure_ascii=False))
     assert json.loads(shown) == text
     assert visible_line(shown) == shown
 
 
 @given(st.text())
-def test_the_length_never_changes_and_no_control_is_left(text: str) -> None:
+def test_the_length_is_kept_and_no_control_character_is_left(text: str) -> None:
     shown = visible_line(text)
     assert len(shown) == len(text)
     assert not any(unicodedata.category(c) in ("Cc", "Cs") for c in shown)
@@ -87,19 +87,19 @@ HOUR, DAY = 3600, 86_400
         (730 * DAY, "2y"),
     ],
 )
-def test_an_age_is_told_in_the_largest_unit_that_tells_it_well(seconds: int, told: str) -> None:
+def test_an_age_is_given_in_the_largest_suitable_unit(seconds: int, told: str) -> None:
     assert format_age(1_000_000_000 - seconds, 1_000_000_000) == told
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32), st.integers(0, 4_000_000_000))
-def test_an_age_has_at_most_four_cells(then: float, now: int) -> None:
+def test_an_age_takes_at_most_four_cells(then: float, now: int) -> None:
     assert 1 <= len(format_age(then, now)) <= 4
 
 
 @pytest.mark.skipif(not hasattr(time, "tzset"), reason="needs another time zone")
 @pytest.mark.parametrize("stamp", ["9999-12-31T23:59:59.999Z", "0001-01-01T00:00:00.000Z", "2262-04-12T00:00:00Z"])
 @pytest.mark.parametrize("zone", ["UTC+12", "UTC-14"])
-def test_a_time_at_the_end_of_the_calendar_is_shown_wherever_the_reader_is(
+def test_a_time_at_the_end_of_the_calendar_is_shown_in_any_time_zone(
     stamp: str, zone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TZ", zone)
@@ -120,7 +120,7 @@ NEVER_ONE = ("vault/readers/", "doctor/checks.py", "index/embed.py", "state_file
 """Files whose numbers are never 1: large limits, terminal sizes, and counts of at least two."""
 
 
-def test_one_of_a_thing_is_told_in_the_singular() -> None:
+def test_one_thing_is_singular() -> None:
     assert [format_count(number, "note") for number in (0, 1, 2_000)] == ["0 notes", "1 note", "2,000 notes"]
     assert format_count(1, "memory", "memories") == "1 memory"
 
@@ -136,13 +136,13 @@ def uncounted(file: Path) -> Iterator[str]:
 
 
 @pytest.mark.programs
-def test_no_text_has_a_number_before_a_plural_that_may_be_one() -> None:
+def test_no_message_has_a_number_before_a_fixed_plural() -> None:
     source = Path(excerpt.__file__).parent
     files = [file for file in source.rglob("*.py") if not file.relative_to(source).as_posix().startswith(NEVER_ONE)]
     assert files
     assert [found for file in files for found in uncounted(file)] == []
 
 
-def test_one_line_is_one_number_and_several_are_the_first_and_the_last() -> None:
+def test_one_line_is_a_number_and_several_a_range() -> None:
     assert (line_range(8, 8), line_range(8, 12)) == ("8", "8-12")
     assert (format_lines(8, 8), format_lines(8, 12, "–")) == ("line 8", "lines 8–12")

@@ -22,61 +22,61 @@ def words(count: int) -> str:
     return " ".join(["word"] * count)
 
 
-def test_small_blocks_of_a_section_are_gathered() -> None:
+def test_small_blocks_of_a_section_are_joined() -> None:
     assert cut("one\n\n- two\n\nthree four five six\n") == [(1, 5)]
 
 
-def test_a_fragment_that_reached_the_target_is_closed() -> None:
+def test_a_fragment_at_the_target_size_is_closed() -> None:
     assert cut(f"{words(5)}\n\n{words(5)}") == [(1, 1), (3, 3)]
 
 
-def test_no_fragment_is_gathered_above_the_maximum() -> None:
+def test_no_fragment_is_joined_above_the_maximum() -> None:
     assert cut(f"{words(4)}\n\n{words(7)}") == [(1, 1), (3, 3)]
 
 
-def test_a_small_rest_joins_the_fragment_before() -> None:
+def test_a_small_rest_joins_the_previous_fragment() -> None:
     assert cut(f"{words(8)}\n\n{words(2)}") == [(1, 3)]
 
 
-def test_a_fragment_never_reaches_into_another_section() -> None:
+def test_a_fragment_stays_in_its_section() -> None:
     assert cut("a\n# A\nb\n## B\nc\n") == [(1, 1), (3, 3), (5, 5)]
 
 
-def test_a_block_within_the_maximum_is_never_cut() -> None:
+def test_a_block_below_the_maximum_is_never_cut() -> None:
     assert cut(f"one\n\n```\n{words(4)}\n\n{words(4)}\n```") == [(1, 1), (3, 7)]
 
 
-def test_a_list_over_the_maximum_is_cut_at_its_items() -> None:
+def test_a_list_above_the_maximum_is_cut_between_items() -> None:
     assert cut(f"- {words(3)}\n  {words(3)}\n- {words(3)}\n  {words(3)}\n") == [(1, 2), (3, 4)]
 
 
-def test_another_block_over_the_maximum_is_cut_at_a_blank_line_before_the_limit() -> None:
+def test_another_block_above_the_maximum_is_cut_at_a_blank_line() -> None:
     assert cut(f"```\n{words(4)}\n{words(3)}\n\n{words(1)}\n{words(4)}\n```") == [(1, 3), (5, 7)]
 
 
-def test_a_line_over_the_maximum_stays_whole() -> None:
+def test_a_line_above_the_maximum_is_kept_whole() -> None:
     assert cut(f"{words(50)}\n{words(3)}") == [(1, 1), (2, 2)]
 
 
-def test_a_note_of_headings_alone_is_one_fragment() -> None:
+def test_a_note_of_headings_only_is_one_fragment() -> None:
     assert cut("\n# A\n\n## B\n\n# C\n") == [(2, 6)]
     assert cut("") == []
 
 
-def test_a_fragment_knows_its_place() -> None:
+def test_a_fragment_has_its_position() -> None:
     note = parse_note("dir/Note.md", "open\n\n# A\n## B\ntext")
     _, fragment = fragments_of(note, len)
     assert (fragment.path, fragment.title, fragment.heading_path) == ("dir/Note.md", "Note", ("A", "B"))
     assert (fragment.ordinal, fragment.section, fragment.tokens, fragment.text) == (1, 2, 4, "text")
 
 
-def test_ids_outlive_edits_elsewhere_in_the_note() -> None:
+def test_ids_are_kept_after_edits_elsewhere_in_the_note() -> None:
     before = fragments_of(parse_note("a.md", "# A\nsame\n"), len)
     after = fragments_of(parse_note("a.md", "new\n\n# Renamed\n\nsame\n"), len)
     assert before[0].id == after[1].id
 
 
-def test_ids_tell_apart_equal_texts_and_notes() -> None:
+def test_equal_texts_and_notes_have_different_ids() -> None:
     same = fragments_of(parse_note("a.md", "# A\nsame\n# B\nsame\n"), len)
     elsewhere = fragments_of(parse_note("b.md", "# A\nsame\n"), len)
     assert same[0].digest == same[1].digest == elsewhere[0].digest
@@ -88,7 +88,7 @@ def test_ids_tell_apart_equal_texts_and_notes() -> None:
 @pytest.mark.parametrize(
     ("text", "count"), [("", 0), ("one two", 2), ("数据同步搜索", 4), ("x" * 100, 10), ("a " * 7, 7), ("ภาษาไทยครับ", 6)]
 )
-def test_size_in_words_of_any_script(text: str, count: int) -> None:
+def test_size_is_counted_in_words_of_any_script(text: str, count: int) -> None:
     assert count_words(text) == count
 
 
@@ -98,14 +98,14 @@ LIMITS = st.sampled_from([SMALL, FragmentLimits(), FragmentLimits(target=1, maxi
 
 
 @given(NOTES, LIMITS)
-def test_a_fragments_text_is_exactly_its_lines_of_the_file(text: str, limits: FragmentLimits) -> None:
+def test_the_text_of_a_fragment_equals_its_lines_of_the_file(text: str, limits: FragmentLimits) -> None:
     lines = re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff"))
     for fragment in fragments_of(parse_note("a.md", text), len, limits):
         assert fragment.text == "\n".join(lines[fragment.line_start - 1 : fragment.line_end])
 
 
 @given(NOTES, LIMITS)
-def test_fragments_are_in_order_and_do_not_overlap(text: str, limits: FragmentLimits) -> None:
+def test_fragments_are_ordered_and_disjoint(text: str, limits: FragmentLimits) -> None:
     fragments = fragments_of(parse_note("a.md", text), len, limits)
     assert [fragment.ordinal for fragment in fragments] == list(range(len(fragments)))
     for before, after in pairwise(fragments):
@@ -113,7 +113,7 @@ def test_fragments_are_in_order_and_do_not_overlap(text: str, limits: FragmentLi
 
 
 @given(NOTES, LIMITS)
-def test_every_line_of_content_stands_in_exactly_one_fragment(text: str, limits: FragmentLimits) -> None:
+def test_every_line_of_content_is_in_exactly_one_fragment(text: str, limits: FragmentLimits) -> None:
     note = parse_note("a.md", text)
     fragments = fragments_of(note, len, limits)
     if not any(section.blocks for section in note.sections):
@@ -126,7 +126,7 @@ def test_every_line_of_content_stands_in_exactly_one_fragment(text: str, limits:
 
 
 @given(NOTES)
-def test_ids_are_unique_and_repeatable(text: str) -> None:
+def test_ids_are_unique_and_reproducible(text: str) -> None:
     first, second = (_ids(fragments_of(parse_note("a.md", text), len)) for _ in range(2))
     assert first == second
     assert len(set(first)) == len(first)

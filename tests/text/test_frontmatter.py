@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from excerpt.text.frontmatter import MAX_CHARACTERS, read_frontmatter
 
 
-def test_title_aliases_tags_and_the_rest_are_told_apart() -> None:
+def test_title_aliases_tags_and_other_properties_are_separated() -> None:
     front = read_frontmatter("---\ntitle: A note\naliases: [One, Two]\ntags: [a, '#b/c']\nstatus: done\n---\nbody\n")
     assert (front.title, front.aliases, front.tags) == ("A note", ("One", "Two"), ("a", "b/c"))
     assert front.properties == {"status": ("done",)}
@@ -28,16 +28,16 @@ def test_tags_may_be_a_list_or_a_line(yaml: str, tags: tuple[str, ...]) -> None:
     assert read_frontmatter(f"---\n{yaml}\n---\n").tags == tags
 
 
-def test_aliases_on_one_line_are_set_apart_by_commas() -> None:
+def test_aliases_on_one_line_are_separated_by_commas() -> None:
     assert read_frontmatter("---\nalias: Foo Bar, Baz\n---\n").aliases == ("Foo Bar", "Baz")
 
 
 @pytest.mark.parametrize("value", ["2024-01-02", "2024-01-02T10:00:00Z", "0123", "no", "1e3", "12:30", "0x1F", "1_000"])
-def test_values_stay_as_they_were_written(value: str) -> None:
+def test_values_keep_their_spelling(value: str) -> None:
     assert read_frontmatter(f"---\nk: {value}\n---\n").properties == {"k": (value,)}
 
 
-def test_empty_values_are_no_values() -> None:
+def test_empty_values_are_dropped() -> None:
     assert read_frontmatter("---\na: ~\nb: null\nc:\nd: ''\ne: 'null'\n---\n").properties == {"e": ("null",)}
 
 
@@ -46,7 +46,7 @@ def test_nested_values_have_dotted_keys() -> None:
     assert front.properties == {"a.b": ("1",), "a.c": ("2",), "a.c.d": ("3",)}
 
 
-def test_each_value_knows_its_line() -> None:
+def test_each_value_has_its_line() -> None:
     front = read_frontmatter("---\na: 1\n\nb:\n  - 2\n  - 3\n---\n")
     assert front.values == ((2, "1"), (5, "2"), (6, "3"))
 
@@ -64,11 +64,11 @@ def test_each_value_knows_its_line() -> None:
         " ---\n---\n",
     ],
 )
-def test_what_is_not_delimited_from_the_first_line_on_is_text(text: str) -> None:
+def test_text_without_delimiters_from_the_first_line_is_not_frontmatter(text: str) -> None:
     assert read_frontmatter(text).lines == 0
 
 
-def test_prose_between_two_rules_is_text() -> None:
+def test_prose_between_two_rules_is_not_frontmatter() -> None:
     assert read_frontmatter("---\nA thought between rules.\n---\nmore\n").lines == 0
 
 
@@ -91,7 +91,7 @@ def test_empty_frontmatter_is_frontmatter(text: str, lines: int) -> None:
         "a: 'x",
     ],
 )
-def test_what_cannot_be_read_is_a_warning_and_still_frontmatter(yaml: str) -> None:
+def test_unreadable_frontmatter_is_a_warning_and_not_text(yaml: str) -> None:
     front = read_frontmatter(f"---\n{yaml}\n---\nbody")
     assert front.lines == yaml.count("\n") + 3
     assert front.warnings
@@ -102,7 +102,7 @@ def test_the_warning_names_the_line_of_the_note() -> None:
     assert "line 3" in warning
 
 
-def test_an_alias_that_multiplies_is_cut_short() -> None:
+def test_a_multiplying_alias_is_limited() -> None:
     bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"{after}: &{after} [{', '.join([f'*{before}'] * 10)}]\n"
         for before, after in zip("abcdefghi", "bcdefghij", strict=True)
@@ -111,7 +111,7 @@ def test_an_alias_that_multiplies_is_cut_short() -> None:
     assert any("more than" in warning for warning in front.warnings)
 
 
-def test_an_empty_bomb_ends_too() -> None:
+def test_a_multiplying_empty_alias_ends() -> None:
     bomb = "a: &a ['', '', '', '', '', '', '', '', '', '']\n" + "".join(
         f"{after}: &{after} [{', '.join([f'*{before}'] * 10)}]\n"
         for before, after in zip("abcdefghi", "bcdefghij", strict=True)
@@ -119,11 +119,11 @@ def test_an_empty_bomb_ends_too() -> None:
     assert read_frontmatter(f"---\n{bomb}---\n").warnings
 
 
-def test_a_name_that_no_anchor_gave_is_text() -> None:
+def test_an_alias_without_an_anchor_is_text() -> None:
     assert read_frontmatter("---\ntitle: *Draft\n---\n").title == "*Draft"
 
 
-def test_an_alias_within_itself_ends() -> None:
+def test_a_recursive_alias_ends() -> None:
     assert read_frontmatter("---\nb: 1\na: &a [*a, *a]\n---\n").properties == {"b": ("1",)}
 
 
@@ -134,7 +134,7 @@ def test_deep_nesting_is_a_warning(yaml: str) -> None:
     assert read_frontmatter(f"---\n{yaml}\n---\n").warnings
 
 
-def test_a_block_too_large_to_be_frontmatter_is_text() -> None:
+def test_an_oversized_block_is_not_frontmatter() -> None:
     front = read_frontmatter("---\na: " + "x" * MAX_CHARACTERS + "\n---\n")
     assert front.lines == 0
     assert front.warnings
@@ -146,6 +146,6 @@ def test_unknown_yaml_tags_are_read_as_plain_values() -> None:
 
 
 @given(st.text(st.sampled_from("ab: -[]{},&*!|>'\"%@`#?\n\t0~<=.\\\x00\x85\u2028é"), max_size=60))
-def test_no_yaml_raises(yaml: str) -> None:
+def test_no_yaml_raises_an_error(yaml: str) -> None:
     front = read_frontmatter(f"---\n{yaml}\n---\nbody")
     assert 0 <= front.lines <= yaml.count("\n") + 3

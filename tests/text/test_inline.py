@@ -46,7 +46,7 @@ from excerpt.text.inline import SpanKind, inline_spans
         ("a &amp; b", SpanKind.ENTITY, "&amp;", "&amp;", "&"),
     ],
 )
-def test_each_kind_has_its_place_its_text_and_its_value(
+def test_each_kind_of_span_has_position_text_and_value(
     text: str, kind: SpanKind, whole: str, read: str, value: str
 ) -> None:
     (span,) = inline_spans(text)
@@ -56,7 +56,7 @@ def test_each_kind_has_its_place_its_text_and_its_value(
     assert span.value == value
 
 
-def test_spans_inside_others_come_after_them() -> None:
+def test_nested_spans_follow_their_outer_one() -> None:
     text = "**a [*b*](c) d** `**e**`"
     assert [(span.kind, text[span.start : span.end]) for span in inline_spans(text)] == [
         (SpanKind.STRONG, "**a [*b*](c) d**"),
@@ -67,7 +67,7 @@ def test_spans_inside_others_come_after_them() -> None:
 
 
 @pytest.mark.parametrize("text", ["a `[[code]] #tag`", "$[[x]]$", '<a href="#tag">', "[[Note#tag]]"])
-def test_nothing_is_a_link_or_tag_inside_code_maths_html_and_links(text: str) -> None:
+def test_code_maths_html_and_links_contain_no_link_or_tag(text: str) -> None:
     assert [span.kind for span in inline_spans(text)].count(SpanKind.TAG) == 0
     assert len(inline_spans(text)) == 1
 
@@ -78,7 +78,7 @@ ADDRESSED = (SpanKind.LINK, SpanKind.IMAGE, SpanKind.WIKILINK, SpanKind.EMBED)
 
 
 @given(st.lists(MARKUP, max_size=30).map("".join))
-def test_spans_are_inside_the_text_ascend_and_nest(text: str) -> None:
+def test_spans_are_in_the_text_ascending_and_nested(text: str) -> None:
     open_ends: list[int] = []
     last = 0
     for span in inline_spans(text):

@@ -40,7 +40,7 @@ def wiki(target: str, line: int = 1, **rest: str) -> Link:
         ("- item\n  > [[note]]", wiki("note", line=2)),
     ],
 )  # fmt: skip
-def test_a_link_is_taken_apart(text: str, link: Link) -> None:
+def test_a_link_is_divided_into_its_parts(text: str, link: Link) -> None:
     assert links(text) == [link]
 
 
@@ -52,11 +52,11 @@ def test_a_link_is_taken_apart(text: str, link: Link) -> None:
         "[x](//host/path)", "<https://example.com>", "[x](javascript:alert)", "[no link]", "[ ] task",
     ],
 )  # fmt: skip
-def test_what_is_no_link_of_the_vault(text: str) -> None:
+def test_web_addresses_and_code_are_not_links_of_the_vault(text: str) -> None:
     assert links(text) == []
 
 
-def test_a_link_knows_its_line() -> None:
+def test_a_link_has_its_line() -> None:
     text = "---\na: '[[front]]'\n---\n\n[[one]] and\nthen `a\nb` [[two]]\n\n- x\n- [three](3.md)\n"
     assert [(link.target, link.line) for link in links(text)] == [("front", 2), ("one", 5), ("two", 7), ("3.md", 10)]
 
@@ -74,7 +74,7 @@ def test_a_link_knows_its_line() -> None:
         ("#trailing/", ("trailing",)),
     ],
 )
-def test_tags_in_the_text(text: str, tags: tuple[str, ...]) -> None:
+def test_tags_in_the_text_are_found(text: str, tags: tuple[str, ...]) -> None:
     assert parse_note("note.md", text).tags == tags
 
 
@@ -85,9 +85,9 @@ def test_tags_in_the_text(text: str, tags: tuple[str, ...]) -> None:
         "<a href='#tag'>x</a>", "https://example.com/#tag", "$x #tag$", "#", "#/",
     ],
 )  # fmt: skip
-def test_what_is_no_tag(text: str) -> None:
+def test_numbers_headings_and_anchors_are_not_tags(text: str) -> None:
     assert parse_note("note.md", text).tags == ()
 
 
-def test_frontmatter_tags_come_first_and_none_twice() -> None:
+def test_tags_are_unique_with_those_of_the_frontmatter_first() -> None:
     assert parse_note("note.md", "---\ntags: [b, a]\n---\n#a #c").tags == ("b", "a", "c")

@@ -31,7 +31,7 @@ def headings(text: str) -> list[str]:
 # --- the note ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_title_is_the_frontmatters_else_the_files_name() -> None:
+def test_the_title_is_from_the_frontmatter_or_the_file_name() -> None:
     assert parse_note("folder/My note.md", "# Heading\n").title == "My note"
     assert parse_note("folder/My note.md", "---\ntitle: Better\n---\n").title == "Better"
 
@@ -40,24 +40,24 @@ def test_text_has_lf_line_ends_and_no_byte_order_mark() -> None:
     assert parse_note("a.md", "\ufeffone\r\ntwo\rthree\n").text == "one\ntwo\nthree\n"
 
 
-def test_lines_end_where_editors_end_them() -> None:
+def test_lines_end_as_in_editors() -> None:
     assert parse_note("a.md", "a\r\nb\rc\nd\x0ce\u2028f\x85g").lines == ["a", "b", "c", "d\x0ce\u2028f\x85g"]
     assert normalise_newlines("a\r\r\nb") == "a\n\nb"
 
 
-def test_broken_frontmatter_is_a_warning_and_the_text_is_read() -> None:
+def test_invalid_frontmatter_is_a_warning_and_the_text_is_read() -> None:
     note = parse_note("a.md", "---\na: [b\n---\n# Heading\n\ntext")
     assert note.warnings
     assert note.sections[1].heading == "Heading"
     assert blocks(note.text) == [Block(BlockKind.PARAGRAPH, 6, 6)]
 
 
-def test_the_language_is_that_of_the_text_below_the_frontmatter() -> None:
+def test_the_language_is_that_of_the_text_without_frontmatter() -> None:
     text = "---\nsummary: the of and to in is that it for with as\n---\nDie Suche findet die Stelle und mehr."
     assert parse_note("a.md", text).language == "de"
 
 
-def test_a_language_that_is_given_is_not_guessed_at() -> None:
+def test_a_given_language_is_not_detected() -> None:
     text = "The notes are in English, and that is what it says on the tin."
     assert parse_note("a.md", text).language == "en"
     assert parse_note("a.md", text, "sv").language == "sv"
@@ -92,15 +92,15 @@ def test_a_language_that_is_given_is_not_guessed_at() -> None:
         ("\n\n  \n", []),
     ],
 )
-def test_blocks_have_true_lines(text: str, found: list[tuple[str, int, int]]) -> None:
+def test_blocks_have_their_lines(text: str, found: list[tuple[str, int, int]]) -> None:
     assert kinds(text) == found
 
 
-def test_lines_are_the_files_below_frontmatter_and_with_crlf() -> None:
+def test_lines_are_those_of_the_file_below_frontmatter_and_with_crlf() -> None:
     assert kinds("---\r\na: b\r\n---\r\n\r\ntext\r\n\r\n- a\r\n") == [("paragraph", 5, 5), ("list", 7, 7)]
 
 
-def test_a_list_knows_where_its_items_begin() -> None:
+def test_a_list_has_the_starts_of_its_items() -> None:
     (block,) = blocks("- a\n  - nested\n- b\n\n- c")
     assert block.cuts == (3, 5)
 
@@ -110,7 +110,7 @@ def test_a_list_knows_where_its_items_begin() -> None:
     [("text ^abc-1", "abc-1"), ("- a\n- b ^item", "item"), ("- a\n\n^list", "list"), ("> q\n\n^quote", "quote"),
      ("a^b", None), ("`x ^y`", None), ("^alone", "alone")],
 )  # fmt: skip
-def test_a_block_knows_its_id(text: str, block_id: str | None) -> None:
+def test_a_block_has_its_id(text: str, block_id: str | None) -> None:
     found = blocks(text)
     assert len(found) == 1
     assert found[0].block_id == block_id
@@ -131,13 +131,13 @@ def test_sections_nest_by_level() -> None:
     )
 
 
-def test_the_opening_section_is_always_there() -> None:
+def test_there_is_always_an_opening_section() -> None:
     (opening,) = parse_note("a.md", "").sections
     assert opening == Section(0, 0, "", (), 1, 1, ())
     assert parse_note("a.md", "# A").sections[0].blocks == ()
 
 
-def test_a_setext_heading_takes_its_lines() -> None:
+def test_a_setext_heading_includes_its_underline() -> None:
     note = parse_note("a.md", "Two\nlines\n===\ntext")
     assert note.sections[1].heading == "Two lines"
     assert kinds(note.text) == [("paragraph", 4, 4)]
@@ -169,7 +169,7 @@ def test_a_heading_is_plain_text(line: str, heading: str) -> None:
     ["```\n# x\n```", "    # x", "- # x", "> # x", "<!--\n# x\n-->", "<div>\n# x\n</div>", "%%\n# x\n%%", "$$\n# x\n$$",
      "#x", "####### x", "\\# x", "[^1]: a\n\n    # x", "| a |\n|---|\n| # x |"],
 )  # fmt: skip
-def test_what_is_no_heading_of_the_note(text: str) -> None:
+def test_headings_in_code_quotes_and_lists_are_not_sections(text: str) -> None:
     assert headings(text) == []
 
 
@@ -186,7 +186,7 @@ def test_a_heading_without_text_has_the_path_above_it() -> None:
 
 
 @given(NOTES)
-def test_blocks_are_in_order_apart_and_within_the_text(text: str) -> None:
+def test_blocks_are_ordered_disjoint_and_in_the_text(text: str) -> None:
     note = parse_note("a.md", text)
     last = 0
     for section in note.sections:
@@ -198,7 +198,7 @@ def test_blocks_are_in_order_apart_and_within_the_text(text: str) -> None:
 
 
 @given(NOTES)
-def test_sections_hold_their_blocks_and_subsections(text: str) -> None:
+def test_sections_contain_their_blocks_and_subsections(text: str) -> None:
     sections = parse_note("a.md", text).sections
     assert [section.ordinal for section in sections] == list(range(len(sections)))
     for i, section in enumerate(sections):
@@ -219,13 +219,13 @@ def test_sections_hold_their_blocks_and_subsections(text: str) -> None:
         "[a]: b\n" * 5000, "|a" * 5000 + "\n" + "|-" * 5000 + "\n" + "|\n" * 500, "x" * 1_000_000, "\x00" * 100_000,
     ],
 )  # fmt: skip
-def test_hostile_text_is_read_or_degraded_with_a_warning(text: str) -> None:
+def test_hostile_text_is_parsed_or_simplified_with_a_warning(text: str) -> None:
     note = parse_note("a.md", text)
     assert sum(b.line_end - b.line_start + 1 for b in note.sections[0].blocks) >= sum(map(bool, text.split("\n"))) - 1
 
 
 @pytest.mark.programs
-def test_a_note_too_tangled_to_parse_is_plain_paragraphs() -> None:
+def test_a_note_too_complex_to_parse_is_plain_paragraphs() -> None:
     note = parse_note("a.md", "# x\n\n" + "> ```\na\n" * 3000)
     assert note.warnings
     assert {block.kind for block in note.sections[0].blocks} == {BlockKind.OTHER}
@@ -315,5 +315,5 @@ def process(text: str) -> None:
 
 @pytest.mark.programs
 @pytest.mark.parametrize("name", WHOLE)
-def test_the_work_grows_with_the_text(name: str) -> None:
+def test_the_work_of_parsing_grows_with_the_length(name: str) -> None:
     assert grows_about_linearly(lambda size: process(WHOLE[name](size)), SIZE)

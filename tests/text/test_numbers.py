@@ -49,7 +49,7 @@ def expected(text: str, language: str) -> Found:
 
 
 @given(DOCUMENTS)
-def test_occurrences_are_the_terms_of_each_document(documents: list[tuple[str, str]]) -> None:
+def test_occurrences_are_those_of_each_document(documents: list[tuple[str, str]]) -> None:
     encoder = TermEncoder()
     found = encoder.decode([encoder.encode(text, language) for text, language in documents])
     by_document: defaultdict[int, Found] = defaultdict(list)
@@ -60,7 +60,7 @@ def test_occurrences_are_the_terms_of_each_document(documents: list[tuple[str, s
 
 
 @given(DOCUMENTS)
-def test_the_terms_of_one_text_are_the_same_the_second_time(documents: list[tuple[str, str]]) -> None:
+def test_the_terms_of_a_text_are_the_same_twice(documents: list[tuple[str, str]]) -> None:
     encoder = TermEncoder()
     for text, language in documents * 2:
         terms, positions = encoder.terms_of(text, language)
@@ -68,7 +68,7 @@ def test_the_terms_of_one_text_are_the_same_the_second_time(documents: list[tupl
         assert found == expected(text, language)
 
 
-def test_terms_that_no_file_can_hold_share_a_number() -> None:
+def test_terms_that_cannot_be_stored_share_a_number() -> None:
     lexicon = TermIds()
     assert lexicon["\ud800"] == lexicon["\udfff"] == lexicon["?"]
     assert lexicon.names == [b"?"]

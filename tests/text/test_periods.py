@@ -92,11 +92,11 @@ def named(text: str) -> list[tuple[str, str]]:
         ("between May 2024 and July 2024", "between May 2024 and July 2024", "2024-05-01..2024-07-31"),
     ],
 )
-def test_a_period_is_read_with_its_preposition(text: str, words: str, value: str) -> None:
+def test_a_period_is_found_with_its_preposition(text: str, words: str, value: str) -> None:
     assert named(text) == [(words, value)]
 
 
-def test_several_periods_are_read_one_by_one() -> None:
+def test_several_periods_are_found_separately() -> None:
     assert named("May 2024 and July 2024") == [("May 2024", "2024-05"), ("July 2024", "2024-07")]
 
 
@@ -148,7 +148,7 @@ TRAPS = {
 
 
 @pytest.mark.parametrize("text", [text for texts in TRAPS.values() for text in texts.split("|")])
-def test_nothing_else_is_a_period(text: str) -> None:
+def test_other_words_are_not_a_period(text: str) -> None:
     assert named(text) == []
     assert named(text.capitalize()) == []
 
@@ -161,15 +161,15 @@ def test_after_a_backslash_a_period_is_plain_words(text: str) -> None:
     assert remove_plain_marks(text, TODAY) == text.replace("\\", "")
 
 
-def test_a_backslash_before_a_period_leaves_the_others() -> None:
+def test_a_backslash_before_a_period_keeps_the_others() -> None:
     assert named(r"\last week or in May 2024") == [("in May 2024", "2024-05")]
 
 
-def test_a_backslash_before_other_words_stays() -> None:
+def test_a_backslash_before_other_words_is_kept() -> None:
     assert remove_plain_marks(r"\alpha in May 2024", TODAY) == r"\alpha in May 2024"
 
 
-def test_a_pasted_text_names_none() -> None:
+def test_a_pasted_text_has_no_periods() -> None:
     assert named("in May 2024 " + "x" * MAX_TEXT_CHARS) == []
 
 
@@ -177,7 +177,7 @@ PARTS = ("in", "3", "may", "May 2024", "ago", "last", "week", "-", "Q2", "von", 
 
 
 @given(st.text(max_size=60) | st.lists(st.sampled_from(PARTS)).map(" ".join))
-def test_periods_are_in_order_and_their_value_is_a_filters(text: str) -> None:
+def test_periods_are_ordered_and_their_value_is_a_valid_filter(text: str) -> None:
     end = 0
     for found in find_periods(text, TODAY):
         assert end <= found.start < found.end <= len(text)

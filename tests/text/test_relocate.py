@@ -27,12 +27,12 @@ NOTE = [
 COPIED = NOTE[8:11]
 
 
-def test_a_changed_line_is_found_though_the_lines_around_it_have_shifted() -> None:
+def test_a_changed_line_is_found_although_the_lines_around_it_moved() -> None:
     changed = [*NOTE[:8], "A conflict happens when THREE devices change one note.", "", "A new line.", *NOTE[10:]]
     assert find_replacement(COPIED, changed, 9) == (9, 12)
 
 
-def test_blank_lines_alike_do_not_draw_the_place_to_the_head_of_the_note() -> None:
+def test_equal_blank_lines_do_not_attract_the_match() -> None:
     changed = [*NOTE[:8], "Something else altogether.", "", "A new line.", *NOTE[10:]]
     place = find_replacement(COPIED, changed, 9)
     assert place is not None
@@ -40,12 +40,12 @@ def test_blank_lines_alike_do_not_draw_the_place_to_the_head_of_the_note() -> No
     assert place[1] == 12
 
 
-def test_a_last_line_that_has_changed_belongs_to_the_place() -> None:
+def test_a_changed_last_line_belongs_to_the_match() -> None:
     changed = [*NOTE[:10], "", "Conflicts happen less often when you work online.", *NOTE[11:]]
     assert find_replacement(COPIED, changed, 9) == (9, 12)
 
 
-def test_lines_of_which_none_is_left_have_no_place() -> None:
+def test_lines_that_were_all_deleted_are_not_found() -> None:
     assert find_replacement(["Gone.", "", "All of it."], NOTE, 9) is None
 
 
@@ -62,5 +62,5 @@ def test_lines_of_which_none_is_left_have_no_place() -> None:
         (["one note.", "Conflicts happen"], (True, True), 0),
     ],
 )
-def test_lines_that_are_cut_stand_where_their_parts_do(lines: list[str], cut: tuple[bool, bool], place: int) -> None:
+def test_shortened_lines_are_found_by_their_parts(lines: list[str], cut: tuple[bool, bool], place: int) -> None:
     assert locate_lines(lines, NOTE, 9, cut) == place

@@ -19,17 +19,17 @@ def matched(text: str, *words: str, width: int = 60) -> tuple[str, list[str]]:
     return line, [line[a:b] for a, b in places]
 
 
-def test_it_begins_with_the_text_under_the_heading() -> None:
+def test_a_snippet_starts_below_the_heading() -> None:
     assert matched("## Conflicts\n\nTwo devices meet.") == ("Two devices meet.", [])
 
 
-def test_white_space_is_drawn_together_and_marks_are_left_out() -> None:
+def test_white_space_is_joined_and_markup_removed() -> None:
     line, found = matched("- [x] one\n\n> **two**  [[Target|three]]\n### four", "three")
     assert line == "one two three · four"
     assert found == ["three"]
 
 
-def test_comments_take_no_room_and_what_only_looks_like_one_does() -> None:
+def test_comments_are_removed_and_similar_text_is_not() -> None:
     text = (
         "Sow <!-- in *rows* -->beans%% `not` yet %% here.\n<!-- until\nA --> B is 100%% sure, `<!-- kept -->` <br> too"
     )
@@ -39,17 +39,17 @@ def test_comments_take_no_room_and_what_only_looks_like_one_does() -> None:
     )
 
 
-def test_what_begins_in_it_is_told_apart() -> None:
+def test_tasks_items_and_cells_are_separated_on_one_line() -> None:
     listed = "- [x] one\n- [ ] two\n- three\n1. four"
     text = f"Do this:\n\n{listed}\n\n| a | b |\n| --- | --- |\n| c | d |\n\n> [!tip] Five\n> six"
     assert matched(text, width=90)[0] == "Do this: ☑ one ☐ two • three 1. four · a | b · c | d · Five six"
 
 
-def test_code_is_shown_as_it_stands_without_its_fence() -> None:
+def test_code_is_shown_unchanged_without_its_fence() -> None:
     assert matched("Run\n\n```bash\nls *one*  **two** # three\n```\n", "one")[0] == "Run ls *one* **two** # three"
 
 
-def test_a_mark_whose_other_half_is_cut_off_is_left_out() -> None:
+def test_an_unpaired_mark_at_the_cut_is_removed() -> None:
     text = (
         "Choose: **Automatically merge** all, or [keep](https://example.org/"
         + "long/" * 20
@@ -62,7 +62,7 @@ def test_a_mark_whose_other_half_is_cut_off_is_left_out() -> None:
     assert not set("*`") & set(matched(after, "conflict conflict", width=40)[0])
 
 
-def test_what_is_left_out_behind_it_is_said() -> None:
+def test_omitted_text_after_the_snippet_is_marked() -> None:
     link = "[a](https://example.org/" + "long/" * 60 + ")"
     assert matched(f"{link} " * 30, width=30)[0].endswith("…")
     text = "one two three four " * 20
@@ -70,7 +70,7 @@ def test_what_is_left_out_behind_it_is_said() -> None:
         assert fit(matched(text, width=width)[0], width).endswith("…"), width
 
 
-def test_it_begins_with_the_sentence_that_has_most_of_the_words() -> None:
+def test_it_starts_with_the_sentence_that_has_most_words() -> None:
     best = "When a sync meets a conflict of two sync devices, wait. "
     text = "Sync alone here. " + "Padding words. " * 30 + best + "More. " * 20
     line, found = matched(text, "sync", "conflict")
@@ -78,22 +78,22 @@ def test_it_begins_with_the_sentence_that_has_most_of_the_words() -> None:
     assert found == ["sync", "conflict", "sync"]
 
 
-def test_of_equals_it_is_the_first() -> None:
+def test_the_first_of_equal_sentences_is_chosen() -> None:
     assert matched("No. " + "A sync here. " * 20, "sync", width=30)[0].startswith("A sync here.")
 
 
-def test_a_long_sentence_begins_with_its_first_word() -> None:
+def test_a_sentence_with_a_distant_match_starts_with_its_first_word() -> None:
     line, found = matched("Once. And " + "word " * 40 + "sync", "sync")
     assert line.startswith("And word")
     assert found == []
 
 
-def test_what_is_seen_of_a_sentence_counts() -> None:
+def test_only_the_visible_part_of_a_sentence_counts() -> None:
     text = "Far on " + "word " * 40 + "sync conflict. Two devices conflict. " + "More. " * 20
     assert matched(text, "sync", "conflict")[0].startswith("Two devices conflict.")
 
 
-def test_initials_and_abbreviations_end_no_sentence() -> None:
+def test_initials_and_abbreviations_do_not_end_a_sentence() -> None:
     text = "Padding words. " * 9 + "Ask J. Doe, e.g. Monday, about sync. " + "More. " * 20
     assert matched(text, "sync")[0].startswith("Ask J. Doe")
 
@@ -105,17 +105,17 @@ def test_items_and_lines_of_code_are_sentences() -> None:
     assert matched(code, "sync")[0].startswith("sync all ls")
 
 
-def test_sentences_of_scripts_without_spaces_end_with_their_stop() -> None:
+def test_sentences_of_scripts_without_spaces_end_at_their_full_stop() -> None:
     line, found = matched("旧版本会另存为一个文件。" * 20 + "冲突出现。" + "文件。" * 20, "冲突", width=40)
     assert line.startswith("冲突出现。")
     assert found == ["冲突"]
 
 
-def test_a_text_that_has_room_is_shown_whole() -> None:
+def test_a_short_text_is_shown_whole() -> None:
     assert matched("One thing. Then sync.", "sync")[0] == "One thing. Then sync."
 
 
-def test_control_characters_are_shown() -> None:
+def test_control_characters_are_shown_as_symbols() -> None:
     assert "\x1b" not in matched("a \x1b[31m b\u202ec", "b")[0]
 
 
@@ -124,7 +124,7 @@ def test_control_characters_are_shown() -> None:
     st.lists(st.tuples(st.integers(0, 599), st.integers(1, 20)), max_size=10),
     st.integers(10, 120),
 )
-def test_matches_stand_where_they_are_said_to(text: str, places: list[tuple[int, int]], width: int) -> None:
+def test_matches_have_correct_positions(text: str, places: list[tuple[int, int]], width: int) -> None:
     spans = [Span(start, min(start + length, len(text))) for start, length in places if start < len(text)]
     line, found = snippet(text, spans, width)
     assert "\n" not in line

@@ -9,24 +9,24 @@ from excerpt.text.tokens import TOKENIZERS, open_tokenizer
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
-def test_every_named_tokenizer_counts_offline(name: str) -> None:
+def test_every_tokenizer_counts_without_a_network(name: str) -> None:
     tokenizer = open_tokenizer(name)
     assert tokenizer.name == name
     assert tokenizer.count("") == 0
     assert 0 < tokenizer.count("find a passage") < len("find a passage")
 
 
-def test_known_counts_of_o200k() -> None:
+def test_o200k_gives_the_known_counts() -> None:
     count = open_tokenizer("o200k").count
     assert count("hello world") == 2
     assert count("The quick brown fox jumps over the lazy dog.") == 10
 
 
-def test_a_special_token_written_in_a_note_is_text() -> None:
+def test_a_special_token_in_a_note_is_text() -> None:
     assert open_tokenizer("o200k").count("<|endoftext|>") > 1
 
 
-def test_chars_by_four_is_rounded_up() -> None:
+def test_chars_by_four_rounds_up() -> None:
     assert [open_tokenizer("chars/4").count("x" * n) for n in (0, 1, 4, 5)] == [0, 1, 1, 2]
 
 
@@ -35,14 +35,14 @@ def test_any_text_can_be_counted(text: str) -> None:
     assert open_tokenizer("o200k").count(text) <= 4 * len(text)
 
 
-def test_an_unknown_name_says_which_are_known_and_the_nearest() -> None:
+def test_an_unknown_name_is_reported_with_the_known_and_nearest_ones() -> None:
     with pytest.raises(SettingsError) as error:
         open_tokenizer("o200")
     assert "Did you mean o200k?" in error.value.hint
     assert "llama3" in error.value.hint
 
 
-def test_a_file_that_is_no_tokenizer_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_tokenizer_is_named(tmp_path: Path) -> None:
     file = tmp_path / "tokenizer.json"
     file.write_text("{}")
     with pytest.raises(SettingsError, match=r"tokenizer\.json"):
@@ -52,12 +52,12 @@ def test_a_file_that_is_no_tokenizer_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "name"), [("chars4", "chars/4"), ("characters/4", "chars/4"), ("o200k_base", "o200k")]
 )
-def test_other_names_are_understood(other: str, name: str) -> None:
+def test_alternative_names_are_accepted(other: str, name: str) -> None:
     assert open_tokenizer(other).name == name
 
 
 @pytest.mark.parametrize("name", ["", "\0", "~nobody-of-that-name/x", "x" * 5000])
-def test_a_name_that_can_be_no_file_is_unknown(name: str) -> None:
+def test_an_impossible_file_name_is_unknown(name: str) -> None:
     with pytest.raises(SettingsError, match="There is no tokenizer"):
         open_tokenizer(name)
 

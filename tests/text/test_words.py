@@ -67,7 +67,7 @@ def found(text: str, query: str, language: str = "en", languages: tuple[str, ...
         "x²",
     ],
 )
-def test_what_is_written_finds_itself(word: str) -> None:
+def test_a_text_is_found_by_its_own_words(word: str) -> None:
     assert found(f"some text, then ({word}) and more", word)
     assert found(word, word)
 
@@ -102,18 +102,18 @@ def test_what_is_written_finds_itself(word: str) -> None:
         ("ไปมา", "มา"),
     ],
 )
-def test_a_part_or_another_spelling_finds_it(text: str, query: str) -> None:
+def test_a_part_or_another_spelling_is_found(text: str, query: str) -> None:
     assert found(text, query)
 
 
 @pytest.mark.parametrize(
     ("text", "query"), [("C is old", "C++"), ("1.0.2", "1.0.21"), ("数学和据点", "数据"), ("r d", "R&D")]
 )
-def test_what_is_not_there_is_not_found(text: str, query: str) -> None:
+def test_other_words_are_not_found(text: str, query: str) -> None:
     assert not found(text, query)
 
 
-def test_a_compound_stands_whole_at_its_first_part_and_its_parts_side_by_side() -> None:
+def test_a_compound_is_whole_at_its_first_part_followed_by_its_parts() -> None:
     terms, positions = terms_of("a state-of-the-art idea", "en")
     assert list(zip(terms, positions, strict=True)) == [
         *(("a", 0), ("stateoftheart", 1), ("state", 1), ("of", 2), ("the", 3), ("art", 4), ("idea", 5)),
@@ -126,18 +126,18 @@ def test_a_camel_case_word_takes_one_position_like_its_plain_spelling() -> None:
     assert {term: camel[term] for term in plain} == plain
 
 
-def test_cjk_is_pairs_and_single_characters_at_a_position_each() -> None:
+def test_cjk_text_is_pairs_and_single_characters_at_one_position_each() -> None:
     terms, positions = terms_of("数据库, 水 x", "zh")
     assert list(zip(terms, positions, strict=True)) == [
         *(("数", 0), ("数据", 0), ("据", 1), ("据库", 1), ("库", 2), ("水", 3), ("x", 4)),
     ]
 
 
-def test_a_query_asks_for_pairs_and_for_a_character_only_if_it_is_alone() -> None:
+def test_a_query_uses_pairs_and_a_character_only_if_it_is_alone() -> None:
     assert [word.terms for word in query_terms("数据库 水", ["zh"])] == [("数据",), ("据库",), ("水",)]
 
 
-def test_offsets_point_at_what_was_written() -> None:
+def test_offsets_point_at_the_original_text() -> None:
     text = "See **docs/Read-Me.md** – Café 数据库!"
     analysis = analyze(text, "en")
     written = {term: text[a:b] for term, a, b in zip(analysis.terms, analysis.starts, analysis.ends, strict=True)}
@@ -147,22 +147,22 @@ def test_offsets_point_at_what_was_written() -> None:
     assert written["据库"] == "据库"
 
 
-def test_a_query_asks_for_the_stem_of_every_language_of_the_vault() -> None:
+def test_a_query_has_the_stems_of_every_language_of_the_vault() -> None:
     (word,) = query_terms("Häuser", ["de", "en"])
     assert word.terms == ("haus", "hauser")
 
 
-def test_a_query_reaches_notes_of_unknown_language() -> None:
+def test_a_query_finds_notes_of_unknown_language() -> None:
     (word,) = query_terms("notifications", ["de"])
     assert set(terms_of("notification", "")[0]) <= set(word.terms)
 
 
-def test_parts_of_a_version_are_not_asked_for() -> None:
+def test_parts_of_a_version_number_are_not_searched() -> None:
     assert [word.surface for word in query_terms("1.0.21", ["en"])] == ["1.0.21"]
     assert [word.surface for word in query_terms("C++", ["en"])] == ["C++"]
 
 
-def test_a_query_marks_its_wholes() -> None:
+def test_a_query_marks_whole_compounds() -> None:
     words = query_terms("snake_case names", ["en"])
     assert [(w.surface, w.is_compound, w.position) for w in words] == [
         ("snake_case", True, 0), ("snake", False, 0), ("case", False, 1), ("names", False, 2),
@@ -170,7 +170,7 @@ def test_a_query_marks_its_wholes() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "_", "__", "-_-", "...", "++", "#", "'", "\u0301", "🎉", "\u200d"])
-def test_signs_alone_are_no_words(text: str) -> None:
+def test_punctuation_alone_is_not_a_word(text: str) -> None:
     assert terms_of(text) == ([], [])
     assert query_terms(text, ["en"]) == []
 
@@ -179,13 +179,13 @@ ANY_TEXT = NOTES | st.text(st.characters(codec=None), max_size=100)
 
 
 @given(ANY_TEXT, st.sampled_from(["", "en", "de", "ru", "ar", "zh", "xx"]))
-def test_the_quick_way_says_the_same_as_the_full_one(text: str, language: str) -> None:
+def test_the_fast_analysis_equals_the_full_one(text: str, language: str) -> None:
     analysis = analyze(text, language)
     assert terms_of(text, language) == (analysis.terms, analysis.positions)
 
 
 @given(ANY_TEXT)
-def test_terms_are_in_order_and_within_the_text(text: str) -> None:
+def test_terms_are_ordered_and_inside_the_text(text: str) -> None:
     analysis = analyze(text, "en")
     assert all(analysis.terms)
     assert analysis.positions == sorted(analysis.positions)
@@ -193,7 +193,7 @@ def test_terms_are_in_order_and_within_the_text(text: str) -> None:
 
 
 @given(ANY_TEXT, st.sampled_from(["", "en", "fr", "ar"]))
-def test_what_a_text_is_indexed_by_is_what_a_query_of_it_asks_for(text: str, language: str) -> None:
+def test_a_text_is_indexed_by_the_terms_of_a_query_of_it(text: str, language: str) -> None:
     terms = set(terms_of(text, language)[0])
     for word in query_terms(text, [language]):
         assert terms & set(word.terms)
@@ -208,13 +208,13 @@ _LATIN_AND_SIGNS = st.characters(max_codepoint=0x2BFF).filter(lambda sign: not w
         st.one_of(st.text(_LATIN_AND_SIGNS, max_size=4), st.sampled_from("-_.'’&/+#‐‑\u00ad\u200d a1é")), max_size=8
     )
 )
-def test_without_marks_and_wide_scripts_the_quick_pattern_finds_the_same(parts: list[str]) -> None:
+def test_the_fast_pattern_finds_the_same_without_accents_and_wide_scripts(parts: list[str]) -> None:
     text = "".join(parts)
     quick, any_text = words._narrow_chunk(), words._wide_chunk()
     assert [one.span() for one in quick.finditer(text)] == [one.span() for one in any_text.finditer(text)]
 
 
-def test_every_mark_and_wide_letter_is_seen_as_one() -> None:
+def test_every_accent_and_wide_letter_is_recognised() -> None:
     letters = map(chr, range(0x80, 0x110000))
     rest = [one for one in letters if one.isprintable() and not words._MARKED_OR_WIDE.search(one)]
     odd = [one for one in rest if (found := words._wide_chunk().search(one)) and (found.lastgroup or found[0] != one)]
@@ -249,7 +249,7 @@ def test_every_mark_and_wide_letter_is_seen_as_one() -> None:
         ("e\u0301te\u0301", "été", "fr"),
     ],
 )
-def test_written_differently_but_one_word(one: str, other: str, language: str) -> None:
+def test_different_spellings_fold_to_one_word(one: str, other: str, language: str) -> None:
     assert stem(one, language) == stem(other, language)
 
 
@@ -261,7 +261,7 @@ def test_different_words_stay_different(one: str, other: str, language: str) -> 
     assert stem(one, language) != stem(other, language)
 
 
-def test_a_word_in_another_script_is_stemmed_by_that_script() -> None:
+def test_a_word_in_another_script_is_stemmed_by_the_rules_of_that_script() -> None:
     assert stem("notifications", "ja") == stem("notification", "ja")
     assert stem("синхронизации", "en") == stem("синхронизация", "en")
 
@@ -270,11 +270,11 @@ def test_words_of_one_and_two_letters_are_kept() -> None:
     assert [stem(word, "en") for word in ("AI", "Go", "R", "as", "is")] == ["ai", "go", "r", "as", "is"]
 
 
-def test_a_very_long_word_is_known_by_its_beginning() -> None:
+def test_a_very_long_word_is_truncated() -> None:
     assert stem("x1" * 1000, "") == "x1" * (MAX_TERM_CHARACTERS // 2)
 
 
-def test_folding_keeps_the_word_whole() -> None:
+def test_folding_keeps_the_whole_word() -> None:
     assert fold("Crème Brûlée, Straße 5") == "creme brulee, strasse 5"
 
 
@@ -300,7 +300,7 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize(("language", "text"), SENTENCES.items())
-def test_a_sentence_is_enough(language: str, text: str) -> None:
+def test_a_sentence_is_enough_to_detect_the_language(language: str, text: str) -> None:
     assert detect_language(text) == language
 
 

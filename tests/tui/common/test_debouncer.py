@@ -14,7 +14,7 @@ class Over:
         pass
 
 
-def test_a_call_on_its_way_is_not_made_after_all_when_it_is_stopped_or_replaced() -> None:
+def test_a_stopped_or_replaced_call_is_not_made() -> None:
     queue, made = list[Callable[[], object]](), list[str]()
 
     def after(seconds: float, call: Callable[[], object]) -> Over:

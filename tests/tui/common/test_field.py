@@ -16,7 +16,7 @@ from tests.tui.driver import ScriptedApp, drawn_text, hit_list_of, post_keys, sc
 pytestmark = pytest.mark.programs
 
 
-async def test_every_field_takes_all_lines_that_are_pasted_and_shows_every_character(
+async def test_every_field_accepts_pasted_lines_and_shows_every_character(
     scripted: ScriptedApp,
 ) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
@@ -31,12 +31,12 @@ async def test_every_field_takes_all_lines_that_are_pasted_and_shows_every_chara
             await pilot.press("ctrl+u", "escape")
 
 
-def test_no_field_is_one_of_another_kind() -> None:
+def test_every_input_of_the_app_is_such_a_field() -> None:
     sources = [file.read_text(encoding="utf-8") for folder in tui.__path__ for file in Path(folder).rglob("*.py")]
     assert re.findall(r"\w*(?<!class Field\()\bInput\(", "\n".join(sources)) == []
 
 
-async def test_what_is_typed_right_behind_a_key_that_moves_the_focus_goes_where_it_moved(scripted: ScriptedApp) -> None:
+async def test_text_typed_after_a_key_that_moves_the_focus_goes_to_the_new_field(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"sync")
         rows = hit_list_of(scripted)
@@ -65,7 +65,7 @@ EDITED = (
 """Keys pressed at the end of the line, with the resulting line and cursor position."""
 
 
-async def test_the_keys_of_readline_edit_each_field_and_nothing_else(scripted: ScriptedApp) -> None:
+async def test_readline_keys_edit_each_field_and_nothing_else(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         for opening in ("", "f4", "f1"):
             if opening:
@@ -88,7 +88,7 @@ async def test_the_keys_of_readline_edit_each_field_and_nothing_else(scripted: S
                 field.value = ""
 
 
-async def test_ctrl_c_copies_what_is_selected_and_says_how_to_quit_where_nothing_is(scripted: ScriptedApp) -> None:
+async def test_ctrl_c_copies_the_selection_or_says_how_to_quit(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"one", "ctrl+c")
         await until(pilot, lambda: any("quit" in one.message for one in scripted._notifications), "how to quit")
@@ -97,7 +97,7 @@ async def test_ctrl_c_copies_what_is_selected_and_says_how_to_quit_where_nothing
         await until(pilot, lambda: scripted.clipboard == "one", "the copy")
 
 
-async def test_a_letter_with_alt_that_nothing_is_bound_to_types_nothing(scripted: ScriptedApp) -> None:
+async def test_a_letter_with_an_unbound_alt_types_nothing(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await pilot.press("a")
         for key in XTermParser().feed("\x1bx\x1b[C\x1bq"):

@@ -50,26 +50,26 @@ def inked(text: str, text_style: TextStyle, context: Context = Context.PROSE, *m
         ("\tindented", "    indented"),
     ],
 )
-def test_markdown_marks_are_taken_away_or_drawn(text: str, shown: str) -> None:
+def test_markdown_markup_is_removed_or_drawn(text: str, shown: str) -> None:
     assert drawn(text) == shown
 
 
-def test_a_heading_keeps_its_marks_faint_so_that_its_level_shows_without_colours() -> None:
+def test_a_heading_keeps_its_faint_marks() -> None:
     assert drawn("## Title") == "## Title"
     assert inked("## Title", TextStyle.FAINT) == ["##"]
     assert inked("## Title", TextStyle.HEADING) == ["##", " Title"]
 
 
-def test_tags_are_inked_and_headings_or_anchors_are_not_tags() -> None:
+def test_tags_are_coloured_and_headings_or_anchors_are_not() -> None:
     assert inked("see #sync/mobile, not #1 nor a#b", TextStyle.TAG) == ["#sync/mobile"]
 
 
-def test_a_done_task_is_inked_as_done() -> None:
+def test_a_completed_task_is_drawn_as_such() -> None:
     assert inked("- [x] write it", TextStyle.DONE) == ["write it"]
     assert inked("- [ ] write it", TextStyle.DONE) == []
 
 
-def test_a_link_knows_where_it_leads() -> None:
+def test_a_link_has_its_target() -> None:
     line = draw_line(1, "[[Note#Part|a *name*]] and [text](a/b.md#c) at https://example.org.")
     primary = [(run.text, run.link) for run in line.runs if run.link]
     assert primary == [
@@ -79,7 +79,7 @@ def test_a_link_knows_where_it_leads() -> None:
     ]
 
 
-def test_code_is_left_as_it_is() -> None:
+def test_code_is_unchanged() -> None:
     assert drawn("**x** = [[1]]", Context.CODE) == "**x** = [[1]]"
     assert drawn("> x > 1", Context.CODE) == "> x > 1"
 
@@ -88,16 +88,16 @@ def test_code_in_a_quote_keeps_the_bar_of_the_quote() -> None:
     assert drawn("> x > 1", Context.QUOTED_CODE) == "▎ x > 1"
 
 
-def test_a_match_is_inked_where_its_characters_went() -> None:
+def test_a_match_is_highlighted_where_its_characters_are_drawn() -> None:
     assert inked("a **sync** b", TextStyle.MATCH, Context.PROSE, (4, 8)) == ["sync"]
     assert inked("[[Some target|sync it]]", TextStyle.MATCH, Context.PROSE, (14, 18)) == ["sync"]
 
 
-def test_a_line_too_long_to_draw_says_how_much_is_missing() -> None:
+def test_an_oversized_line_states_how_much_is_missing() -> None:
     assert drawn("x" * (MAX_LINE_CHARS + 1234)).endswith(" … 1,234 more characters")
 
 
-def test_continuation_lines_hang_under_the_text_of_their_item() -> None:
+def test_continuation_lines_are_indented_under_the_text_of_their_item() -> None:
     assert draw_line(1, "- item").hanging_indent == 2
     assert draw_line(1, "- [ ] task").hanging_indent == 2
     assert draw_line(1, "10. item").hanging_indent == 4
@@ -108,20 +108,20 @@ hostile = st.text(alphabet=st.one_of(st.sampled_from("*_=`~[]()!|#<>%-+ \\\t\x1b
 
 
 @given(hostile, st.sampled_from(Context))
-def test_no_text_is_obeyed_or_refused(text: str, context: Context) -> None:
+def test_any_text_is_drawn_and_none_is_executed(text: str, context: Context) -> None:
     line = text.replace("\n", " ")
     shown = drawn(line, context, (0, len(line)))
     assert not [c for c in shown if unicodedata.category(c) in ("Cc", "Cs") or c in "\u202e\u200b"]
 
 
 @given(hostile)
-def test_every_character_of_a_line_has_its_drawing(text: str) -> None:
+def test_every_character_of_a_line_is_mapped_to_its_drawing(text: str) -> None:
     line = text.replace("\n", " ")
     assert len(visible_characters(line)) == len(line)
 
 
 @given(st.text(alphabet=st.characters(categories=["L", "Nd"]), min_size=1))
-def test_letters_and_digits_are_never_taken_away(text: str) -> None:
+def test_letters_and_digits_are_never_removed(text: str) -> None:
     assert drawn(text) == text
 
 
@@ -134,11 +134,11 @@ def rows(text: str, width: int, hanging_indent: int = 0) -> list[str]:
     return ["".join(run.text for run in row) for row in wrap([StyledRun(text, TextStyle.PLAIN)], width, hanging_indent)]
 
 
-def test_it_wraps_at_spaces() -> None:
+def test_lines_wrap_at_spaces() -> None:
     assert rows("one two three", 8) == ["one two ", "three"]
 
 
-def test_words_of_every_script_that_has_spaces_stay_whole() -> None:
+def test_words_of_scripts_with_spaces_are_not_divided() -> None:
     for text in (
         "Заметки о синхронизации устройств и конфликтах",
         "Σημειώσεις για τον συγχρονισμό συσκευών",
@@ -153,7 +153,7 @@ def test_words_of_every_script_that_has_spaces_stay_whole() -> None:
             assert " ".join(row.strip() for row in rows(text, width)).split() == text.split(), (text, width)
 
 
-def test_thai_and_its_like_are_parted_between_syllables_as_they_have_no_spaces() -> None:
+def test_scripts_without_spaces_like_thai_are_divided_between_syllables() -> None:
     for text in (
         "การซิงค์โน้ตระหว่างอุปกรณ์หลายเครื่อง",
         "ການຊິງບັນທຶກລະຫວ່າງອຸປະກອນ",
@@ -165,20 +165,20 @@ def test_thai_and_its_like_are_parted_between_syllables_as_they_have_no_spaces()
         assert not [row for row in wrapped if unicodedata.category(row[0]).startswith("M")]
 
 
-def test_a_latin_word_among_chinese_ones_stays_whole_and_no_row_begins_with_a_full_stop() -> None:
+def test_a_latin_word_among_chinese_ones_is_not_divided_and_no_row_starts_with_a_full_stop() -> None:
     assert rows("同步笔记Obsidian好", 14) == ["同步笔记", "Obsidian好"]
     assert rows("同步笔记。", 8) == ["同步笔", "记。"]
 
 
-def test_a_word_longer_than_the_line_is_cut() -> None:
+def test_a_word_longer_than_the_line_is_divided() -> None:
     assert rows("abcdefghij", 4) == ["abcd", "efgh", "ij"]
 
 
-def test_wide_characters_count_as_two_and_may_be_parted_anywhere() -> None:
+def test_wide_characters_take_two_cells_and_may_be_divided_anywhere() -> None:
     assert rows("日本語日本語", 5) == ["日本", "語日", "本語"]
 
 
-def test_continuation_rows_leave_room_for_their_hang() -> None:
+def test_continuation_rows_are_narrower_by_their_indent() -> None:
     assert rows("- one two three", 9, hanging_indent=2) == ["- one two", "three"]
 
 
@@ -187,29 +187,27 @@ def test_an_empty_line_is_one_row() -> None:
 
 
 @given(words, st.integers(1, 40), st.integers(0, 10))
-def test_no_row_is_wider_than_the_line_and_nothing_but_spaces_is_lost(
-    text: str, width: int, hanging_indent: int
-) -> None:
+def test_no_row_is_too_wide_and_only_spaces_are_lost(text: str, width: int, hanging_indent: int) -> None:
     wrapped = rows(text, max(width, 2), hanging_indent)
     assert all(cell_len(row) <= max(width, 2) for row in wrapped)
     assert "".join(wrapped).replace(" ", "") == text.replace(" ", "")
 
 
 @given(words, st.integers(0, 30))
-def test_what_is_cut_fits_and_ends_with_an_ellipsis(text: str, cells: int) -> None:
+def test_a_truncated_line_fits_and_ends_with_an_ellipsis(text: str, cells: int) -> None:
     cut = fit(text, cells)
     assert cell_len(cut) <= cells
     assert cut == text or not cells or cut.endswith("…")
 
 
 @given(st.lists(words, max_size=5), st.lists(words.map(lambda w: w[:5]), max_size=3), st.integers(1, 60))
-def test_a_line_is_always_as_wide_as_asked(left: list[str], right: list[str], width: int) -> None:
+def test_a_line_always_has_the_requested_width(left: list[str], right: list[str], width: int) -> None:
     strip = line([(text, PLAIN) for text in left], [(text, PLAIN) for text in right], width, PLAIN)
     assert strip.cell_length == width
     assert cell_len(strip.text) == width
 
 
-def test_parts_are_cut_where_the_room_ends() -> None:
+def test_parts_are_truncated_at_the_width() -> None:
     assert [text for text, _ in truncate_parts([("Title", PLAIN), (" › Heading", PLAIN)], 9)] == ["Title", " ›…"]
     assert [text for text, _ in truncate_parts([("Title", PLAIN), (" › Heading", PLAIN)], 5)] == ["Titl…"]
     assert [text for text, _ in truncate_parts([("Title", PLAIN)], 5)] == ["Title"]

@@ -44,24 +44,24 @@ def is_letter(sign: str) -> bool:
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.stem)
-def test_every_sign_that_a_widget_may_draw_has_a_plain_one(file: Path) -> None:
+def test_every_symbol_of_a_widget_has_a_plain_one(file: Path) -> None:
     drawn = {sign for text in literals(file) for sign in text if not is_letter(sign)}
     assert {sign for sign in drawn if not ascii_sign(sign).isascii()} == set()
 
 
-def test_each_sign_and_its_plain_one_take_one_cell() -> None:
+def test_each_symbol_and_its_plain_one_take_one_cell() -> None:
     assert [sign for sign, plain in ASCII_SIGNS.items() if not (cell_len(sign) == cell_len(plain) == 1)] == []
     assert all(plain.isascii() for plain in ASCII_SIGNS.values())
 
 
 @given(st.text())
-def test_text_is_as_wide_as_before_and_keeps_its_letters(text: str) -> None:
+def test_text_keeps_its_width_and_letters(text: str) -> None:
     plain = to_ascii(text)
     assert cell_len(plain) == cell_len(text)
     assert [b for a, b in zip(text, plain, strict=True) if is_letter(a)] == [a for a in text if is_letter(a)]
 
 
-def test_the_tree_in_a_note_is_drawn_of_ascii() -> None:
+def test_a_tree_in_a_note_is_drawn_in_ascii() -> None:
     assert to_ascii("├── notes\n│   └── 笔记.md") == "+-- notes\n|   +-- 笔记.md"
 
 
@@ -84,7 +84,7 @@ async def test_no_line_block_or_arrow_is_on_the_screen(tmp_path: Path) -> None:
 
 
 @pytest.mark.programs
-async def test_the_plain_mode_comes_and_goes_while_the_app_is_open(scripted: ScriptedApp) -> None:
+async def test_the_plain_mode_can_be_switched_while_the_app_runs(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"sync")
         await pilot.pause(0.2)
@@ -110,16 +110,16 @@ def after(text: str) -> str:
     return "".join(segment.text for segment in ControlCharacterFilter().apply([Segment(text)], Color(0, 0, 0)))
 
 
-def test_what_a_terminal_would_obey_is_gone() -> None:
+def test_control_sequences_are_removed() -> None:
     assert after("a\x1b[31mb\u202ec\u2066d\x9b2Je\rf\x00g") == "a[31mbcd2Jefg"
 
 
 @pytest.mark.programs
-def test_whatever_is_shown_otherwise_is_gone() -> None:
+def test_every_character_with_a_visible_form_is_replaced() -> None:
     assert [c for c in obeyed() if after(f"a{c}b") == f"a{c}b"] == []
 
 
-def test_letters_of_any_script_and_joined_emoji_stay() -> None:
+def test_letters_of_any_script_and_joined_emoji_are_kept() -> None:
     text = "naïve 笔记 किताब می‌خواهم 👩‍👩‍👧"
     assert after(text) == text
 
@@ -130,7 +130,7 @@ JOINED = "a क笔👩❤\u0301\u094d\u200c\u200d\ufe0f\u00ad"
 @given(st.text() | st.lists(st.sampled_from(JOINED) | st.deferred(lambda: st.sampled_from(obeyed()))).map("".join))
 @example("\U000e0000")
 @example("a\u200d\u200bb")
-def test_a_line_stays_as_wide_as_it_was_laid_out_and_holds_nothing_to_obey(text: str) -> None:
+def test_a_line_keeps_its_width_and_has_no_control_character(text: str) -> None:
     drawn = after(text)
     assert cell_len(drawn) == cell_len(text)
     assert drawn == visible_line(drawn)

@@ -49,7 +49,9 @@ async def remembered(app: ExcerptApp, pilot: AppPilot) -> None:
 
 @pytest.mark.parametrize("state", [found, outlined, remembered], ids=lambda state: state.__name__)
 @pytest.mark.parametrize("plain", [False, True], ids=["drawn", "plain"])
-async def test_each_line_is_as_textual_would_draw_it(vault: Path, user_paths: Paths, state: State, plain: bool) -> None:
+async def test_each_line_equals_the_one_textual_draws(
+    vault: Path, user_paths: Paths, state: State, plain: bool
+) -> None:
     MemoryStore(user_paths.memory_folder(vault)).remember("Merge by hand.", tags=["sync"], why="it loses nothing")
     app = ExcerptApp(vault, Settings(screen=ScreenSettings(plain=plain)), user_paths)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -66,9 +68,7 @@ async def test_each_line_is_as_textual_would_draw_it(vault: Path, user_paths: Pa
                 assert [list(seen(line, width)) for line in ours] == [list(seen(line, width)) for line in textual]
 
 
-async def test_lines_of_the_list_and_the_context_go_past_what_textual_does(
-    app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_lines_of_list_and_context_bypass_textual(app: ExcerptApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         await found(app, pilot)
         asked: list[Region] = []

@@ -25,7 +25,7 @@ async def until_last_line(pilot: AppPilot, start: str) -> str:
     return last_line(app)
 
 
-async def test_a_notice_is_one_line_over_the_keys_and_leaves_the_key_of_the_help(scripted: ScriptedApp) -> None:
+async def test_a_notice_is_one_line_above_the_footer_and_leaves_the_help_key_visible(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24), notifications=True) as pilot:
         await until_tabs(pilot)
         before = drawn_text(scripted).splitlines()
@@ -35,7 +35,7 @@ async def test_a_notice_is_one_line_over_the_keys_and_leaves_the_key_of_the_help
         assert drawn_text(scripted).splitlines()[:-1] == before[:-1]
 
 
-async def test_of_several_notices_the_newest_is_shown_and_an_error_comes_back_after_it(scripted: ScriptedApp) -> None:
+async def test_the_newest_notice_is_shown_and_an_error_returns_after_it(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24), notifications=True) as pilot:
         await until_tabs(pilot)
         scripted.notify(LONG, title="Broken", severity="error")
@@ -45,7 +45,7 @@ async def test_of_several_notices_the_newest_is_shown_and_an_error_comes_back_af
         await until_last_line(pilot, "Broken.")
 
 
-async def test_the_help_has_the_whole_text_of_the_notices_shown(scripted: ScriptedApp) -> None:
+async def test_the_help_has_the_whole_text_of_the_notices(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24), notifications=True) as pilot:
         await until_tabs(pilot)
         scripted.notify(LONG, severity="error")
@@ -74,7 +74,7 @@ async def test_a_notice_covers_no_row_of_a_dialog(scripted: ScriptedApp) -> None
             await until(pilot, lambda: len(scripted.screen_stack) == 1, "the end of it")
 
 
-async def test_where_a_notice_was_is_drawn_again_even_if_the_map_was_read_before_the_layout(
+async def test_the_area_of_a_notice_is_redrawn_even_if_the_map_was_read_before_the_layout(
     scripted: ScriptedApp,
 ) -> None:
     async with scripted.run_test(size=(80, 24), notifications=True) as pilot:

@@ -20,28 +20,28 @@ def shown(names: list[Name], cells: int) -> str:
     return NAME_SEPARATOR.join(text for text, _ in shorten_names(names, cells))
 
 
-def test_what_has_room_is_shown_whole() -> None:
+def test_a_name_that_fits_is_shown_whole() -> None:
     assert shown(named("Sync", "Conflicts", "Resolve"), 26) == "Sync › Conflicts › Resolve"
 
 
-def test_the_headings_between_are_left_out_first() -> None:
+def test_middle_headings_are_omitted_first() -> None:
     assert shown(named("Sync", "Conflicts", "By hand", "Resolve"), 30) == "Sync › … › By hand › Resolve"
     assert shown(named("Sync", "Conflicts", "By hand", "Resolve"), 20) == "Sync › … › Resolve"
 
 
-def test_the_sign_for_what_is_left_out_gives_way_to_a_long_name() -> None:
+def test_the_omission_mark_is_dropped_for_a_long_name() -> None:
     assert shown(named("Sync", "Conflicts", "Resolve by hand"), 20) == "Sync › Resolve by h…"
 
 
-def test_a_long_title_loses_its_end_and_leaves_room_for_the_last_heading() -> None:
+def test_a_long_title_is_truncated_for_the_last_heading() -> None:
     assert shown(named("A title that goes on and on", "Resolve"), 24) == "A title that… › Resolve"
 
 
-def test_a_short_heading_takes_no_more_than_it_needs_of_a_long_title() -> None:
+def test_a_short_heading_takes_only_its_width_from_a_long_title() -> None:
     assert shown(named("A title of twenty ch", "Do"), 20) == "A title of twe… › Do"
 
 
-def test_of_headings_alone_the_last_one_is_kept() -> None:
+def test_of_headings_alone_the_last_is_kept() -> None:
     def shown_headings(cells: int) -> list[str]:
         return [text for text, _ in shorten_headings(named("Conflicts", "By hand", "Resolve"), cells)]
 
@@ -52,13 +52,13 @@ def test_of_headings_alone_the_last_one_is_kept() -> None:
     assert shown_headings(5) == ["Reso…"]
 
 
-def test_a_heading_that_repeats_the_title_is_left_out() -> None:
+def test_a_heading_that_repeats_the_title_is_omitted() -> None:
     fragment = Fragment("i", "a.md", "Sync", ("Sync", "Devices"), 0, 0, 1, 1, "x", 1, "d")
     hit = Hit(fragment, 1.0, named=((Span(0, 4),), (Span(0, 4),), ()))
     assert list_names(hit) == [("Sync", (Span(0, 4),)), ("Devices", ())]
 
 
-def test_what_matched_is_set_off_as_far_as_it_is_shown() -> None:
+def test_matches_are_highlighted_as_far_as_they_are_shown() -> None:
     plain, faint, match = Style(bold=True), Style(dim=True), Style(reverse=True)
     title = ("Merging two versions of a note", (Span(0, 7), Span(12, 20), Span(26, 30)))
     names: list[Name] = [title, ("How", (Span(0, 3),))]
@@ -67,7 +67,7 @@ def test_what_matched_is_set_off_as_far_as_it_is_shown() -> None:
 
 
 @given(st.lists(st.text(max_size=12), min_size=1, max_size=5), st.integers(0, 40))
-def test_a_line_of_names_is_never_wider_than_its_room(texts: list[str], cells: int) -> None:
+def test_a_line_of_names_is_never_too_wide(texts: list[str], cells: int) -> None:
     none = Style.null()
     parts = truncate_parts(name_parts(shorten_names(named(*texts), cells), none, none, none), cells)
     assert sum(cell_len(text) for text, _ in parts) <= max(cells, 0)

@@ -48,13 +48,13 @@ def shown(
         (200, 56, SplitArrangement(True, 92, True, False)),
     ],
 )
-def test_the_context_stands_beside_a_wide_list_below_a_narrow_one_and_leaves_a_low_one_alone(
+def test_the_context_is_beside_a_wide_list_below_a_narrow_one_and_hidden_in_a_low_one(
     columns: int, rows: int, expected: SplitArrangement
 ) -> None:
     assert shown(columns, rows) == expected
 
 
-def test_without_a_context_the_list_has_all_the_room() -> None:
+def test_without_a_context_the_list_has_the_whole_space() -> None:
     assert shown(140, 30, context=False) == SplitArrangement(True, 140, False, False)
 
 
@@ -67,13 +67,13 @@ def test_without_a_context_the_list_has_all_the_room() -> None:
         (80, 11, SplitArrangement(False, 0, False, True)),
     ],
 )
-def test_a_panel_stands_below_the_context_or_takes_its_place_or_that_of_all(
+def test_a_panel_is_below_the_context_or_replaces_it_or_everything(
     columns: int, rows: int, expected: SplitArrangement
 ) -> None:
     assert shown(columns, rows, panel=True) == expected
 
 
-def test_a_context_that_is_asked_for_takes_the_place_of_the_list_where_there_is_no_room_for_both() -> None:
+def test_a_requested_context_replaces_the_list_if_both_do_not_fit() -> None:
     assert compute_arrangement(
         DEFAULT_LIST_SHARE, 80, 11, context=True, panel=False, prefers_context=True
     ) == SplitArrangement(False, 0, True, False)
@@ -82,14 +82,12 @@ def test_a_context_that_is_asked_for_takes_the_place_of_the_list_where_there_is_
     )
 
 
-def test_a_panel_below_the_list_gets_the_least_that_it_wants() -> None:
+def test_a_panel_below_the_list_gets_its_minimum() -> None:
     assert shown(80, 20, panel=True, min_second=0.75).list_cells == 5
 
 
 @given(st.floats(-1, 2), st.integers(56, 300), st.integers(13, 90), st.booleans(), st.booleans())
-def test_no_pane_is_too_small_to_tell_anything(
-    share: float, columns: int, rows: int, context: bool, panel: bool
-) -> None:
+def test_no_pane_is_too_small_to_be_useful(share: float, columns: int, rows: int, context: bool, panel: bool) -> None:
     stand = shown(columns, rows, clamp_share(share), context=context, panel=panel)
     length, min_second = (columns, 28) if stand.is_side_by_side else (rows, 3)
     assert stand.list_cells >= min_second
@@ -98,7 +96,7 @@ def test_no_pane_is_too_small_to_tell_anything(
 
 
 @pytest.mark.programs
-async def test_the_border_is_dragged_with_the_mouse_beside_and_below(scripted: ScriptedApp) -> None:
+async def test_the_border_can_be_dragged_beside_and_below(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(120, 30)) as pilot:
         await type_text(pilot, "sync")
         splitter = screen_of(scripted).query_one("#body Splitter", Splitter)
@@ -119,7 +117,7 @@ async def test_the_border_is_dragged_with_the_mouse_beside_and_below(scripted: S
 
 @pytest.mark.programs
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 30), (200, 60)])
-async def test_nothing_moves_where_hits_give_way_to_other_hits(scripted: ScriptedApp, size: tuple[int, int]) -> None:
+async def test_nothing_moves_when_hits_are_replaced_by_other_hits(scripted: ScriptedApp, size: tuple[int, int]) -> None:
     async with scripted.run_test(size=size) as pilot:
         await type_text(pilot, "s")
         await until(pilot, lambda: bool(hit_list_of(scripted).region), "the list to be laid out")
@@ -130,7 +128,7 @@ async def test_nothing_moves_where_hits_give_way_to_other_hits(scripted: Scripte
 
 
 @pytest.mark.programs
-async def test_a_passage_that_has_no_room_any_more_gives_the_focus_away(scripted: ScriptedApp) -> None:
+async def test_a_passage_without_space_gives_up_the_focus(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(120, 30)) as pilot:
         await type_text(pilot, "sync")
         preview_of(scripted).focus()
@@ -143,7 +141,7 @@ async def test_a_passage_that_has_no_room_any_more_gives_the_focus_away(scripted
 
 
 @pytest.mark.programs
-async def test_the_passage_that_takes_the_place_of_the_lines_takes_the_focus_from_them(scripted: ScriptedApp) -> None:
+async def test_a_passage_that_replaces_the_lines_takes_their_focus(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(60, 15)) as pilot:
         await type_text(pilot, "sync")
         await pilot.press("f3", "escape", "v")
@@ -152,7 +150,7 @@ async def test_the_passage_that_takes_the_place_of_the_lines_takes_the_focus_fro
 
 
 @pytest.mark.programs
-async def test_the_height_of_the_list_that_was_dragged_stays_while_rows_are_selected(scripted: ScriptedApp) -> None:
+async def test_a_dragged_list_height_is_kept_while_rows_are_selected(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_query(pilot, "sync")
         body, rows = screen_of(scripted).query_one("#body", Split), hit_list_of(scripted)

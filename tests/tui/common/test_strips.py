@@ -45,7 +45,7 @@ def width(text: str) -> int:
 
 @given(TEXTS, st.integers(0, 30))
 @example("ab\u200d冲", 3)
-def test_what_is_fitted_is_never_wider_than_its_cells(text: str, cells: int) -> None:
+def test_a_fitted_text_is_never_too_wide(text: str, cells: int) -> None:
     fitted = fit(text, cells)
     assert cell_len(fitted) <= cells
     assert fitted == remove_unstable_characters(text) or fitted.endswith("…") or cells <= 0
@@ -54,7 +54,7 @@ def test_what_is_fitted_is_never_wider_than_its_cells(text: str, cells: int) -> 
 @given(TEXTS)
 @example("\u200d\u200d👩👩")
 @example("a\ufe0f\u200d\ufe0f👩\u200db")
-def test_what_is_steady_is_so_at_once(text: str) -> None:
+def test_removing_unstable_characters_twice_changes_nothing_more(text: str) -> None:
     assert remove_unstable_characters(remove_unstable_characters(text)) == remove_unstable_characters(text)
 
 
@@ -67,19 +67,19 @@ def test_a_line_has_exactly_its_width(left: list[str], right: list[str], cells: 
 
 
 @given(st.lists(TEXTS, max_size=4), st.integers(1, 40))
-def test_what_is_cut_has_one_ellipsis_at_its_end(texts: list[str], cells: int) -> None:
+def test_a_truncated_text_has_one_ellipsis_at_its_end(texts: list[str], cells: int) -> None:
     whole = "".join(map(remove_unstable_characters, texts))
     fitted = "".join(text for text, _ in truncate_parts([(text, NO_STYLE) for text in texts], cells))
     assert fitted == whole or fitted.endswith("…")
 
 
 @pytest.mark.parametrize("emoji", ["👨‍👩‍👧", "❤️", "1️⃣", "👍🏽", "🏳️‍🌈", "⭐️", "™️", "👩🏽‍🚀"])
-def test_an_emoji_is_as_wide_in_terminals_that_join_characters_as_in_those_that_do_not(emoji: str) -> None:
+def test_an_emoji_has_the_same_width_in_all_terminals(emoji: str) -> None:
     shown = fit(f"{emoji} x", 10)
     assert cell_len(shown) == width(shown)
     assert shown.endswith(" x")
 
 
-def test_letters_that_are_spelt_with_joiners_keep_them() -> None:
+def test_letters_spelt_with_joiners_keep_them() -> None:
     assert fit("می‌خواهم", 20) == "می‌خواهم"
     assert fit("क्‍ष", 20) == "क्‍ष"
