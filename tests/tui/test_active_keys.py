@@ -33,7 +33,7 @@ DROPPED = PackPanelSelection(2, 2, 3, is_dropped=True)
         ("mark_nearest", FOUND, "This is for a query that nothing answers."),
     ],
 )
-def test_the_list_says_what_is_missing(action: str, state: HitState, reason: str) -> None:
+def test_disabled_actions_on_hits_give_their_reason(action: str, state: HitState, reason: str) -> None:
     assert hit_disabled_reason(action, state) == reason
 
 
@@ -52,11 +52,11 @@ def test_the_list_says_what_is_missing(action: str, state: HitState, reason: str
         ("show_earlier", PackState(), "No passage is marked outside of the list."),
     ],
 )
-def test_the_pack_says_what_is_missing(action: str, state: PackState, reason: str) -> None:
+def test_disabled_actions_of_the_pack_bar_give_their_reason(action: str, state: PackState, reason: str) -> None:
     assert pack_bar_disabled_reason(action, state) == reason
 
 
-async def test_the_query_the_side_panel_and_the_tab_say_what_is_missing(scripted: ScriptedApp) -> None:
+async def test_disabled_actions_of_query_side_panel_and_tab_give_their_reason(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         pane = pane_of(scripted)
@@ -82,13 +82,13 @@ async def test_the_query_the_side_panel_and_the_tab_say_what_is_missing(scripted
         ("down", (), PackPanelSelection(), ""),
     ],
 )
-def test_the_pack_panel_says_what_is_missing(
+def test_disabled_actions_of_the_pack_panel_give_their_reason(
     action: str, parameters: tuple[object, ...], selection: PackPanelSelection, told: str
 ) -> None:
     assert pack_disabled_reason(action, selection, parameters) == told
 
 
-def test_the_search_does_what_it_can() -> None:
+def test_enabled_actions_have_no_reason() -> None:
     hit = HitState(row_kind=SelectedRowKind.FRAGMENT, has_marks=True)
     pack = PackState(has_pack=True, has_marks=True, can_undo=True)
     assert [hit_disabled_reason(action, hit) for action in ("mark", "edit", "copy_fragment", "copy_link")] == [""] * 4
@@ -96,7 +96,7 @@ def test_the_search_does_what_it_can() -> None:
     assert hit_disabled_reason("mark", HitState(is_in_panel=True)) == ""
 
 
-def test_the_help_is_at_the_right_end_of_the_footer_and_the_others_take_the_room_left() -> None:
+def test_help_is_at_the_right_of_the_footer_and_the_others_share_the_rest() -> None:
     mark, open_ = FooterKey("mark", "tab", "mark", 1), FooterKey("edit", "enter", "open", 3)
     help_ = FooterKey("help", "f1", "more", 7)
     assert place_footer_keys([mark, open_, help_], 78) == [(0, mark), (8, open_), (71, help_)]
@@ -113,7 +113,7 @@ def offered(app: ScriptedApp) -> set[str]:
 
 
 @pytest.mark.programs
-async def test_a_key_that_has_nothing_to_do_says_why_once_and_is_dimmed_in_the_footer(scripted: ScriptedApp) -> None:
+async def test_a_disabled_key_gives_its_reason_once_and_is_dimmed_in_the_footer(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 24)) as pilot:
         (copy,) = (each for each in footer_of(scripted).footer_keys if each.id == "copy-pack")
         assert not copy.is_enabled
@@ -125,7 +125,7 @@ async def test_a_key_that_has_nothing_to_do_says_why_once_and_is_dimmed_in_the_f
 
 
 @pytest.mark.programs
-async def test_the_footer_stays_the_same_from_the_query_to_the_list(scripted: ScriptedApp) -> None:
+async def test_the_footer_is_the_same_for_query_and_list(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         await type_query(pilot, "sync")
@@ -146,7 +146,7 @@ async def test_the_footer_stays_the_same_from_the_query_to_the_list(scripted: Sc
         ("ctrl+o", "#packed"),
     ],
 )
-async def test_a_panel_has_places_of_its_own_after_the_first_three(scripted: ScriptedApp, key: str, panel: str) -> None:
+async def test_a_panel_has_its_own_keys_after_the_first_three(scripted: ScriptedApp, key: str, panel: str) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         await type_query(pilot, "sync")
@@ -160,7 +160,7 @@ async def test_a_panel_has_places_of_its_own_after_the_first_three(scripted: Scr
 
 
 @pytest.mark.programs
-async def test_the_footer_offers_nothing_that_has_no_key(scripted: ScriptedApp) -> None:
+async def test_the_footer_offers_nothing_without_a_key(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 24)) as pilot:
         footer = screen_of(scripted).query_one(KeyBar)
         for tab in ("f2", "f3", "f4"):
@@ -169,7 +169,7 @@ async def test_the_footer_offers_nothing_that_has_no_key(scripted: ScriptedApp) 
             assert not [offer for offer in footer.footer_keys if offer.key.startswith("unbound")]
 
 
-async def test_the_footer_offers_no_key_that_the_query_takes_as_a_character(scripted: ScriptedApp) -> None:
+async def test_the_footer_offers_no_key_that_the_query_would_type(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(200, 45)) as pilot:
         await until(pilot, lambda: screen_of(scripted).query_one("#query").has_focus, "the query")
         typed = {offer.key for offer in screen_of(scripted).query_one(KeyBar).footer_keys if is_typed(offer.key)}
@@ -201,7 +201,7 @@ def ids_of(app: ScriptedApp) -> set[str]:
 
 
 @pytest.mark.programs
-async def test_the_footer_of_a_panel_follows_what_is_listed_and_selected_in_it(scripted: ScriptedApp) -> None:
+async def test_the_footer_of_a_panel_follows_its_rows_and_selection(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 36)) as pilot:
         await until(pilot, lambda: "mark" in ids_of(scripted), "the keys")
         assert not {"mark", "edit"} & offered(scripted)

@@ -45,12 +45,12 @@ def test_a_dumb_terminal_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     check_terminal({"TERM": "xterm"})
 
 
-def test_the_budget_goes_up_and_down_by_steps() -> None:
+def test_the_budget_goes_up_and_down_in_steps() -> None:
     assert next_budget(4_000, 1) == 6_000
     assert next_budget(4_000, -1) == 3_000
 
 
-def test_a_budget_between_two_steps_goes_to_its_neighbours() -> None:
+def test_a_budget_between_two_steps_moves_to_the_nearest() -> None:
     assert next_budget(5_000, 1) == 6_000
     assert next_budget(5_000, -1) == 4_000
 
@@ -60,14 +60,14 @@ def test_the_budget_stays_within_the_steps() -> None:
     assert next_budget(1, -1) == BUDGETS[0]
 
 
-async def test_what_is_taken_away_from_under_a_tab_by_leaving_is_no_defect(app: ExcerptApp) -> None:
+async def test_a_widget_removed_while_quitting_is_not_an_internal_error(app: ExcerptApp) -> None:
     async with app.run_test():
         app.exit()
         app._handle_exception(LookupError("its parts are gone"))
     assert app.fatal_exception is None
 
 
-async def test_what_a_thread_says_is_handed_on_in_the_event_loop(
+async def test_messages_of_a_thread_are_delivered_in_the_event_loop(
     app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handed_on_in: list[int] = []

@@ -159,7 +159,7 @@ def describe_state(app: ScriptedApp) -> str:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_no_burst_of_keys_breaks_the_app_loses_text_or_leads_nowhere(scripted: ScriptedApp, seed: int) -> None:
+async def test_random_bursts_of_keys_neither_crash_lose_text_nor_get_stuck(scripted: ScriptedApp, seed: int) -> None:
     random = Random(seed)
     last: list[list[str]] = []
     seen: set[type[object]] = set()
@@ -195,7 +195,7 @@ def open_view(app: ScriptedApp) -> str:
     return "pack" if pane.pack_panel.has_focus else str(pane.side.view)
 
 
-def test_every_dialog_there_is_is_among_those_that_are_opened() -> None:
+def test_every_dialog_is_among_those_opened() -> None:
     found: set[type[object]] = set()
     left: set[type[object]] = {OverlayScreen}
     while left:
@@ -216,7 +216,7 @@ async def expect_drawn(pilot: AppPilot, app: TerminalApp, after: object) -> None
 
 
 @pytest.mark.parametrize(("size", "colours", "theme"), LOOKS)
-async def test_whatever_is_pressed_the_terminal_shows_every_cell_as_it_should_be(
+async def test_after_any_keys_every_cell_of_the_terminal_is_correct(
     data: Path, size: tuple[int, int], colours: ColorSystem, theme: str
 ) -> None:
     app = TerminalApp(data, Settings(screen=ScreenSettings(theme=theme)), size, colours)

@@ -71,7 +71,7 @@ async def test_enter_pressed_twice_opens_a_vault_once(app: ExcerptApp, tmp_path:
         assert len(app.screen_stack) == 1
 
 
-async def test_a_dialog_takes_what_stands_over_it_along_and_is_dismissed_once(scripted: ScriptedApp) -> None:
+async def test_dismissing_a_dialog_closes_those_above_it_and_only_once(scripted: ScriptedApp) -> None:
     answers: list[object] = []
     async with scripted.run_test(size=(80, 24)) as pilot:
         dialog = RememberDialog("text", "")
@@ -85,7 +85,7 @@ async def test_a_dialog_takes_what_stands_over_it_along_and_is_dismissed_once(sc
         assert answers == [None]
 
 
-async def test_keys_ahead_of_a_dialog_or_behind_its_end_do_nothing_in_it(scripted: ScriptedApp) -> None:
+async def test_keys_before_and_after_a_dialog_do_nothing_in_it(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         await show_results(pilot)
@@ -96,7 +96,7 @@ async def test_keys_ahead_of_a_dialog_or_behind_its_end_do_nothing_in_it(scripte
         await until(pilot, lambda: scripted.screen is screen_of(scripted), "the end of the dialog")
 
 
-async def test_escape_and_what_is_typed_behind_it_leave_a_dialog_for_the_query(scripted: ScriptedApp) -> None:
+async def test_escape_and_following_text_leave_a_dialog_for_the_query(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         for opening in ("f1", "unbound-switch-vault", "ctrl+g", "unbound-saved", "ctrl+r", "unbound-settings"):
@@ -109,7 +109,7 @@ async def test_escape_and_what_is_typed_behind_it_leave_a_dialog_for_the_query(s
 # --- typed text is not lost -------------------------------------------------------------------------------------------
 
 
-async def test_what_is_typed_right_behind_the_key_of_a_dialog_goes_into_its_field(scripted: ScriptedApp) -> None:
+async def test_text_right_after_the_key_of_a_dialog_goes_into_its_field(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         for opening in ("f1", "unbound-switch-vault", "ctrl+g"):
@@ -120,7 +120,7 @@ async def test_what_is_typed_right_behind_the_key_of_a_dialog_goes_into_its_fiel
             await until(pilot, lambda: scripted.screen is screen_of(scripted), "the main screen")
 
 
-async def test_a_reason_typed_fast_is_kept_with_the_memory(scripted: ScriptedApp) -> None:
+async def test_a_reason_typed_fast_is_saved_with_the_memory(scripted: ScriptedApp) -> None:
     kept: list[object] = []
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
@@ -131,7 +131,7 @@ async def test_a_reason_typed_fast_is_kept_with_the_memory(scripted: ScriptedApp
             assert [(one.tags, one.why) for one in kept[-1:]] == [(("sync",), "because")]  # type: ignore[attr-defined]
 
 
-async def test_a_key_that_leads_to_a_field_and_what_is_typed_behind_it(scripted: ScriptedApp) -> None:
+async def test_text_after_a_key_that_moves_to_a_field_goes_into_the_field(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"sync")
         await until(pilot, lambda: hit_list_of(scripted).row_count > 1, "the hits")
@@ -161,7 +161,7 @@ def with_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("keys", "field"), TAKEN_BY_DIALOG.values(), ids=TAKEN_BY_DIALOG)
-async def test_text_in_one_read_with_the_key_of_a_dialog_is_the_dialogs(
+async def test_text_in_one_read_with_the_key_of_a_dialog_goes_into_the_dialog(
     with_memory: None, scripted: ScriptedApp, keys: tuple[str, ...], field: str
 ) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
@@ -178,7 +178,7 @@ async def test_text_in_one_read_with_the_key_of_a_dialog_is_the_dialogs(
         assert screen_of(scripted).query_one("#filter", Input).value == ""
 
 
-async def test_a_paste_right_behind_the_key_of_a_dialog_goes_into_its_field(scripted: ScriptedApp) -> None:
+async def test_a_paste_right_after_the_key_of_a_dialog_goes_into_its_field(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         await show_results(pilot)
@@ -189,7 +189,7 @@ async def test_a_paste_right_behind_the_key_of_a_dialog_goes_into_its_field(scri
         await until(pilot, lambda: value_of(scripted, "#tags") == "async, planb", "the text in the form")
 
 
-async def test_a_query_the_key_of_the_form_and_its_tags_in_one_read(app: ExcerptApp) -> None:
+async def test_a_query_a_dialog_key_and_its_tags_can_arrive_in_one_read(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "merging")
         post_keys(app, "ctrl+u", *"lentil soup", "ctrl+r", *"kitchen", "tab", *"dinner")
@@ -208,7 +208,7 @@ async def test_a_query_the_key_of_the_form_and_its_tags_in_one_read(app: Excerpt
         ("Go to the Memory tab", MainScreen, "#filter", "12"),
     ],
 )
-async def test_a_command_typed_into_the_palette_with_enter_and_text_in_one_read(
+async def test_a_palette_command_with_enter_and_text_can_arrive_in_one_read(
     scripted: ScriptedApp, command: str, screen: type[object], field: str, value: str
 ) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
@@ -221,7 +221,7 @@ async def test_a_command_typed_into_the_palette_with_enter_and_text_in_one_read(
         assert screen_of(scripted).query_one("#query", Input).value == query
 
 
-async def test_keys_in_one_read_with_those_of_dialogs_without_a_field(
+async def test_keys_of_dialogs_without_a_field_can_arrive_in_one_read(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -242,7 +242,7 @@ async def test_keys_in_one_read_with_those_of_dialogs_without_a_field(
         assert screen_of(scripted).query_one("#query", Input).value == query
 
 
-async def test_a_vault_chosen_by_its_path_and_a_query_of_it_in_one_read(app: ExcerptApp, tmp_path: Path) -> None:
+async def test_a_vault_path_and_a_query_can_arrive_in_one_read(app: ExcerptApp, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -251,7 +251,7 @@ async def test_a_vault_chosen_by_its_path_and_a_query_of_it_in_one_read(app: Exc
         await until(pilot, lambda: screen_of(app).vault == other and value_of(app, "#query") == "abc", "the query")
 
 
-async def test_text_behind_a_key_that_opens_nothing_is_kept_in_its_order(scripted: ScriptedApp) -> None:
+async def test_text_after_a_key_that_opens_nothing_is_kept_in_order(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         post_keys(scripted, "unbound-compare", *"abcd", "left", "e")
@@ -259,7 +259,7 @@ async def test_text_behind_a_key_that_opens_nothing_is_kept_in_its_order(scripte
         assert scripted.screen is screen_of(scripted)
 
 
-async def test_keys_are_let_go_of_when_what_was_asked_for_does_not_come(
+async def test_held_keys_are_released_if_the_dialog_does_not_open(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("excerpt.tui.app._MAX_HOLD_SECONDS", 0.1)
@@ -273,7 +273,7 @@ async def test_keys_are_let_go_of_when_what_was_asked_for_does_not_come(
 # --- panes before their first layout ----------------------------------------------------------------------------------
 
 
-async def test_the_next_pane_right_behind_the_key_of_a_tab(scripted: ScriptedApp) -> None:
+async def test_the_next_pane_right_after_the_key_of_a_tab_is_in_that_tab(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         await pilot.press(*"sync")
@@ -289,7 +289,7 @@ async def test_the_next_pane_right_behind_the_key_of_a_tab(scripted: ScriptedApp
 # --- the palette ------------------------------------------------------------------------------------------------------
 
 
-async def test_the_next_pane_is_the_panel_of_which_another_view_has_just_come_up(scripted: ScriptedApp) -> None:
+async def test_the_next_pane_is_the_panel_whose_view_was_just_opened(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         await show_results(pilot)
@@ -299,7 +299,7 @@ async def test_the_next_pane_is_the_panel_of_which_another_view_has_just_come_up
         await until(pilot, lambda: side.view == "related" and side.has_focus_within, "the panel to have the focus")
 
 
-async def test_pages_of_the_palette_are_turned_before_it_is_drawn(scripted: ScriptedApp) -> None:
+async def test_the_palette_can_be_paged_before_it_is_drawn(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         for key in ("pageup", "pagedown", "up", "down", "home", "end"):
@@ -324,7 +324,7 @@ async def test_enter_pressed_twice_in_the_palette_runs_one_command(scripted: Scr
 # --- pending queries run first ----------------------------------------------------------------------------------------
 
 
-async def test_enter_right_behind_the_last_letter_opens_the_best_hit_of_the_whole_query(
+async def test_enter_right_after_the_last_letter_opens_the_best_hit_of_the_whole_query(
     editor_arguments: Path, app: ExcerptApp
 ) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
@@ -334,7 +334,7 @@ async def test_enter_right_behind_the_last_letter_opens_the_best_hit_of_the_whol
         assert "Lentil soup.md" in editor_arguments.read_text()
 
 
-async def test_a_move_and_a_mark_behind_the_last_letter_are_about_the_answer_to_it(app: ExcerptApp) -> None:
+async def test_a_move_and_a_mark_right_after_the_last_letter_apply_to_its_result(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "soup")
         post_keys(app, "ctrl+u", *"sync conflict", "down", "tab")
@@ -344,7 +344,7 @@ async def test_a_move_and_a_mark_behind_the_last_letter_are_about_the_answer_to_
         assert rows.marked_ids == {rows.hits[1].fragment.id}
 
 
-async def test_the_pack_copied_right_behind_the_last_letter_answers_the_whole_query(
+async def test_a_pack_copied_right_after_the_last_letter_answers_the_whole_query(
     app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
 ) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
@@ -369,7 +369,7 @@ async def test_the_pack_copied_right_behind_the_last_letter_answers_the_whole_qu
         ("aé\x1b[1;3D", [("a", "a"), ("é", "é"), ("alt+left", None)]),
     ],
 )
-def test_a_character_with_alt_is_read_as_that_and_never_typed(scripted: ScriptedApp, sent: str, read: object) -> None:
+def test_a_character_with_alt_is_never_typed(scripted: ScriptedApp, sent: str, read: object) -> None:
     keys = [one for one in XTermParser().feed(sent) if isinstance(one, events.Key)]
     assert [(key.key, key.character) for key in keys] == read
 
@@ -377,7 +377,7 @@ def test_a_character_with_alt_is_read_as_that_and_never_typed(scripted: Scripted
 # --- fields -----------------------------------------------------------------------------------------------------------
 
 
-def test_what_a_field_does_with_a_key_is_not_done_to_anything_outside_it() -> None:
+def test_a_key_handled_by_a_field_does_nothing_outside_it() -> None:
     edits = {key for binding in FIELD_KEYS if "delete" in binding.action for key in binding.keys.split(",")} | {
         "ctrl+d"
     }
@@ -389,7 +389,7 @@ def test_what_a_field_does_with_a_key_is_not_done_to_anything_outside_it() -> No
         assert not edits & taken.keys(), place
 
 
-async def test_clearing_the_filter_of_the_memories_takes_nothing_back(scripted: ScriptedApp) -> None:
+async def test_clearing_the_memory_filter_undoes_nothing(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         await pilot.press("f4", *"soup", "ctrl+u")
@@ -399,7 +399,7 @@ async def test_clearing_the_filter_of_the_memories_takes_nothing_back(scripted: 
 # --- the position in a list -------------------------------------------------------------------------------------------
 
 
-async def test_a_selection_nobody_made_stays_on_the_best_hit_while_the_index_grows(app: ExcerptApp) -> None:
+async def test_an_automatic_selection_stays_on_the_best_hit_while_the_index_grows(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "sync conflict")
         rows = hit_list_of(app)
@@ -412,7 +412,7 @@ async def test_a_selection_nobody_made_stays_on_the_best_hit_while_the_index_gro
         assert rows.selected is selected
 
 
-async def test_coming_back_from_another_tab_leaves_the_list_scrolled_as_it_was(scripted: ScriptedApp) -> None:
+async def test_returning_from_another_tab_keeps_the_scroll_position_of_the_list(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 17)) as pilot:
         await until_tabs(pilot)
         await pilot.press(*"e")
@@ -431,7 +431,7 @@ async def test_coming_back_from_another_tab_leaves_the_list_scrolled_as_it_was(s
             assert rows.scroll_offset.y == 0, tab
 
 
-async def test_marks_of_before_taken_up_while_the_index_is_not_open_are_packed_with_it_and_nothing_is_said(
+async def test_earlier_marks_restored_before_the_index_is_open_are_packed_with_it_silently(
     app: ExcerptApp, user_paths: Paths, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
@@ -455,7 +455,7 @@ async def test_marks_of_before_taken_up_while_the_index_is_not_open_are_packed_w
 # --- a small window ---------------------------------------------------------------------------------------------------
 
 
-async def test_what_was_remembered_already_is_in_sight_in_a_small_window(scripted: ScriptedApp) -> None:
+async def test_an_existing_memory_offered_for_merging_is_visible_in_a_small_window(scripted: ScriptedApp) -> None:
     memory = Memory("a", "The newer one is kept.", (), "", "2026-03-01T14:05:00+00:00", "2026-03-01T14:05:00+00:00")
     async with scripted.run_test(size=(60, 20)) as pilot:
         await until_tabs(pilot)
@@ -470,7 +470,7 @@ async def test_what_was_remembered_already_is_in_sight_in_a_small_window(scripte
         assert "◆" in shown
 
 
-async def test_offers_that_come_while_the_form_is_being_removed_are_dropped(scripted: ScriptedApp) -> None:
+async def test_offers_that_arrive_while_the_form_closes_are_dropped(scripted: ScriptedApp) -> None:
     async with scripted.run_test() as pilot:
         await until_tabs(pilot)
         dialog = RememberDialog("The newer one is kept.", "Sync/Conflicts.md › Conflicts, line 8")

@@ -50,14 +50,14 @@ def names(chosen: CopyPlan) -> list[str]:
         ({}, ["xclip", "wl-copy"], "linux", []),
     ],
 )
-def test_the_tool_of_the_place_is_chosen(
+def test_the_clipboard_tool_of_the_environment_is_chosen(
     environment: dict[str, str], programs: list[str], platform: str, expected: list[str]
 ) -> None:
     assert names(plan_copy(environment, having(*programs), platform, 10)) == expected
 
 
 @pytest.mark.parametrize(("exit_code", "route"), [(0, "xclip"), (1, "the terminal")])
-def test_the_terminal_is_asked_only_where_no_tool_works(
+def test_the_terminal_is_used_only_without_a_working_tool(
     exit_code: int, route: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "xclip").write_text(f"#!/bin/sh\ncat > /dev/null\nexit {exit_code}\n")
@@ -67,7 +67,7 @@ def test_the_terminal_is_asked_only_where_no_tool_works(
     assert copy("0123456789", chosen, tmp_path / "copies", NOW).routes == (route,)
 
 
-def test_inside_tmux_without_the_program_the_sequence_is_sent_as_it_is_and_wrapped() -> None:
+def test_inside_tmux_without_its_program_the_sequence_is_sent_plain_and_wrapped() -> None:
     assert plan_copy({"TMUX": "x"}, having(), "linux", 10).osc == "tmux"
     plain = osc_sequence("hi", "plain")
     wrapped = osc_sequence("hi", "tmux").removeprefix(plain)
@@ -75,27 +75,27 @@ def test_inside_tmux_without_the_program_the_sequence_is_sent_as_it_is_and_wrapp
     assert wrapped.endswith("\x1b\\")
 
 
-def test_text_too_long_for_the_terminal_is_not_sent_there() -> None:
+def test_a_text_too_long_for_the_terminal_is_not_sent() -> None:
     assert plan_copy({}, having(), "linux", OSC_LIMIT).osc == "plain"
     over = plan_copy({}, having(), "linux", OSC_LIMIT + 1)
     assert (over.osc, over.too_long) == ("", True)
 
 
-def test_tmux_takes_any_length_but_what_the_terminal_outside_takes_is_doubted() -> None:
+def test_tmux_accepts_any_length_but_the_outer_terminal_may_not() -> None:
     over = plan_copy({"TMUX": "x"}, having("tmux"), "linux", OSC_LIMIT + 1)
     assert (names(over), over.too_long) == (["tmux"], True)
     source_sentence = copy_notice(CopyOutcome(("tmux",), None, OSC_LIMIT + 1, True), "Pack", None)
     assert source_sentence == "Pack: 74,995 bytes, copied by tmux, more than many terminals accept."
 
 
-def test_what_cannot_be_checked_is_not_called_copied() -> None:
+def test_an_unverifiable_copy_is_not_reported_as_copied() -> None:
     kept = Path("/elsewhere/copy.md")
     assert copy_notice(CopyOutcome((OSC_ROUTE,), kept, 10, False), "Pack", 2) == (
         "Pack: 2 tokens, copied (if your terminal allows it). Saved as /elsewhere/copy.md"
     )
 
 
-def test_a_pack_written_to_a_file_says_where_or_that_it_could_not() -> None:
+def test_a_pack_written_to_a_file_is_reported_with_its_path_or_failure() -> None:
     assert file_notice(Path("/a/pack.xml"), 10, "Pack of 3", 2) == ("Pack of 3: 2 tokens, written to /a/pack.xml")
     assert file_notice(None, 10, "Pack of 3", 2) == "Pack of 3: 2 tokens. No file could be written."
 
@@ -133,7 +133,7 @@ def test_the_sequence_carries_the_text() -> None:
         ),
     ],
 )
-def test_each_way_gets_every_byte_with_the_arguments_of_its_manual(
+def test_each_route_gets_every_byte_with_its_documented_arguments(
     *,
     environment: dict[str, str],
     platform: str,
@@ -172,14 +172,14 @@ def test_each_way_gets_every_byte_with_the_arguments_of_its_manual(
         ({"STY": "1.pts"}, OSC_LIMIT, "screen", False),
     ],
 )
-def test_without_a_tool_the_terminal_is_asked_within_its_limit(
+def test_without_a_tool_the_terminal_is_used_within_its_limit(
     environment: dict[str, str], size: int, osc: str, too_long: bool
 ) -> None:
     chosen = plan_copy(environment, having(), "linux", size)
     assert (chosen.tools, chosen.osc, chosen.too_long) == ((), osc, too_long)
 
 
-def test_screen_hands_the_sequence_on_in_pieces_that_it_takes() -> None:
+def test_for_screen_the_sequence_is_sent_in_pieces() -> None:
     sent = osc_sequence("é" * 2_000, "screen")
     pieces = sent.split("\x1b\\")
     assert pieces.pop() == ""
@@ -187,7 +187,7 @@ def test_screen_hands_the_sequence_on_in_pieces_that_it_takes() -> None:
     assert "".join(piece.removeprefix("\x1bP") for piece in pieces) == osc_sequence("é" * 2_000, "plain")
 
 
-def test_a_tool_gets_the_text_and_a_file_keeps_it(tmp_path: Path) -> None:
+def test_a_tool_gets_the_text_and_a_file_saves_it(tmp_path: Path) -> None:
     tool = tmp_path / "clip"
     tool.write_text(f"#!/bin/sh\ncat > {tmp_path}/taken\n")
     tool.chmod(0o755)
@@ -199,13 +199,13 @@ def test_a_tool_gets_the_text_and_a_file_keeps_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
-def test_the_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+def test_the_file_is_private(tmp_path: Path) -> None:
     copied = copy("secret", CopyPlan((), "", False), tmp_path / "copies", NOW)
     assert copied.file is not None
     assert copied.file.stat().st_mode & 0o077 == 0
 
 
-def test_a_tool_that_fails_is_not_named_as_a_route(tmp_path: Path) -> None:
+def test_a_failing_tool_is_not_named_as_a_route(tmp_path: Path) -> None:
     chosen = CopyPlan(
         (ClipboardTool("false", ("false",)), ClipboardTool("missing", (str(tmp_path / "none"),))), "", False
     )
@@ -220,12 +220,12 @@ def test_only_the_newest_copies_are_kept(tmp_path: Path) -> None:
     assert files[0].read_text() == "3"
 
 
-def test_what_is_told_names_route_size_and_tokens() -> None:
+def test_the_notice_names_route_size_and_tokens() -> None:
     copied = CopyOutcome(("wl-copy",), None, 7412, False)
     assert copy_notice(copied, "Pack of 3", 1840) == "Pack of 3: 1,840 tokens, copied by wl-copy."
 
 
-def test_a_copy_that_no_clipboard_took_says_where_the_file_is() -> None:
+def test_a_copy_without_a_clipboard_names_its_file() -> None:
     kept = Path("/elsewhere/copy.md")
     assert copy_notice(CopyOutcome((), kept, 10, False), "Memory", None) == (
         "Memory: 10 bytes, no clipboard accepted it. Saved as /elsewhere/copy.md"
@@ -233,7 +233,7 @@ def test_a_copy_that_no_clipboard_took_says_where_the_file_is() -> None:
     assert "too long for the terminal" in copy_notice(CopyOutcome((), kept, 10, True), "Pack", 1)
 
 
-def test_a_folder_that_cannot_be_written_does_not_stop_the_copy(tmp_path: Path) -> None:
+def test_an_unwritable_folder_does_not_stop_the_copy(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     copied = copy("text", CopyPlan((), "plain", False), tmp_path / "file" / "copies", NOW)
     assert copied.file is None

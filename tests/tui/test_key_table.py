@@ -66,7 +66,7 @@ A_KEY = re.compile(r"(?:^|[\s(])(?:\^[a-z]|F\d{1,2}\b|alt\+\w[ ,.)]|esc |[Ee]nte
 EVERY = [binding for place in CONTEXTS.values() for binding in place]
 
 
-def test_every_binding_has_an_id_of_its_own_and_says_what_it_does() -> None:
+def test_every_binding_has_a_unique_id_and_a_description() -> None:
     ids = [binding.id for binding in EVERY]
     assert len(set(ids)) == len(ids)
     assert all(binding.id and binding.label and binding.what for binding in EVERY)
@@ -156,7 +156,7 @@ OVERRIDDEN = {
 """Keys that an inner place overrides: key, row of the outer place, row of the inner place."""
 
 
-def test_the_keys_of_a_place_around_are_bound_again_only_where_they_do_something_else() -> None:
+def test_keys_of_an_outer_context_are_bound_again_only_for_another_action() -> None:
     found = set()
     for place, rows in CONTEXTS.items():
         for around in (row for each in parent_contexts(place) for row in CONTEXTS[each]):
@@ -170,7 +170,7 @@ HELP_TWICE = {"app.help"}
 """Actions that the help lists twice: F1 works while typing and in dialogs, ? only in the tabs."""
 
 
-def test_the_table_has_one_row_for_each_action_in_places_that_work_together() -> None:
+def test_the_table_has_one_row_per_action_in_contexts_that_work_together() -> None:
     for place in CONTEXTS:
         actions = [
             row.action for each in (place, *parent_contexts(place)) for row in CONTEXTS[each] if not row.is_movement
@@ -178,7 +178,7 @@ def test_the_table_has_one_row_for_each_action_in_places_that_work_together() ->
         assert {action for action in actions if actions.count(action) > 1} <= HELP_TWICE, place
 
 
-def test_a_key_taken_by_two_bindings_that_work_together_is_named_with_both() -> None:
+def test_a_key_of_two_bindings_that_work_together_is_reported_with_both() -> None:
     assert find_clashes({"strategy": "ctrl+y"}) == ["ctrl+y is used for both copy-pack and strategy."]
     assert find_clashes({"strategy": "f1"}) == ["f1 is used for both help and strategy."]
 
@@ -193,13 +193,13 @@ def test_an_unknown_id_is_reported_with_the_nearest_known_one() -> None:
     assert problems == ["There is no key called copy-pakc. Did you mean copy-pack?"]
 
 
-def test_a_key_that_terminals_cannot_tell_apart_is_refused() -> None:
+def test_a_key_that_terminals_cannot_distinguish_is_refused() -> None:
     keymap, problems = validate_keymap({"copy-pack": "ctrl+m"})
     assert keymap == {}
     assert problems == ["ctrl+m cannot be used for copy-pack: terminals send another key for it."]
 
 
-def test_a_key_that_is_typed_into_a_field_is_refused_where_it_would_go_before_the_field() -> None:
+def test_a_key_that_a_field_would_type_is_refused_where_it_takes_precedence_over_the_field() -> None:
     assert validate_keymap({"strategy": "s", "field-word": "w", "scope": "?"}) == (
         {"scope": "question_mark"},
         [
@@ -210,13 +210,13 @@ def test_a_key_that_is_typed_into_a_field_is_refused_where_it_would_go_before_th
     )
 
 
-def test_the_signs_of_a_keymap_are_called_what_textual_calls_them() -> None:
+def test_symbols_in_a_keymap_have_the_names_of_textual() -> None:
     signs = [chr(code) for code in range(0x21, 0x7F) if not chr(code).isalnum() and chr(code) != ","]
     keymaps = [validate_keymap({"scope": sign})[0]["scope"] for sign in signs]
     assert keymaps == [_character_to_key(sign) for sign in signs]
 
 
-def test_every_row_of_the_table_is_bound_and_nothing_is_bound_that_is_not_in_it() -> None:
+def test_exactly_the_rows_of_the_table_are_bound() -> None:
     for module in pkgutil.walk_packages(tui.__path__, "excerpt.tui."):
         importlib.import_module(module.name)
     ours = [each for each in _classes_below(DOMNode) if each.__module__.startswith("excerpt.")]
@@ -233,9 +233,7 @@ def _classes_below(cls: type[DOMNode]) -> set[type[DOMNode]]:
 
 
 @pytest.mark.programs
-async def test_a_keymap_changes_the_keys_of_dialogs_too_and_two_keys_may_be_exchanged(
-    tmp_path: Path, home: Path
-) -> None:
+async def test_a_keymap_applies_to_dialogs_and_may_swap_two_keys(tmp_path: Path, home: Path) -> None:
     keys = {"dialog-leave": "f6", "strategy": "f9", "scope": "ctrl+s"}
     app = ScriptedApp(tmp_path, replace(Settings(), screen=ScreenSettings(keys=keys)))
     async with app.run_test() as pilot:
@@ -253,7 +251,7 @@ async def test_a_keymap_changes_the_keys_of_dialogs_too_and_two_keys_may_be_exch
         assert all(notice.severity == "information" for notice in app._notifications)
 
 
-def test_keys_that_few_terminals_send_are_named_and_all_others_are_not() -> None:
+def test_keys_that_few_terminals_send_are_named_and_no_others() -> None:
     few = ["ctrl+enter", "ctrl+1", "ctrl+shift+k", "super+c", "shift+enter", "ctrl+comma", "alt+1", "alt+comma"]
     all_send = ["ctrl+k", "alt+k", "alt+shift+up", "ctrl+left", "shift+f3", "f12", "shift+tab", "ctrl+space", "K"]
     assert find_unreliable_keys({"why": ",".join(few)}) == [
@@ -262,11 +260,11 @@ def test_keys_that_few_terminals_send_are_named_and_all_others_are_not() -> None
     assert find_unreliable_keys({"why": ", ".join(all_send)}) == []
 
 
-def test_the_keys_as_they_come_are_sent_by_all_terminals() -> None:
+def test_all_terminals_send_the_default_keys() -> None:
     assert find_unreliable_keys({binding.id: binding.keys for binding in EVERY}) == []
 
 
-def test_keys_are_shown_as_a_person_writes_them() -> None:
+def test_keys_are_written_as_people_do() -> None:
     assert [format_key(key) for key in ("ctrl+y", "tab", "f1", "ctrl+backslash", "alt+y", "ctrl+up", "G")] == [
         "^y",
         "⇥",
@@ -278,7 +276,7 @@ def test_keys_are_shown_as_a_person_writes_them() -> None:
     ]
 
 
-def test_what_is_said_of_a_key_names_the_one_that_it_is_now() -> None:
+def test_messages_name_the_current_key_of_an_action() -> None:
     try:
         use_keymap({"copy-pack": "ctrl+e,f6"})
         assert [key_sign(id_) for id_ in ("copy-pack", "mark", "up")] == ["^e", "⇥", "↑"]
@@ -291,14 +289,14 @@ def test_what_is_said_of_a_key_names_the_one_that_it_is_now() -> None:
 
 
 @pytest.mark.programs
-def test_no_text_of_the_screen_has_a_key_written_into_it() -> None:
+def test_no_text_on_the_screen_contains_a_fixed_key() -> None:
     tables = {"key_table.py", "keymap.py", "line_filters.py"}
     said = [(file.name, node) for file in SCREEN.rglob("*.py") if file.name not in tables for node in said_in(file)]
     assert [(name, text) for name, text in said if A_KEY.search(text)] == []
 
 
 @pytest.mark.programs
-def test_every_key_that_is_named_somewhere_is_in_the_table() -> None:
+def test_every_key_named_anywhere_is_in_the_table() -> None:
     called = [node for file in SCREEN.rglob("*.py") for node in ast.walk(ast.parse(file.read_text("utf-8")))]
     named = {
         each.value
@@ -319,7 +317,7 @@ def said_in(file: Path) -> list[str]:
     return [node.value for node in every if isinstance(node.value, str)]
 
 
-def test_the_help_lists_every_binding_under_the_users_keymap_those_that_work_here_first() -> None:
+def test_the_help_lists_every_binding_with_the_users_keys_and_those_that_work_here_first() -> None:
     use_keymap({"copy-pack": "ctrl+g"})
     try:
         listed = build_help_groups(["Memory", "Always"], {"memory-edit": "No memory is selected."})
@@ -336,7 +334,7 @@ def test_the_help_lists_every_binding_under_the_users_keymap_those_that_work_her
 
 
 @pytest.mark.programs
-async def test_the_help_lists_the_keys_of_a_field_and_no_tab_has_one_of_those_that_delete(
+async def test_the_help_lists_the_keys_of_a_field_and_no_tab_uses_its_deleting_keys(
     scripted: ScriptedApp,
 ) -> None:
     async with scripted.run_test() as pilot:
@@ -361,7 +359,7 @@ def fields_keys(app: ScriptedApp) -> dict[str, str]:
     return {row.id: row.disabled_reason for row in group.rows if row.id in ("field-word", "field-clear", "field-rest")}
 
 
-def test_typing_leaves_the_keys_that_have_all_the_words() -> None:
+def test_typing_in_the_help_filters_by_all_words() -> None:
     left = filter_help_groups(build_help_groups([], {}), "pack undo")
     assert {row.id for group in left for row in group.rows} == {"undo"}
     assert filter_help_groups(build_help_groups([], {}), "no such thing") == ()
@@ -382,7 +380,7 @@ async def test_a_keymap_of_the_settings_changes_a_key(vault: Path, user_paths: P
 
 
 @pytest.mark.programs
-async def test_f1_opens_the_help_which_typing_filters_and_escape_clears_and_closes(scripted: ScriptedApp) -> None:
+async def test_f1_opens_the_help_and_escape_first_clears_its_filter(scripted: ScriptedApp) -> None:
     async with scripted.run_test() as pilot:
         await pilot.press("f1")
         await until(pilot, lambda: isinstance(top_screen(scripted), HelpDialog), "the help")
@@ -398,7 +396,7 @@ async def test_f1_opens_the_help_which_typing_filters_and_escape_clears_and_clos
 
 
 @pytest.mark.programs
-async def test_the_help_says_what_a_sign_means(scripted: ScriptedApp) -> None:
+async def test_the_help_explains_a_symbol(scripted: ScriptedApp) -> None:
     async with scripted.run_test() as pilot:
         await pilot.press("f1")
         await until(pilot, lambda: isinstance(top_screen(scripted), HelpDialog), "the help")
@@ -410,7 +408,7 @@ async def test_the_help_says_what_a_sign_means(scripted: ScriptedApp) -> None:
 
 
 @pytest.mark.programs
-async def test_a_question_mark_is_typed_into_the_query_and_asks_for_help_in_the_list(app: ExcerptApp) -> None:
+async def test_a_question_mark_is_typed_into_the_query_and_opens_the_help_in_the_list(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict?")
         await pilot.press("shift+tab", "question_mark")
@@ -442,7 +440,7 @@ def sent_for(key: str) -> str:
     return last if len(last) == 1 else CHARACTERS[last]
 
 
-def test_what_a_terminal_sends_for_the_keys_as_they_come_is_read_as_these_keys() -> None:
+def test_the_bytes_that_terminals_send_for_default_keys_are_parsed_as_these_keys() -> None:
     # For ctrl+space most terminals send ctrl+@, which is bound too.
     keys = sorted({key for binding in EVERY for key in binding_keys(binding, {})} - {"ctrl+space"})
     parsers = [XTermParser() for _ in keys]

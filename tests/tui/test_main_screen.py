@@ -143,9 +143,7 @@ async def test_the_newest_notes_of_all_vaults_are_listed_without_a_query(both: E
 # --- one vault of several ---------------------------------------------------------------------------------------------
 
 
-async def test_a_vault_without_an_index_does_not_keep_the_others_from_answering(
-    work: Path, family: Path, user_paths: Paths
-) -> None:
+async def test_a_vault_without_an_index_does_not_delay_the_others(work: Path, family: Path, user_paths: Paths) -> None:
     index(work, user_paths)
     app = ExcerptApp(family, Settings(), user_paths, others=[work])
     async with app.run_test(size=(80, 24)) as pilot:
@@ -192,7 +190,7 @@ async def test_a_missing_vault_is_reported_in_the_index_dialog_and_the_others_ar
 # --- files, links and memories ----------------------------------------------------------------------------------------
 
 
-async def test_enter_opens_the_file_of_the_vault(editor_arguments: Path, both: ExcerptApp, family: Path) -> None:
+async def test_enter_opens_the_file_in_its_vault(editor_arguments: Path, both: ExcerptApp, family: Path) -> None:
     async with both.run_test(size=(80, 24)) as pilot:
         await search(pilot, "balloon")
         await pilot.press("enter")
@@ -200,7 +198,7 @@ async def test_enter_opens_the_file_of_the_vault(editor_arguments: Path, both: E
         assert f"{family / 'Garden.md'}:" in editor_arguments.read_text()
 
 
-async def test_a_link_leads_to_the_note_of_its_own_vault(both: ExcerptApp) -> None:
+async def test_a_link_leads_to_a_note_of_its_own_vault(both: ExcerptApp) -> None:
     async with both.run_test(size=(80, 24)) as pilot:
         await search(pilot, "zeppelin painted friday")
         await select(pilot, "work/Plan.md")
@@ -211,7 +209,7 @@ async def test_a_link_leads_to_the_note_of_its_own_vault(both: ExcerptApp) -> No
         assert preview.window.fragment.path == "work/Colours.md"
 
 
-async def test_a_memory_is_kept_in_the_vault_of_its_passage(
+async def test_a_memory_is_saved_in_the_vault_of_its_passage(
     both: ExcerptApp, work: Path, family: Path, user_paths: Paths
 ) -> None:
     async with both.run_test(size=(80, 24)) as pilot:
@@ -234,7 +232,7 @@ async def test_a_memory_is_kept_in_the_vault_of_its_passage(
         assert rows.memories[0].source.path == "family/Garden.md"
 
 
-async def test_a_thought_without_a_source_is_kept_in_the_first_vault(
+async def test_a_memory_without_a_source_is_saved_in_the_first_vault(
     both: ExcerptApp, work: Path, user_paths: Paths
 ) -> None:
     async with both.run_test(size=(80, 24)) as pilot:
@@ -247,7 +245,7 @@ async def test_a_thought_without_a_source_is_kept_in_the_first_vault(
         await until(pilot, lambda: [each.text.strip() for each in store.all().memories] == ["rope"], "the memory")
 
 
-async def test_memories_of_all_vaults_answer(both: ExcerptApp, work: Path, family: Path, user_paths: Paths) -> None:
+async def test_memories_of_all_vaults_are_found(both: ExcerptApp, work: Path, family: Path, user_paths: Paths) -> None:
     for vault, text in ((work, "The zeppelin needs varnish."), (family, "The zeppelin needs a flag.")):
         MemoryStore(user_paths.memory_folder(vault)).remember(text)
     async with both.run_test(size=(80, 24)) as pilot:
@@ -259,7 +257,7 @@ async def test_memories_of_all_vaults_answer(both: ExcerptApp, work: Path, famil
 # --- what is saved ----------------------------------------------------------------------------------------------------
 
 
-async def test_query_and_marks_are_those_of_the_set_in_whatever_order(
+async def test_query_and_marks_belong_to_the_set_of_vaults_in_any_order(
     both: ExcerptApp, work: Path, family: Path, user_paths: Paths
 ) -> None:
     async with both.run_test(size=(80, 24)) as pilot:
@@ -429,7 +427,7 @@ async def complete_filters(pilot: Pilot[None]) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(texts=notes(), thought=hostile)
-def test_hostile_notes_never_change_the_structure_of_the_screen(texts: dict[str, str], thought: str) -> None:
+def test_hostile_notes_never_change_the_layout_of_the_screen(texts: dict[str, str], thought: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         vault, where = Path(folder) / "vault", places_under(Path(folder) / "home")
         write(vault, texts)

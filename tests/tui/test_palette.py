@@ -26,7 +26,7 @@ pytestmark = pytest.mark.programs
 TABS = [place for place in CONTEXTS if place.partition(",")[0] in ("Search", "Overview", "Memory")]
 
 
-async def test_every_action_of_the_tabs_is_there_once_those_of_the_focused_place_first(scripted: ScriptedApp) -> None:
+async def test_every_action_of_the_tabs_is_listed_once_those_of_the_focus_first(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         found = list_commands(scripted.screen)
@@ -38,7 +38,7 @@ async def test_every_action_of_the_tabs_is_there_once_those_of_the_focused_place
         assert here == sorted(here, reverse=True)
 
 
-async def test_movements_are_no_commands(scripted: ScriptedApp) -> None:
+async def test_movements_are_not_commands(scripted: ScriptedApp) -> None:
     moves = {key.what for place in CONTEXTS.values() for key in place if key.is_movement}
     assert {"Next passage", "A page down", "Next pane: query, list, panel, pack", "Delete a letter"} <= moves
     async with scripted.run_test(size=(80, 24)) as pilot:
@@ -46,7 +46,7 @@ async def test_movements_are_no_commands(scripted: ScriptedApp) -> None:
         assert not moves & {command.what for command in list_commands(scripted.screen)}
 
 
-async def test_what_can_be_done_now_comes_before_what_cannot(scripted: ScriptedApp) -> None:
+async def test_enabled_commands_come_before_disabled_ones(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)):
         enabled = [each.is_enabled for each in list_commands(scripted.screen) if each.is_active]
         assert True in enabled and False in enabled
@@ -54,7 +54,7 @@ async def test_what_can_be_done_now_comes_before_what_cannot(scripted: ScriptedA
 
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
-async def test_a_command_is_one_line_that_ends_with_its_keys(scripted: ScriptedApp, size: tuple[int, int]) -> None:
+async def test_a_command_is_one_line_ending_with_its_keys(scripted: ScriptedApp, size: tuple[int, int]) -> None:
     async with scripted.run_test(size=size) as pilot:
         await pilot.press("ctrl+g")
         await until(pilot, lambda: any(each.option_count for each in scripted.screen.query(OptionList)), "its list")
@@ -118,7 +118,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_clipboard: None
     return lambda: (*opened, *(tmp_path / "state").rglob("copies/*"))
 
 
-async def test_the_preview_is_in_sight_without_a_key_and_comes_back_behind_the_other_views(
+async def test_the_preview_is_visible_without_a_key_and_returns_after_the_other_views(
     scripted: ScriptedApp,
 ) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
@@ -131,7 +131,7 @@ async def test_the_preview_is_in_sight_without_a_key_and_comes_back_behind_the_o
 
 
 @pytest.mark.parametrize("what", REACHED)
-async def test_it_is_reached_from_the_list(
+async def test_actions_without_a_typing_key_are_reachable_from_the_list(
     what: str, scripted: ScriptedApp, files: Callable[[], Sequence[Path]]
 ) -> None:
     reached = REACHED[what]
@@ -144,7 +144,7 @@ async def test_it_is_reached_from_the_list(
 
 
 @pytest.mark.parametrize("what", REACHED)
-async def test_it_is_reached_from_the_palette(
+async def test_actions_without_a_typing_key_are_reachable_from_the_palette(
     what: str, scripted: ScriptedApp, files: Callable[[], Sequence[Path]]
 ) -> None:
     reached = REACHED[what]
@@ -156,7 +156,7 @@ async def test_it_is_reached_from_the_palette(
         await until(pilot, lambda: reached.is_there(pane, files()), what)
 
 
-async def test_queries_asked_before_are_reached_from_the_palette(scripted: ScriptedApp) -> None:
+async def test_earlier_queries_are_reachable_from_the_palette(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         pane = await list_many_hits(pilot)
         await pilot.press("escape", "slash", "ctrl+u")

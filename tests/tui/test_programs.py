@@ -70,40 +70,38 @@ def editor(folder: Path, name: str, code: int = 0) -> str:
     return str(file)
 
 
-def test_an_editor_has_the_terminal_until_it_ends_and_the_edit_is_looked_for_then(case: Case, tmp_path: Path) -> None:
+def test_an_editor_has_the_terminal_until_it_ends_and_the_edit_is_then_indexed(case: Case, tmp_path: Path) -> None:
     assert case.edit(editor(tmp_path, "vi"))
     assert case.done == ["given", "taken back", "edited"]
     assert case.told == []
 
 
-def test_an_editor_that_fails_is_told_by_its_code_and_the_edit_is_looked_for_all_the_same(
-    case: Case, tmp_path: Path
-) -> None:
+def test_a_failing_editor_is_reported_by_its_code_and_the_edit_is_still_indexed(case: Case, tmp_path: Path) -> None:
     assert case.edit(editor(tmp_path, "vi", 3))
     assert case.told == ["The editor ended with code 3."]
     assert case.done[-1] == "edited"
 
 
-def test_an_editor_with_a_window_leaves_the_terminal_alone(case: Case, tmp_path: Path) -> None:
+def test_an_editor_with_its_own_window_leaves_the_terminal_alone(case: Case, tmp_path: Path) -> None:
     assert case.edit(editor(tmp_path, "code"))
     assert case.done == []
     assert case.told == ["Opened with code. It is found at once."]
 
 
-def test_a_terminal_that_cannot_be_given_is_told_and_nothing_is_looked_for(case: Case, tmp_path: Path) -> None:
+def test_a_terminal_that_cannot_be_suspended_is_reported_and_nothing_indexed(case: Case, tmp_path: Path) -> None:
     case.gives_way = False
     case.edit(editor(tmp_path, "vi"))
     assert case.told == ["No editor can run in this terminal. Set one with its own window."]
     assert case.done == []
 
 
-def test_an_editor_that_is_not_there_is_told(case: Case) -> None:
+def test_a_missing_editor_is_reported(case: Case) -> None:
     assert not case.edit("no-such-editor")
     assert "no-such-editor" in case.told[0]
 
 
 @pytest.mark.parametrize("path", ["Gone.md", "../outside.md", "Link.md"])
-def test_no_file_outside_of_the_vault_has_a_name(case: Case, tmp_path: Path, path: str) -> None:
+def test_files_outside_the_vault_are_refused(case: Case, tmp_path: Path, path: str) -> None:
     (tmp_path / "outside.md").write_text("secret")
     (case.vault / "Link.md").symlink_to(tmp_path / "outside.md")
     assert case.programs.find_note_file("Note.md") == case.note
@@ -111,21 +109,21 @@ def test_no_file_outside_of_the_vault_has_a_name(case: Case, tmp_path: Path, pat
     assert case.told == [f"{path} is not in the vault."]
 
 
-async def test_where_nothing_opens_links_the_link_is_copied(case: Case) -> None:
+async def test_without_a_link_opener_the_link_is_copied(case: Case) -> None:
     (case.vault / ".obsidian").mkdir()
     copied: list[str] = []
     assert not await case.programs.open_in_obsidian(case.note, ("Note",), copied.append)
     assert copied == ["obsidian://open?vault=vault&file=Note%23Note"]
 
 
-async def test_a_folder_that_is_no_vault_of_obsidians_is_told_and_nothing_is_copied(case: Case) -> None:
+async def test_a_folder_unknown_to_obsidian_is_reported_and_nothing_copied(case: Case) -> None:
     copied: list[str] = []
     assert not await case.programs.open_in_obsidian(case.note, (), copied.append)
     assert "is not an Obsidian vault" in case.told[0]
     assert copied == []
 
 
-async def test_an_attachment_that_nothing_here_shows_is_told_by_its_path_and_the_clipboard_is_left_alone(
+async def test_an_attachment_without_a_viewer_is_reported_by_its_path_without_copying(
     vault: Path, user_paths: Paths
 ) -> None:
     (vault / "paper.pdf").write_bytes(b"%PDF-1.4\n")
@@ -177,34 +175,34 @@ def nothing(name: str) -> str | None:
         ("my-editor", ["my-editor", "/vault/a note.md"]),
     ],
 )
-def test_each_editor_gets_the_line_in_its_own_way(command: str, argv: list[str]) -> None:
+def test_each_editor_gets_the_line_in_its_own_syntax(command: str, argv: list[str]) -> None:
     assert list(editor_command(command, {}, everything, FILE, 12).argv) == argv
 
 
-def test_the_setting_comes_before_visual_and_visual_before_editor() -> None:
+def test_the_setting_takes_precedence_over_visual_and_visual_over_editor() -> None:
     environment = {"VISUAL": "nvim", "EDITOR": "ed"}
     assert editor_command("hx", environment, everything, FILE, 1).argv[0] == "hx"
     assert editor_command("", environment, everything, FILE, 1).argv[0] == "nvim"
     assert editor_command("", {"EDITOR": "nano"}, everything, FILE, 1).argv[0] == "nano"
 
 
-def test_without_any_an_installed_one_is_taken() -> None:
+def test_without_a_setting_an_installed_editor_is_used() -> None:
     assert editor_command("", {}, lambda name: name if name == "vi" else None, FILE, 3).argv == ("vi", "+3", str(FILE))
 
 
-def test_editors_with_a_window_of_their_own_leave_the_terminal_alone() -> None:
+def test_editors_with_their_own_window_leave_the_terminal_alone() -> None:
     assert editor_command("code", {}, everything, FILE, 1).has_window
     assert not editor_command("vim", {}, everything, FILE, 1).has_window
 
 
-def test_a_program_whose_path_has_spaces_needs_no_quotation_marks() -> None:
+def test_a_program_path_with_spaces_needs_no_quotation_marks() -> None:
     def which(name: str) -> str | None:
         return name if name == "/opt/My Editors/vim" else None
 
     assert editor_command("/opt/My Editors/vim", {}, which, FILE, 3).argv == ("/opt/My Editors/vim", "+3", str(FILE))
 
 
-def test_a_path_of_windows_keeps_its_backslashes() -> None:
+def test_a_windows_path_keeps_its_backslashes() -> None:
     def which(name: str) -> str | None:
         return None if " -n" in name else name
 
@@ -222,12 +220,12 @@ def test_without_an_editor_one_sentence_says_what_to_set() -> None:
         editor_command("", {}, nothing, FILE, 1)
 
 
-def test_an_editor_that_is_not_installed_is_named() -> None:
+def test_a_missing_editor_of_the_settings_is_named() -> None:
     with pytest.raises(ExcerptError, match="editor vimm is not installed"):
         editor_command("vimm", {}, nothing, FILE, 1)
 
 
-def test_an_unreadable_command_line_is_a_settings_error() -> None:
+def test_an_invalid_command_line_is_a_settings_error() -> None:
     with pytest.raises(SettingsError, match="cannot be parsed"):
         editor_command('vim "', {}, everything, FILE, 1)
 
@@ -243,17 +241,17 @@ def view(setting: str = "", kind: str = "pdf", place: str = "page=12", **options
     return viewer_command(setting, kind, PAPER, place, **options)  # type: ignore[arg-type]
 
 
-def test_a_pdf_is_opened_at_its_page_by_a_viewer_that_is_there() -> None:
+def test_a_pdf_is_opened_at_its_page_by_an_installed_viewer() -> None:
     assert view() == ("zathura", "-P", "12", str(PAPER))
     assert view(which=lambda name: name if name in ("mupdf", "xdg-open") else None) == ("mupdf", str(PAPER), "12")
 
 
-def test_what_no_viewer_is_known_for_is_opened_as_the_system_does() -> None:
+def test_a_file_without_a_known_viewer_is_opened_by_the_system() -> None:
     assert view(kind="slides", place="slide=3") == ("xdg-open", str(PAPER))
     assert view(platform="darwin", which=lambda name: name if name == "open" else None) == ("open", str(PAPER))
 
 
-def test_a_command_of_the_settings_comes_first_and_gets_file_page_and_place() -> None:
+def test_a_command_of_the_settings_takes_precedence_and_gets_file_page_and_location() -> None:
     assert view("show --page={page} {file} {place}") == ("show", "--page=12", str(PAPER), "page=12")
     assert view("show") == ("show", str(PAPER))
 
@@ -279,7 +277,7 @@ def test_a_command_of_the_settings_comes_first_and_gets_file_page_and_place() ->
         "python3 -c 'open(\"{file}\")'",
     ],
 )
-def test_a_viewer_that_would_run_a_part_of_a_name_is_refused(setting: str) -> None:
+def test_a_viewer_that_would_execute_a_part_of_a_name_is_refused(setting: str) -> None:
     with pytest.raises(SettingsError, match=r"screen\.viewers\.pdf puts a file name into a shell command") as error:
         view(setting)
     assert "sh {file}" in error.value.hint
@@ -295,14 +293,14 @@ def test_a_viewer_that_would_run_a_part_of_a_name_is_refused(setting: str) -> No
         "powershell -File show.ps1 {file}",
     ],
 )
-def test_a_viewer_that_gets_the_name_as_a_word_is_started(setting: str) -> None:
+def test_a_viewer_that_gets_the_name_as_one_argument_is_started(setting: str) -> None:
     argv = view(setting)
     assert argv is not None
     assert str(PAPER) in " ".join(argv)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a shell of POSIX")
-def test_a_name_that_is_a_command_is_one_argument_of_a_shell(tmp_path: Path) -> None:
+def test_a_name_with_shell_syntax_is_one_argument_of_a_shell(tmp_path: Path) -> None:
     file = tmp_path / "$(touch ran).pdf"
     argv = viewer_command(
         "sh -c 'printf %s \"$1\"' sh {file}", "pdf", file, "", environment=SEEN, which=everything, platform="linux"
@@ -312,7 +310,7 @@ def test_a_name_that_is_a_command_is_one_argument_of_a_shell(tmp_path: Path) -> 
     assert (done.stdout, list(tmp_path.iterdir())) == (str(file), [])
 
 
-def test_a_name_in_braces_in_a_file_s_own_name_stands_for_nothing() -> None:
+def test_braces_in_a_file_name_are_not_replaced() -> None:
     file = Path("/vault/{page}.pdf")
     argv = viewer_command("show {file}", "pdf", file, "page=2", environment=SEEN, which=everything, platform="linux")
     assert argv == ("show", "/vault/{page}.pdf")
@@ -322,7 +320,7 @@ def test_over_ssh_nothing_is_opened() -> None:
     assert view(environment={**SEEN, "SSH_TTY": "/dev/pts/1"}) is None
 
 
-def test_a_viewer_that_is_not_there_is_named_with_its_setting() -> None:
+def test_a_missing_viewer_is_named_with_its_setting() -> None:
     with pytest.raises(ExcerptError, match="The program show is not installed"):
         view("show {file}", which=nothing)
 
@@ -348,21 +346,19 @@ def having(*names: str) -> Callable[[str], str | None]:
         ("caf\udce9.md", (), "obsidian://open?vault=My%20vault&file=caf%E9"),
     ],
 )
-def test_a_link_names_vault_note_and_heading_with_every_reserved_character_encoded(
-    note: str, headings: tuple[str, ...], link: str
-) -> None:
+def test_a_link_has_vault_note_and_heading_fully_encoded(note: str, headings: tuple[str, ...], link: str) -> None:
     assert make_obsidian_link(ROOT, ROOT / note, headings) == link
 
 
 @given(st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1).filter(lambda name: "/" not in name))
-def test_any_name_is_read_back_from_the_link_as_it_is(name: str) -> None:
+def test_any_name_is_decoded_from_the_link(name: str) -> None:
     if name in (".", ".."):
         return
     query = urlsplit(make_obsidian_link(ROOT, ROOT / f"{name}.md", ())).query
     assert parse_qs(query, keep_blank_values=True) == {"vault": ["My vault"], "file": [name]}
 
 
-def test_the_vault_of_obsidian_may_be_a_folder_above(tmp_path: Path) -> None:
+def test_the_obsidian_vault_may_be_a_parent_folder(tmp_path: Path) -> None:
     (tmp_path / ".obsidian").mkdir()
     inner = tmp_path / "Projects"
     inner.mkdir()
@@ -395,7 +391,7 @@ def test_each_system_opens_links_in_its_own_way(
     assert find_link_opener(environment, having(*programs), platform) == expected
 
 
-def test_a_program_gets_the_link_as_one_word_and_what_it_answers_counts(tmp_path: Path) -> None:
+def test_a_program_gets_the_link_as_one_argument_and_its_exit_code_counts(tmp_path: Path) -> None:
     link = "obsidian://open?vault=a&file=b%20c"
     taken = tmp_path / "taken"
     assert open_link(("sh", "-c", f'printf "%s" "$1" > "{taken}"', "sh", link), {"PATH": "/usr/bin:/bin"})
@@ -406,7 +402,7 @@ def test_a_program_gets_the_link_as_one_word_and_what_it_answers_counts(tmp_path
 
 @pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
-async def test_the_fragment_in_sight_is_opened_at_its_heading_and_without_a_desktop_its_link_is_copied(
+async def test_the_visible_fragment_is_opened_at_its_heading_or_its_link_copied_without_a_desktop(
     vault: Path, user_paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opener = tmp_path / "bin" / "xdg-open"

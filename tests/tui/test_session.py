@@ -73,25 +73,25 @@ def test_a_session_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "damage", ["", "{", "7", '{"query": 7}', '{"strategy": "best"}', '{"budget": 0}', '{"share": "wide"}']
 )
-def test_a_file_that_makes_no_sense_is_a_new_session(tmp_path: Path, damage: str) -> None:
+def test_an_invalid_file_is_a_new_session(tmp_path: Path, damage: str) -> None:
     file = tmp_path / "session.json"
     file.write_text(damage)
     assert read_session(file) == NEW_SESSION
 
 
-def test_a_query_longer_than_anyone_wants_back_is_a_new_session(tmp_path: Path) -> None:
+def test_an_oversized_query_is_a_new_session(tmp_path: Path) -> None:
     write_session(tmp_path / "session.json", replace(KEPT, query="x" * 10_001))
     assert read_session(tmp_path / "session.json") == NEW_SESSION
 
 
-def test_what_was_selected_is_found_by_its_id_else_nearby_in_its_note() -> None:
+def test_the_selection_is_restored_by_its_id_or_nearby_in_its_note() -> None:
     hits = [make_hit("a", 1, "A.md"), make_hit("b", 9, "B.md"), make_hit("c", 30, "B.md")]
     assert find_row(SelectedPosition("c", "B.md", 9), hits) == 2
     assert find_row(SelectedPosition("gone", "B.md", 22), hits) == 2
     assert find_row(SelectedPosition("gone", "Gone.md", 1), hits) is None
 
 
-def test_what_was_selected_is_looked_for_in_the_first_answer_to_its_query_alone(tmp_path: Path) -> None:
+def test_the_selection_is_restored_only_in_the_first_result_of_its_query(tmp_path: Path) -> None:
     before, hits = (
         replace(KEPT, place=SelectedPosition("b", "B.md", 9)),
         [make_hit("a", 1, "A.md"), make_hit("b", 9, "B.md")],
@@ -102,7 +102,7 @@ def test_what_was_selected_is_looked_for_in_the_first_answer_to_its_query_alone(
     assert SessionController(tmp_path / "session.json", before, print).take_row_to_select("sync conflict", hits) is None
 
 
-def test_what_is_as_the_settings_say_is_no_change_by_hand() -> None:
+def test_a_choice_equal_to_the_settings_is_not_a_manual_change() -> None:
     settings = Settings()
     search, pack = settings.search, settings.pack
     as_set = Session("memory", "sync", None, search.strategy, pack.scope, pack.budget, pack.format, DEFAULT_LIST_SHARE)
@@ -110,7 +110,7 @@ def test_what_is_as_the_settings_say_is_no_change_by_hand() -> None:
     assert drop_default_values(replace(as_set, budget=8000), settings).budget == 8000
 
 
-async def test_nothing_is_written_before_it_is_known_what_the_file_holds(tmp_path: Path) -> None:
+async def test_nothing_is_written_before_the_file_was_read(tmp_path: Path) -> None:
     session = SessionController(tmp_path / "session.json", NEW_SESSION, print)
     session.save_soon(KEPT)
     await session.write_pending()
@@ -126,7 +126,7 @@ def session_file(data: Path) -> Path:
 
 
 @pytest.mark.programs
-async def test_query_selection_tab_and_the_way_of_packing_are_there_again(tmp_path: Path) -> None:
+async def test_query_selection_tab_and_pack_options_are_restored(tmp_path: Path) -> None:
     app = ScriptedApp(tmp_path)
     async with app.run_test(size=(120, 30)) as pilot:
         await open_index(pilot)
@@ -154,7 +154,7 @@ async def test_query_selection_tab_and_the_way_of_packing_are_there_again(tmp_pa
 
 
 @pytest.mark.programs
-async def test_the_list_begins_with_the_best_hit_if_the_selection_of_last_time_has_room_too(
+async def test_the_list_starts_with_the_best_hit_if_the_restored_selection_fits_too(
     tmp_path: Path,
 ) -> None:
     app = ScriptedApp(tmp_path)
@@ -174,9 +174,7 @@ async def test_the_list_begins_with_the_best_hit_if_the_selection_of_last_time_h
 
 
 @pytest.mark.programs
-async def test_a_tab_that_was_gone_to_while_the_app_began_stays(
-    scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_tab_opened_during_the_start_is_kept(scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch) -> None:
     begins, may_go_on, resumed = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def read_slowly(*_: object) -> None:
@@ -198,7 +196,7 @@ async def test_a_tab_that_was_gone_to_while_the_app_began_stays(
 
 
 @pytest.mark.programs
-async def test_the_query_comes_back_selected_so_that_typing_takes_its_place(tmp_path: Path) -> None:
+async def test_the_restored_query_is_selected_so_that_typing_replaces_it(tmp_path: Path) -> None:
     write_session(session_file(tmp_path), Session(query="merging versions"))
     app = ScriptedApp(tmp_path)
     async with app.run_test() as pilot:
@@ -210,7 +208,7 @@ async def test_the_query_comes_back_selected_so_that_typing_takes_its_place(tmp_
 
 
 @pytest.mark.programs
-async def test_what_the_settings_say_holds_unless_it_was_changed_by_hand(tmp_path: Path) -> None:
+async def test_settings_apply_unless_changed_by_hand(tmp_path: Path) -> None:
     async with ScriptedApp(tmp_path).run_test() as pilot:
         await pilot.press("x", "ctrl+q")
     settings = Settings(search=SearchSettings(strategy=Strategy.SEMANTIC))
@@ -222,7 +220,7 @@ async def test_what_the_settings_say_holds_unless_it_was_changed_by_hand(tmp_pat
 
 
 @pytest.mark.programs
-async def test_without_restore_nothing_comes_back_and_nothing_is_kept(tmp_path: Path) -> None:
+async def test_without_restore_nothing_is_restored_or_saved(tmp_path: Path) -> None:
     file = session_file(tmp_path)
     write_session(file, Session(query="from before"))
     app = ScriptedApp(tmp_path, Settings(screen=ScreenSettings(restore=False)))
@@ -235,7 +233,7 @@ async def test_without_restore_nothing_comes_back_and_nothing_is_kept(tmp_path: 
 
 
 @pytest.mark.programs
-async def test_a_state_folder_that_cannot_be_written_is_said_and_stops_nothing(tmp_path: Path) -> None:
+async def test_an_unwritable_state_folder_is_reported_and_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file where the folder should be")
     app = ScriptedApp(tmp_path)
     async with app.run_test() as pilot:
@@ -260,7 +258,7 @@ async def until_copied(pilot: AppPilot, user_paths: Paths, count: int) -> None:
 
 
 @pytest.mark.programs
-async def test_opening_a_hit_is_kept_with_its_query_and_the_notes_above(
+async def test_opening_a_hit_is_logged_with_its_query_and_the_notes_above(
     editor_arguments: Path, app: ExcerptApp, log: UseLog
 ) -> None:
     async with app.run_test() as pilot:
@@ -277,7 +275,7 @@ async def test_opening_a_hit_is_kept_with_its_query_and_the_notes_above(
 
 
 @pytest.mark.programs
-async def test_copying_a_pack_of_the_best_hits_teaches_nothing(
+async def test_copying_a_pack_of_the_best_hits_logs_nothing(
     app: ExcerptApp, user_paths: Paths, log: UseLog, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
@@ -289,7 +287,7 @@ async def test_copying_a_pack_of_the_best_hits_teaches_nothing(
 
 
 @pytest.mark.programs
-async def test_copying_marked_hits_is_one_act_for_the_queries_of_their_marks(
+async def test_copying_marked_hits_is_one_event_for_the_queries_of_their_marks(
     app: ExcerptApp, log: UseLog, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
@@ -305,7 +303,7 @@ async def test_copying_marked_hits_is_one_act_for_the_queries_of_their_marks(
 
 
 @pytest.mark.programs
-async def test_a_mark_that_was_removed_teaches_nothing(
+async def test_a_removed_mark_logs_nothing(
     app: ExcerptApp, user_paths: Paths, log: UseLog, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
@@ -318,7 +316,7 @@ async def test_a_mark_that_was_removed_teaches_nothing(
 
 
 @pytest.mark.programs
-async def test_copying_a_fragment_is_kept(app: ExcerptApp, log: UseLog, quiet_clipboard: None) -> None:
+async def test_copying_a_fragment_is_logged(app: ExcerptApp, log: UseLog, quiet_clipboard: None) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "lentil")
         await pilot.press("unbound-copy-fragment")
@@ -327,7 +325,7 @@ async def test_copying_a_fragment_is_kept(app: ExcerptApp, log: UseLog, quiet_cl
 
 
 @pytest.mark.programs
-async def test_copying_a_memory_teaches_nothing(
+async def test_copying_a_memory_logs_nothing(
     app: ExcerptApp, user_paths: Paths, log: UseLog, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
@@ -337,7 +335,7 @@ async def test_copying_a_memory_teaches_nothing(
 
 
 @pytest.mark.programs
-async def test_opening_a_file_that_is_no_hit_teaches_nothing(
+async def test_opening_a_file_that_is_not_a_hit_logs_nothing(
     editor_arguments: Path, app: ExcerptApp, log: UseLog
 ) -> None:
     async with app.run_test() as pilot:
@@ -347,7 +345,7 @@ async def test_opening_a_file_that_is_no_hit_teaches_nothing(
 
 
 @pytest.mark.programs
-async def test_a_note_that_cannot_be_opened_is_not_kept(app: ExcerptApp, log: UseLog) -> None:
+async def test_a_note_that_cannot_be_opened_is_not_logged(app: ExcerptApp, log: UseLog) -> None:
     async with app.run_test() as pilot:
         screen_of(app).post_message(EditRequested("Gone.md", 1, used=UsedHit("gone", "Gone.md", "", 1)))
         await until(pilot, lambda: bool(app._notifications), "the toast")
@@ -355,7 +353,9 @@ async def test_a_note_that_cannot_be_opened_is_not_kept(app: ExcerptApp, log: Us
 
 
 @pytest.mark.programs
-async def test_switched_off_nothing_is_kept(vault: Path, user_paths: Paths, log: UseLog, quiet_clipboard: None) -> None:
+async def test_learning_that_is_switched_off_logs_nothing(
+    vault: Path, user_paths: Paths, log: UseLog, quiet_clipboard: None
+) -> None:
     settings = Settings()
     settings = replace(settings, search=replace(settings.search, learn=False))
     app = ExcerptApp(vault, settings, user_paths)
@@ -367,7 +367,7 @@ async def test_switched_off_nothing_is_kept(vault: Path, user_paths: Paths, log:
 
 
 @pytest.mark.programs
-async def test_a_log_that_cannot_be_written_is_told_once_and_stops_nothing(
+async def test_an_unwritable_log_is_reported_once_and_stops_nothing(
     app: ExcerptApp, user_paths: Paths, log: UseLog, quiet_clipboard: None
 ) -> None:
     log.file.mkdir(parents=True)
@@ -384,7 +384,7 @@ async def test_a_log_that_cannot_be_written_is_told_once_and_stops_nothing(
 
 
 @pytest.mark.programs
-async def test_forget_this_takes_back_what_the_selected_hit_gained(
+async def test_forget_this_removes_what_raised_the_selected_hit(
     editor_arguments: Path, app: ExcerptApp, log: UseLog
 ) -> None:
     async with app.run_test() as pilot:
@@ -457,7 +457,7 @@ async def show_why(pilot: AppPilot) -> None:
 
 
 @pytest.mark.programs
-async def test_a_list_keeps_its_order_and_its_cursor_after_a_hit_of_it_was_opened(
+async def test_the_list_keeps_order_and_cursor_after_a_hit_was_opened(
     editor_arguments: Path, app: ExcerptApp, log: UseLog
 ) -> None:
     async with app.run_test() as pilot:
@@ -472,7 +472,7 @@ async def test_a_list_keeps_its_order_and_its_cursor_after_a_hit_of_it_was_opene
 
 
 @pytest.mark.programs
-async def test_what_was_opened_is_first_when_its_query_is_typed_again_and_why_says_so(
+async def test_an_opened_hit_is_first_when_its_query_is_typed_again_and_why_says_so(
     editor_arguments: Path, app: ExcerptApp, log: UseLog
 ) -> None:
     async with app.run_test(size=(140, 36)) as pilot:
@@ -483,7 +483,7 @@ async def test_what_was_opened_is_first_when_its_query_is_typed_again_and_why_sa
 
 
 @pytest.mark.programs
-async def test_why_forgets_by_a_key_that_the_footer_names_and_shows_the_new_rank(
+async def test_why_forgets_by_a_key_in_the_footer_and_shows_the_new_rank(
     editor_arguments: Path, app: ExcerptApp, log: UseLog
 ) -> None:
     async with app.run_test(size=(140, 36)) as pilot:
@@ -517,7 +517,7 @@ async def test_a_click_on_forget_this_forgets(editor_arguments: Path, app: Excer
 
 
 @pytest.mark.programs
-async def test_why_of_a_hit_that_was_never_opened_offers_nothing_to_forget(app: ExcerptApp) -> None:
+async def test_why_of_a_hit_never_opened_offers_nothing_to_forget(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 36)) as pilot:
         await search_and_wait(pilot, "conflict")
         await show_why(pilot)
@@ -526,7 +526,7 @@ async def test_why_of_a_hit_that_was_never_opened_offers_nothing_to_forget(app: 
 
 
 @pytest.mark.programs
-async def test_the_palette_offers_forget_this_once_wherever_the_focus_is(
+async def test_the_palette_offers_forget_this_once_for_any_focus(
     editor_arguments: Path, app: ExcerptApp, log: UseLog
 ) -> None:
     async with app.run_test(size=(140, 36)) as pilot:

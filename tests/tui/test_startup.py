@@ -72,7 +72,7 @@ ExcerptApp(Path(sys.argv[1]), Settings(), user_paths()).run(headless=True, size=
 """
 
 
-def test_the_first_frame_is_out_before_what_it_does_not_show(tmp_path: Path, home: Path) -> None:
+def test_the_first_frame_is_drawn_before_anything_it_does_not_show_is_imported(tmp_path: Path, home: Path) -> None:
     write_notes(tmp_path / "vault")
     run = subprocess.run(
         [sys.executable, "-c", _PROBE, str(tmp_path / "vault")], capture_output=True, text=True, check=False

@@ -96,7 +96,7 @@ async def running(app: ExcerptApp, terminal: Terminal) -> AsyncIterator[asyncio.
         task.cancel()
 
 
-async def test_the_app_is_left_when_its_terminal_is_closed_and_saved_as_by_quitting(
+async def test_the_app_quits_and_saves_when_its_terminal_is_closed(
     app: ExcerptApp, vault: Path, user_paths: Paths, terminal: Terminal
 ) -> None:
     async with running(app, terminal):
@@ -107,12 +107,12 @@ async def test_the_app_is_left_when_its_terminal_is_closed_and_saved_as_by_quitt
     assert read_session(user_paths.session_file(vault)).query == "token"
 
 
-async def test_the_app_is_left_at_the_signal_of_a_closed_terminal(scripted: ScriptedApp, terminal: Terminal) -> None:
+async def test_the_app_quits_on_the_hangup_signal(scripted: ScriptedApp, terminal: Terminal) -> None:
     async with running(scripted, terminal):
         signal.raise_signal(signal.SIGHUP)
 
 
-async def test_the_app_is_left_when_nothing_can_be_written_to_its_terminal(
+async def test_the_app_quits_when_its_terminal_cannot_be_written(
     scripted: ScriptedApp, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader, writer = os.pipe()
@@ -124,7 +124,7 @@ async def test_the_app_is_left_when_nothing_can_be_written_to_its_terminal(
         os.dup2(terminal.output.fileno(), broken.fileno())  # so that closing it does not fail
 
 
-async def test_bytes_that_are_no_text_are_not_the_end_of_the_app(scripted: ScriptedApp, terminal: Terminal) -> None:
+async def test_invalid_input_bytes_do_not_end_the_app(scripted: ScriptedApp, terminal: Terminal) -> None:
     async with running(scripted, terminal):
         terminal.type(b"a\xffb")
         await until(lambda: pane_of(scripted).query_text.endswith("b"))

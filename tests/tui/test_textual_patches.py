@@ -46,7 +46,7 @@ STEPS = [*"sync", "down", "tab", "pagedown", "f1", "escape", "unbound-related", 
 
 
 @pytest.mark.programs
-async def test_frame_by_frame_it_comes_to_what_textual_draws_as_a_whole(tmp_path: Path, home: Path) -> None:
+async def test_incremental_frames_equal_a_full_drawing(tmp_path: Path, home: Path) -> None:
     app = TerminalApp(tmp_path / "data", Settings(), SIZE)
     async with app.run_test(size=SIZE, headless=False) as pilot:
         for key in STEPS:
@@ -65,7 +65,7 @@ async def test_frame_by_frame_it_comes_to_what_textual_draws_as_a_whole(tmp_path
 
 
 @pytest.mark.programs
-async def test_for_a_line_only_those_are_asked_that_are_seen_in_it(
+async def test_a_line_is_drawn_only_by_the_widgets_visible_in_it(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with scripted.run_test(size=SIZE) as pilot:
@@ -104,26 +104,26 @@ def _sent(*frames: Strip) -> list[str]:
     return [ChangedCellsUpdate(update, sent).render_segments(COLOURS) for update in updates]
 
 
-def test_of_a_line_that_was_sent_only_what_differs_is_sent_again() -> None:
+def test_only_the_difference_of_a_sent_line_is_sent_again() -> None:
     before = _line(("same ", RED), ("old", GREEN), (" same", RED))
     now = _line(("same ", RED), ("new", GREEN), (" same", RED))
     assert _sent(before, now)[1] == "\x1b[1;6H\x1b[38;2;0;255;0;48;2;0;0;0mnew\x1b[0m"
 
 
-def test_a_line_that_is_the_same_is_not_sent_again() -> None:
+def test_an_unchanged_line_is_not_sent_again() -> None:
     assert _sent(_line(("same", RED)), _line(("same", RED)))[1] == ""
 
 
-def test_only_the_colour_that_differs_is_sent() -> None:
+def test_only_the_changed_colour_is_sent() -> None:
     assert "red\x1b[38;2;0;255;0mgreen\x1b[0m" in _sent(_line(("red", RED), ("green", GREEN)))[0]
 
 
-def test_nothing_is_sent_between_two_styles_that_look_the_same_on_a_terminal() -> None:
+def test_nothing_is_sent_between_styles_that_look_the_same() -> None:
     clickable = RED + Style(meta={"option": 1})
     assert "redred\x1b[0m" in _sent(_line(("red", RED), ("red", clickable)))[0]
 
 
-def test_a_line_with_wide_characters_is_sent_whole_as_terminals_do_not_agree_on_them() -> None:
+def test_a_line_with_wide_characters_is_sent_whole() -> None:
     before, now = _line(("絵 ", RED), ("old", GREEN)), _line(("絵 ", RED), ("new", GREEN))
     assert "絵" in _sent(before, now)[1]
 
@@ -135,7 +135,7 @@ def test_a_full_frame_is_sent_whole() -> None:
     assert first == second != ""
 
 
-def test_what_was_sent_is_forgotten_where_another_part_covers_it() -> None:
+def test_sent_lines_are_forgotten_where_another_widget_covers_them() -> None:
     sent, line, cover = TerminalContent(), _line(("abcd", RED)), _line(("xy", RED))
     sent.record_part(0, 0, line)
     sent.record_part(0, 1, cover)
@@ -143,18 +143,18 @@ def test_what_was_sent_is_forgotten_where_another_part_covers_it() -> None:
 
 
 @pytest.mark.parametrize(("colour", "number"), [("#252b38", 235), ("#13151a", 233), ("#f1efe9", 255)])
-def test_a_dark_slate_and_a_warm_white_are_greys_among_256_colours(colour: str, number: int) -> None:
+def test_a_dark_slate_and_a_warm_white_become_greys_among_256_colours(colour: str, number: int) -> None:
     limited = limit_colours(Style(bgcolor=colour), ColorSystem.EIGHT_BIT).bgcolor
     assert limited is not None
     assert limited.number == number
 
 
-def test_a_colour_stays_one_among_256_colours() -> None:
+def test_a_colour_stays_a_colour_among_256() -> None:
     limited = limit_colours(Style(color="#7fb4ff", bold=True), ColorSystem.EIGHT_BIT)
     assert limited == Style(color=Color.from_ansi(111), bold=True)
 
 
-def test_the_terminals_own_colours_and_those_of_a_terminal_with_all_are_not_changed() -> None:
+def test_ansi_colours_and_truecolour_terminals_are_unchanged() -> None:
     own, slate = Style(color="default", bgcolor="red"), Style(bgcolor="#252b38")
     assert limit_colours(own, ColorSystem.EIGHT_BIT) == own
     assert limit_colours(slate, ColorSystem.TRUECOLOR) == slate
@@ -189,17 +189,17 @@ def _read(parser: XTermParser, *reads: str) -> list[str]:
         "\x1b]11;rgba:ffff/ffff/ffff/ffff\x1b\\",
     ],
 )
-def test_a_report_of_the_background_among_typed_keys_types_nothing(parser: XTermParser, report: str) -> None:
+def test_a_background_report_among_typed_keys_types_nothing(parser: XTermParser, report: str) -> None:
     assert _read(parser, f"a{report}b\x1b[A") == ["a", "#FFFFFF", "b", "up"]
 
 
 @pytest.mark.parametrize("at", range(1, len(WHITE_REPORT)))
-def test_a_report_that_is_divided_between_two_reads_types_nothing(parser: XTermParser, at: int) -> None:
+def test_a_report_split_over_two_reads_types_nothing(parser: XTermParser, at: int) -> None:
     assert _read(parser, f"a{WHITE_REPORT[:at]}", f"{WHITE_REPORT[at:]}b") == ["a", "#FFFFFF", "b"]
 
 
 @pytest.mark.parametrize("at", range(1, len(WHITE_REPORT)))
-def test_a_report_that_a_slow_line_divides_types_nothing(
+def test_a_report_split_by_a_slow_line_types_nothing(
     parser: XTermParser, at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expect_background_report(is_expected=True)
@@ -209,15 +209,15 @@ def test_a_report_that_a_slow_line_divides_types_nothing(
     assert [*first, *_read(parser, f"{WHITE_REPORT[at:]}b")] == ["a", "#FFFFFF", "b"]
 
 
-def test_a_report_that_cannot_be_read_types_nothing(parser: XTermParser) -> None:
+def test_an_invalid_report_types_nothing(parser: XTermParser) -> None:
     assert _read(parser, "a\x1b]11;rgb:ff\x1b\\b") == ["a", "b"]
 
 
-def test_after_a_report_that_is_cut_off_keys_are_read_again(parser: XTermParser) -> None:
+def test_keys_are_read_again_after_a_truncated_report(parser: XTermParser) -> None:
     assert _read(parser, "\x1b]11;rgb:ffff/\x1b[A", "no") == ["up", "n", "o"]
 
 
-def test_escape_is_read_as_soon_as_before_once_no_report_is_expected(parser: XTermParser) -> None:
+def test_escape_is_read_without_delay_once_no_report_is_expected(parser: XTermParser) -> None:
     before = constants.ESCAPE_DELAY
     expect_background_report(is_expected=True)
     assert before < constants.ESCAPE_DELAY
@@ -367,7 +367,7 @@ def test_no_name_hides_a_member_of_textual_by_accident(cls: type[MessagePump]) -
 
 @pytest.mark.programs
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__qualname__)
-def test_each_method_that_textual_finds_by_name_is_reached(cls: type[MessagePump]) -> None:
+def test_each_method_that_textual_finds_by_name_is_called(cls: type[MessagePump]) -> None:
     handlers = set(_handler_names(Message))
     reactives = set(getattr(cls, "_reactives", {}))
     keys = {key.value.replace("+", "_") for key in Keys}

@@ -69,7 +69,7 @@ async def until_vault(pilot: AppPilot, vault: Path) -> None:
 
 
 @pytest.mark.programs
-async def test_without_a_vault_one_is_asked_for_and_a_path_that_is_completed_opens(
+async def test_without_a_vault_the_chooser_opens_a_typed_and_completed_path(
     user: Path, vault: Path, user_paths: Paths
 ) -> None:
     app = app_of_user(None, user, user_paths)
@@ -86,9 +86,7 @@ async def test_without_a_vault_one_is_asked_for_and_a_path_that_is_completed_ope
 
 
 @pytest.mark.programs
-async def test_query_and_marks_of_each_vault_are_there_again_when_one_goes_back_to_it(
-    user: Path, vault: Path, user_paths: Paths
-) -> None:
+async def test_query_and_marks_of_each_vault_are_restored_on_return(user: Path, vault: Path, user_paths: Paths) -> None:
     add_recent_vault(user_paths, user / "garden")
     add_recent_vault(user_paths, vault)
     app = app_of_user(vault, user, user_paths)
@@ -111,7 +109,7 @@ async def test_query_and_marks_of_each_vault_are_there_again_when_one_goes_back_
 
 
 @pytest.mark.programs
-async def test_what_came_along_with_a_vault_that_was_moved_is_told(user: Path, vault: Path, user_paths: Paths) -> None:
+async def test_data_taken_along_by_a_moved_vault_is_reported(user: Path, vault: Path, user_paths: Paths) -> None:
     MemoryStore(user_paths.memory_folder(user / "before")).remember("one")
     save_fingerprint(user_paths, vault)
     known = user_paths.fingerprint_file(vault)
@@ -130,7 +128,7 @@ async def test_what_came_along_with_a_vault_that_was_moved_is_told(user: Path, v
 
 
 @pytest.mark.programs
-async def test_of_the_vault_before_no_screen_and_no_thread_is_left(user: Path, vault: Path, user_paths: Paths) -> None:
+async def test_no_screen_or_thread_of_the_previous_vault_remains(user: Path, vault: Path, user_paths: Paths) -> None:
     add_recent_vault(user_paths, user / "garden")
     app = app_of_user(vault, user, user_paths)
     async with app.run_test() as pilot:
@@ -147,7 +145,7 @@ async def test_of_the_vault_before_no_screen_and_no_thread_is_left(user: Path, v
 
 
 @pytest.mark.programs
-async def test_a_vault_whose_settings_are_not_valid_is_not_opened(user: Path, vault: Path, user_paths: Paths) -> None:
+async def test_a_vault_with_invalid_settings_is_not_opened(user: Path, vault: Path, user_paths: Paths) -> None:
     file = user_paths.vault_settings_file(vault)
     file.parent.mkdir(parents=True)
     file.write_text("[pack]\nbudget = 'much'\n")
@@ -161,7 +159,7 @@ async def test_a_vault_whose_settings_are_not_valid_is_not_opened(user: Path, va
 
 
 @pytest.mark.programs
-async def test_words_filter_what_is_known_and_what_is_not_wanted_is_taken_out(user: Path, user_paths: Paths) -> None:
+async def test_typing_filters_the_known_vaults_and_delete_removes_one(user: Path, user_paths: Paths) -> None:
     for name in ("Wiki", "Work notes"):
         add_recent_vault(user_paths, user / name)
     app = app_of_user(None, user, user_paths)
@@ -177,7 +175,7 @@ async def test_words_filter_what_is_known_and_what_is_not_wanted_is_taken_out(us
 
 
 @pytest.mark.programs
-async def test_delete_in_the_field_takes_out_a_letter_and_no_vault(user: Path, user_paths: Paths) -> None:
+async def test_delete_in_the_field_removes_a_letter_and_no_vault(user: Path, user_paths: Paths) -> None:
     add_recent_vault(user_paths, user / "Wiki")
     app = app_of_user(None, user, user_paths)
     async with app.run_test() as pilot:
@@ -190,7 +188,7 @@ async def test_delete_in_the_field_takes_out_a_letter_and_no_vault(user: Path, u
 
 
 @pytest.mark.programs
-async def test_escape_keeps_what_is_typed_and_leaves_only_from_the_list(user: Path, user_paths: Paths) -> None:
+async def test_escape_keeps_the_typed_text_and_closes_only_from_the_list(user: Path, user_paths: Paths) -> None:
     app = app_of_user(None, user, user_paths)
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
@@ -212,7 +210,7 @@ async def test_a_click_on_a_vault_opens_it(user: Path, user_paths: Paths) -> Non
 
 
 @pytest.mark.programs
-async def test_a_home_folder_is_opened_only_after_a_yes(user: Path, user_paths: Paths) -> None:
+async def test_a_home_folder_is_opened_only_after_confirmation(user: Path, user_paths: Paths) -> None:
     app = app_of_user(None, user, user_paths)
     async with app.run_test() as pilot:
         await open_chooser(pilot)
@@ -227,7 +225,7 @@ async def test_a_home_folder_is_opened_only_after_a_yes(user: Path, user_paths: 
 
 
 @pytest.mark.programs
-async def test_why_a_vault_is_asked_for_is_said(user: Path, user_paths: Paths) -> None:
+async def test_the_reason_for_asking_for_a_vault_is_shown(user: Path, user_paths: Paths) -> None:
     app = ExcerptApp(None, Settings(), user_paths, {"HOME": str(user)}, message="There is no folder at [/red].")
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
@@ -236,7 +234,7 @@ async def test_why_a_vault_is_asked_for_is_said(user: Path, user_paths: Paths) -
 
 @pytest.mark.programs
 @pytest.mark.parametrize("width", [40, 60, 100])
-async def test_whatever_a_folder_is_called_its_row_is_one_line_that_shows_every_character(
+async def test_any_folder_name_is_one_line_that_shows_every_character(
     user: Path, user_paths: Paths, width: int
 ) -> None:
     names = ("deep/" * 30 + "笔记 e\u0301👩\u200d💻", "a\x1b[31m/\u202eb", "[red]x")
@@ -254,7 +252,7 @@ async def test_whatever_a_folder_is_called_its_row_is_one_line_that_shows_every_
 
 
 @pytest.mark.programs
-async def test_the_first_line_tells_vaults_of_one_name_apart(user: Path, user_paths: Paths) -> None:
+async def test_the_first_line_distinguishes_vaults_of_the_same_name(user: Path, user_paths: Paths) -> None:
     (user / "old" / "garden").mkdir(parents=True)
     add_recent_vault(user_paths, user / "garden")
     add_recent_vault(user_paths, user / "old" / "garden")
@@ -274,7 +272,7 @@ def listed(*recent: str, obsidian: tuple[str, ...] = (), current: str | None = N
     return [(row.kind, row.path.as_posix(), row.detail) for row in rows if row.path != DEMO]
 
 
-def test_each_vault_is_listed_once_those_opened_lately_before_obsidians() -> None:
+def test_each_vault_is_listed_once_recently_opened_ones_before_obsidians() -> None:
     assert listed("/a", "/b", obsidian=("/b", "/c")) == [
         ("recent", "/a", "2h"),
         ("recent", "/b", "3h"),
@@ -282,17 +280,17 @@ def test_each_vault_is_listed_once_those_opened_lately_before_obsidians() -> Non
     ]
 
 
-def test_the_demo_stands_last_and_always() -> None:
+def test_the_demo_is_always_last() -> None:
     assert list_known_vaults((), (), NOW, None)[-1].path == DEMO
     assert list_known_vaults([RecentVault("/a", NOW)], [Path("/b")], NOW, None)[-1].kind is VaultKind.GUIDE
 
 
-def test_the_vault_that_is_open_says_so_whether_it_was_kept_or_not() -> None:
+def test_the_open_vault_is_labelled_whether_it_was_saved_or_not() -> None:
     assert listed("/a", "/b", obsidian=("/b",), current="/b") == [("recent", "/a", "2h"), ("recent", "/b", "open now")]
     assert listed("/a", current="/new") == [("recent", "/new", "open now"), ("recent", "/a", "2h")]
 
 
-def test_vaults_of_one_name_are_told_apart_and_no_folder_is_said_twice() -> None:
+def test_vaults_of_the_same_name_are_distinguished_and_no_folder_is_repeated() -> None:
     rows = list_known_vaults(
         [RecentVault("/home/ada/office/notes", NOW)], [Path("/home/ada/own/notes")], NOW, Path("/srv/wiki")
     )
@@ -303,14 +301,14 @@ def test_vaults_of_one_name_are_told_apart_and_no_folder_is_said_twice() -> None
     ]
 
 
-def test_words_are_looked_for_in_names_and_paths() -> None:
+def test_words_are_searched_in_names_and_paths() -> None:
     rows = list_known_vaults([RecentVault("/home/ada/Work notes", NOW), RecentVault("/srv/wiki", NOW)], (), NOW, None)
     assert [row.name for row in filter_rows(rows, "WORK ada")] == ["Work notes"]
     assert [row.name for row in filter_rows(rows, "guide")] == ["The guide"]
 
 
 @pytest.mark.parametrize(("typed", "path"), [("~", True), ("./a", True), ("a/b", True), ("notes", False), ("", False)])
-def test_a_path_is_told_from_a_word(typed: str, path: bool) -> None:
+def test_a_path_is_distinguished_from_a_word(typed: str, path: bool) -> None:
     assert is_path(typed) is path
 
 
@@ -326,21 +324,21 @@ def names(typed: str, here: Path) -> list[str]:
     return [row.name for row in complete_path(typed, here, here)]
 
 
-def test_a_path_as_it_is_typed_lists_the_folders_it_may_become(home: Path) -> None:
+def test_a_typed_path_lists_the_folders_it_may_become(home: Path) -> None:
     assert names(f"{home}/no", home) == ["notes", "notes-old", "My notes"]
     assert names("./WO", home) == ["work"]
     assert names("work/", home) == ["work", "wiki"]
     assert names("./.n", home) == [".notes"]
 
 
-def test_the_folder_that_is_typed_stands_first_and_a_vault_of_obsidian_is_said_to_be_one(home: Path) -> None:
+def test_the_typed_folder_is_first_and_a_vault_of_obsidian_is_labelled(home: Path) -> None:
     first, second, *_ = complete_path("~/notes", home, home)
     assert (first.kind, first.path, first.detail) == (VaultKind.TYPED, home / "notes", "Obsidian vault")
     assert (second.kind, second.name, second.detail) == (VaultKind.FOLDER, "notes-old", "")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="its paths may be longer")
-def test_a_folder_that_cannot_be_looked_into_is_listed_too(tmp_path: Path) -> None:
+def test_an_unreadable_folder_is_listed_too(tmp_path: Path) -> None:
     # A path so long that no file in the folder can be asked for, as in a folder of another user.
     folder = tmp_path
     while (left := PATH_MAX - 5 - len(os.fsencode(folder))) > 1:
@@ -351,11 +349,11 @@ def test_a_folder_that_cannot_be_looked_into_is_listed_too(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("typed", ["/nowhere/at/all", "~nobody-of-that-name/x", "a/\x00", "notes.md/x"])
-def test_a_path_that_leads_nowhere_lists_nothing(home: Path, typed: str) -> None:
+def test_a_path_to_nothing_lists_nothing(home: Path, typed: str) -> None:
     assert complete_path(typed, home, home) == ()
 
 
-def test_a_vault_that_was_removed_is_known_to_be_missing(home: Path) -> None:
+def test_a_deleted_vault_is_recognised_as_missing(home: Path) -> None:
     rows = list_known_vaults(
         [RecentVault(str(home / "notes"), NOW), RecentVault(str(home / "gone"), NOW)], (), NOW, None
     )

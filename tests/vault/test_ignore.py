@@ -80,7 +80,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("lines", "path", "ruled_out"), TABLE)
-def test_an_ignore_file_rules_out_what_it_does_for_git(lines: bytes, path: str, ruled_out: bool) -> None:
+def test_an_ignore_file_excludes_what_it_does_in_git(lines: bytes, path: str, ruled_out: bool) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert is_ruled_out(lines, path) == ruled_out
@@ -88,7 +88,7 @@ def test_an_ignore_file_rules_out_what_it_does_for_git(lines: bytes, path: str, 
 
 @NEEDS_GIT
 @pytest.mark.skipif(os.name != "posix", reason="Windows allows few of these names")
-def test_the_table_is_what_git_says(tmp_path: Path) -> None:
+def test_the_expected_table_equals_the_output_of_git(tmp_path: Path) -> None:
     lists = {f"t{number}": lines for number, (lines, _, _) in enumerate(TABLE)}
     paths = [f"t{number}/{path}" for number, (_, path, _) in enumerate(TABLE)]
     ruled_out = by_git(tmp_path, lists, paths)
@@ -241,5 +241,5 @@ def test_a_vault_holds_the_notes_that_git_does_not_ignore(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     "pattern", [b"", b" ", b"#x", b"!", b"/", b"//", b"!/", b"a\\", b"[", b"[a", b"[[:nope:]]", b"x[/]y"]
 )
-def test_what_can_match_nothing_is_no_pattern(pattern: bytes) -> None:
+def test_a_pattern_that_matches_nothing_is_dropped(pattern: bytes) -> None:
     assert not [line for line in pattern_lines(pattern) if parse_pattern(line) is not None]

@@ -29,20 +29,20 @@ MOUNTINFO = """\
         ("/", True),
     ],
 )
-def test_a_folder_is_silent_if_any_part_of_it_lies_elsewhere(folder: str, silent: bool) -> None:
+def test_a_folder_gives_no_events_if_any_part_is_on_another_file_system(folder: str, silent: bool) -> None:
     found = mounts_of(Path(folder), mounts_from_linux(MOUNTINFO))
     assert any(mount.lacks_change_events for mount in found) == silent
 
 
-def test_of_two_file_systems_at_one_place_the_later_counts() -> None:
+def test_the_later_of_two_file_systems_at_one_path_counts() -> None:
     mounts = [Mount(Path("/"), "ext4"), Mount(Path("/notes"), "nfs"), Mount(Path("/notes"), "ext4")]
     assert not any(mount.lacks_change_events for mount in mounts_of(Path("/notes/sub"), mounts))
 
 
-def test_the_list_of_macos_is_read() -> None:
+def test_the_mount_list_of_macos_is_parsed() -> None:
     listed = "/dev/disk3s1 on / (apfs, sealed, local)\n//me@nas/share on /Volumes/My share (smbfs, nodev, nosuid)\n"
     assert mounts_from_bsd(listed) == [Mount(Path("/"), "apfs"), Mount(Path("/Volumes/My share"), "smbfs")]
 
 
-def test_the_temporary_folder_of_this_machine_tells(tmp_path: Path) -> None:
+def test_the_temporary_folder_of_this_machine_gives_events(tmp_path: Path) -> None:
     assert not lacks_change_events(tmp_path)

@@ -36,12 +36,12 @@ def reasons(vault: Path) -> dict[str, str]:
     return {skipped.path: skipped.reason for skipped in scan(vault, DEFAULTS).skipped}
 
 
-def test_notes_are_found_by_extension_in_order_of_path(write: Callable[..., Path]) -> None:
+def test_notes_are_found_by_suffix_in_order_of_path(write: Callable[..., Path]) -> None:
     vault = write("b.md", "a/z.markdown", "A.MD", "c.xyz", "image.png", "md", "a.md.bak")
     assert paths(vault) == ["A.MD", "a/z.markdown", "b.md"]
 
 
-def test_extensions_are_a_setting(write: Callable[..., Path]) -> None:
+def test_suffixes_are_configurable(write: Callable[..., Path]) -> None:
     assert paths(write("a.md", "b.TXT"), VaultSettings(extensions=(".txt",))) == ["b.TXT"]
 
 
@@ -54,9 +54,7 @@ def test_a_file_has_its_size_and_time(write: Callable[..., Path]) -> None:
 
 
 @pytest.mark.parametrize("year", [1900, 2300, 2400])
-def test_a_time_that_64_bits_of_nanoseconds_do_not_hold_is_the_last_that_they_do(
-    write: Callable[..., Path], year: int
-) -> None:
+def test_a_time_that_64_bits_cannot_hold_is_the_nearest_they_can(write: Callable[..., Path], year: int) -> None:
     vault = write("a.md")
     seconds = int((datetime(year, 1, 1, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
     os.utime(vault / "a.md", (seconds, seconds))
@@ -64,13 +62,13 @@ def test_a_time_that_64_bits_of_nanoseconds_do_not_hold_is_the_last_that_they_do
     assert file.mtime_ns == min((vault / "a.md").stat().st_mtime_ns, MAX_FILE_TIME_SECONDS * 10**9)
 
 
-def test_names_with_a_dot_in_front_are_left_out(write: Callable[..., Path]) -> None:
+def test_hidden_names_are_skipped(write: Callable[..., Path]) -> None:
     vault = write("a.md", ".hidden.md", ".obsidian/b.md", "c/.trash/d.md")
     assert paths(vault) == ["a.md"]
     assert reasons(vault) == {}
 
 
-def test_odd_names_are_names(write: Callable[..., Path]) -> None:
+def test_unusual_names_are_accepted(write: Callable[..., Path]) -> None:
     names = sorted(
         [" lead.md", "new\nline.md", "tab\t.md", "\u202egnp.md", "back\\slash.md", "日本.md", "e\u0301.md", "é.md"]
     )
@@ -78,33 +76,33 @@ def test_odd_names_are_names(write: Callable[..., Path]) -> None:
 
 
 @pytest.mark.parametrize("name", [".gitignore", ".excerptignore"])
-def test_ignore_files_rule_out(write: Callable[..., Path], name: str) -> None:
+def test_ignore_files_exclude_notes(write: Callable[..., Path], name: str) -> None:
     vault = write("a.md", "drafts/b.md", "x/drafts/c.md", "x/d.md", "top.md", "x/top.md", "keep.tmp.md", "e.tmp.md")
     (vault / name).write_text("# comment\ndrafts/\n/top.md\n*.tmp.md\n!keep.tmp.md\n")
     assert paths(vault) == ["a.md", "keep.tmp.md", "x/d.md", "x/top.md"]
 
 
-def test_a_nested_ignore_file_speaks_for_its_folder_and_over_those_above(write: Callable[..., Path]) -> None:
+def test_a_nested_ignore_file_overrides_those_above_for_its_folder(write: Callable[..., Path]) -> None:
     vault = write("a.md", "x/a.md", "x/b.md", "x/y/a.md")
     (vault / ".gitignore").write_text("a.md\n")
     (vault / "x" / ".gitignore").write_text("!a.md\n/b.md\n")
     assert paths(vault) == ["x/a.md", "x/y/a.md"]
 
 
-def test_excerptignore_speaks_over_gitignore(write: Callable[..., Path]) -> None:
+def test_excerptignore_overrides_gitignore(write: Callable[..., Path]) -> None:
     vault = write("a.md", "b.md")
     (vault / ".gitignore").write_text("*.md\n")
     (vault / ".excerptignore").write_text("!a.md\n")
     assert paths(vault) == ["a.md"]
 
 
-def test_the_settings_speak_over_ignore_files(write: Callable[..., Path]) -> None:
+def test_the_settings_override_ignore_files(write: Callable[..., Path]) -> None:
     vault = write("a.md", "x/b.md", "node_modules/c.md")
     (vault / ".gitignore").write_text("!b.md\n")
     assert paths(vault, VaultSettings(exclude=("b.md", "node_modules"))) == ["a.md"]
 
 
-def test_where_the_settings_include_anything_only_that_is_read(write: Callable[..., Path]) -> None:
+def test_include_settings_read_only_what_they_name(write: Callable[..., Path]) -> None:
     vault = write("a.md", "Projects/b.md", "Projects/old/c.md", "x/Projects/d.md", "Journal/2025.md", "Journal/e.md")
     assert paths(vault, VaultSettings(include=("/Projects/", "Journal/20*.md"))) == [
         "Journal/2025.md",
@@ -114,27 +112,27 @@ def test_where_the_settings_include_anything_only_that_is_read(write: Callable[.
     assert paths(vault, VaultSettings(include=("Projects", "!old/"))) == ["Projects/b.md", "x/Projects/d.md"]
 
 
-def test_what_is_included_is_left_out_if_it_is_ignored_or_excluded(write: Callable[..., Path]) -> None:
+def test_included_files_are_still_excluded_by_other_rules(write: Callable[..., Path]) -> None:
     vault = write("a/b.md", "a/c.md", "a/d.md")
     (vault / ".gitignore").write_text("b.md\n")
     assert paths(vault, VaultSettings(include=("a/",), exclude=("c.md",))) == ["a/d.md"]
 
 
-def test_an_exclusion_with_a_mark_in_front_brings_back_what_is_ignored(write: Callable[..., Path]) -> None:
+def test_a_negated_exclusion_restores_ignored_files(write: Callable[..., Path]) -> None:
     vault = write("a.md", "private/b.md", "private/c.md")
     (vault / ".gitignore").write_text("private/\n")
     assert paths(vault, VaultSettings(exclude=("!/private/", "c.md"))) == ["a.md", "private/b.md"]
 
 
 @pytest.mark.parametrize("settings", [VaultSettings(include=("a[z-b]",)), VaultSettings(exclude=("x", "a[z-b]"))])
-def test_a_pattern_of_the_settings_that_is_none_is_told(write: Callable[..., Path], settings: VaultSettings) -> None:
+def test_an_invalid_pattern_of_the_settings_is_reported(write: Callable[..., Path], settings: VaultSettings) -> None:
     with pytest.raises(
         SettingsError, match=r"vault\.(in|ex)clude is not valid: 'a\[z-b\]' is not a .gitignore pattern"
     ):
         scan(write("a.md"), settings)
 
 
-def test_a_broken_pattern_is_passed_over(write: Callable[..., Path]) -> None:
+def test_a_broken_pattern_is_skipped(write: Callable[..., Path]) -> None:
     vault = write("a.md", "b.md")
     (vault / ".gitignore").write_bytes(b"a[z-b]\n!\nb.md\n\xff\xfe\n")
     assert paths(vault) == ["a.md"]
@@ -157,7 +155,7 @@ def test_no_pattern_takes_exponential_work(write: Callable[..., Path], pattern: 
     assert time.thread_time() - began < 20
 
 
-def test_so_many_patterns_hold_and_what_is_over_is_told(write: Callable[..., Path]) -> None:
+def test_patterns_above_the_limit_are_ignored_and_reported(write: Callable[..., Path]) -> None:
     many = "".join(f"# a note\n{number}.md\n" for number in range(50_000))
     vault = write("0.md", "999.md", "1000.md", "a/b.md", "c.md", **{".gitignore": many, "a/.excerptignore": "b.md"})
     assert paths(vault) == ["1000.md", "a/b.md", "c.md"]
@@ -168,30 +166,30 @@ def test_so_many_patterns_hold_and_what_is_over_is_told(write: Callable[..., Pat
     }
 
 
-def test_the_patterns_of_all_folders_are_bounded_together(write: Callable[..., Path]) -> None:
+def test_the_limit_covers_the_patterns_of_all_folders(write: Callable[..., Path]) -> None:
     lines = "\n".join(f"{number}.md" for number in range(1_000))
     vault = write(**{f"{folder}/{name}": lines for folder in range(25) for name in (".gitignore", "999.md")})
     assert len(paths(vault)) == 5
     assert len(reasons(vault)) == 5
 
 
-def test_a_pattern_that_is_too_long_is_left_out_and_told(write: Callable[..., Path]) -> None:
+def test_an_oversized_pattern_is_ignored_and_reported(write: Callable[..., Path]) -> None:
     vault = write("a.md", "b.md", **{".gitignore": f"{'a*' * 300}\nb.md"})
     assert paths(vault) == ["a.md"]
     assert reasons(vault) == {".gitignore": "Patterns of more than 500 letters are ignored: 1."}
 
 
-def test_of_a_huge_ignore_file_the_beginning_is_read_and_that_is_told(write: Callable[..., Path]) -> None:
+def test_only_the_beginning_of_a_huge_ignore_file_is_read_and_reported(write: Callable[..., Path]) -> None:
     vault = write("a.md", "b.md", **{".gitignore": "a.md\n" + "# much\n" * 200_000 + "b.md"})
     assert paths(vault) == ["b.md"]
     assert reasons(vault) == {".gitignore": "Only its first 1 MB is read."}
 
 
-def test_an_ignore_file_that_is_a_folder_rules_nothing_out(write: Callable[..., Path]) -> None:
+def test_a_folder_named_like_an_ignore_file_excludes_nothing(write: Callable[..., Path]) -> None:
     assert paths(write(".gitignore/x", "a.md")) == ["a.md"]
 
 
-def test_links_are_not_followed_and_named(write: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_links_are_named_and_not_followed(write: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> None:
     outside = tmp_path_factory.mktemp("outside")
     (outside / "secret.md").write_text("secret")
     vault = write("a.md", "x/b.md")
@@ -229,14 +227,14 @@ def test_the_vault_itself_may_be_reached_by_a_link(
     assert paths(link) == ["a.md"]
 
 
-def test_what_is_no_regular_file_is_named(write: Callable[..., Path]) -> None:
+def test_special_files_are_named(write: Callable[..., Path]) -> None:
     vault = write("a.md", "folder.md/b.md")
     os.mkfifo(vault / "pipe.md")
     assert paths(vault) == ["a.md", "folder.md/b.md"]
     assert "pipe" in reasons(vault)["pipe.md"]
 
 
-def test_a_name_that_is_not_utf8_is_named_as_far_as_it_can_be(write: Callable[..., Path]) -> None:
+def test_a_name_that_is_not_utf8_is_named_as_far_as_possible(write: Callable[..., Path]) -> None:
     vault = write("a.md")
     try:
         Path(os.fsdecode(os.fsencode(vault) + b"/bad\xff.md")).write_text("x")
@@ -257,24 +255,24 @@ def test_a_folder_that_cannot_be_listed_is_named(write: Callable[..., Path]) -> 
         (vault / "x").chmod(0o700)
 
 
-def test_a_vault_that_is_gone_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_vault_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(VaultError):
         scan(tmp_path / "gone", DEFAULTS)
 
 
-def test_deep_folders_are_walked(write: Callable[..., Path]) -> None:
+def test_deep_folders_are_scanned(write: Callable[..., Path]) -> None:
     deep = "/".join(["d"] * 200) + "/leaf.md"
     assert paths(write(deep)) == [deep]
 
 
-def test_only_what_was_asked_for_is_looked_at(write: Callable[..., Path]) -> None:
+def test_only_the_requested_paths_are_checked(write: Callable[..., Path]) -> None:
     vault = write("a/b/c.md", "a/b/d.md", "a/e.md", "f.md")
     found = scan(vault, DEFAULTS, only={"a/b/d.md", "f.md", "nowhere/g.md"})
     assert [file.path for file in found.files] == ["a/b/d.md", "f.md"]
     assert [file.path for file in scan(vault, DEFAULTS, only={"a/b"}).files] == ["a/b/c.md", "a/b/d.md"]
 
 
-def test_what_was_asked_for_is_found_by_the_rules_of_the_whole(write: Callable[..., Path]) -> None:
+def test_requested_paths_follow_the_rules_of_the_whole_vault(write: Callable[..., Path]) -> None:
     vault = write("a/b/c.md", "a/.b/d.md", "e/f.md", **{".gitignore": "b/\n"})
     (vault / "link").symlink_to(vault / "e")
     found = scan(vault, DEFAULTS, only={"a/b/c.md", "a/.b/d.md", "link/f.md", "link"})
@@ -282,7 +280,7 @@ def test_what_was_asked_for_is_found_by_the_rules_of_the_whole(write: Callable[.
     assert [skipped.path for skipped in found.skipped] == ["link"]
 
 
-def test_the_folders_that_were_listed_are_named(write: Callable[..., Path]) -> None:
+def test_the_listed_folders_are_named(write: Callable[..., Path]) -> None:
     vault = write("a/b/c.md", "a/.b/d.md", "e/f.md", **{".gitignore": "e/\n"})
     assert sorted(scan(vault, DEFAULTS).folders) == ["", "a/", "a/b/"]
     assert sorted(scan(vault, DEFAULTS, only={"a"}).folders) == ["", "a/", "a/b/"]

@@ -102,7 +102,7 @@ def by_events(vault: Path) -> Iterator[Watched]:
     watched.end()
 
 
-def test_a_new_a_changed_and_a_deleted_note_are_told(watched: Watched) -> None:
+def test_new_changed_and_deleted_notes_are_reported(watched: Watched) -> None:
     watched.write("kitchen/Cup.md")
     assert watched.until("kitchen/Cup.md") == {"kitchen/Cup.md"}
     watched.write("kitchen/Cup.md", "another text")
@@ -111,18 +111,18 @@ def test_a_new_a_changed_and_a_deleted_note_are_told(watched: Watched) -> None:
     assert watched.until("kitchen/Cup.md") == {"kitchen/Cup.md"}
 
 
-def test_two_changes_within_a_second_are_both_told(watched: Watched) -> None:
+def test_two_changes_within_a_second_are_both_reported(watched: Watched) -> None:
     for nanosecond in (1, 2, 3):
         os.utime(watched.vault / "Roses.md", ns=(10**18, 10**18 + nanosecond))
         assert watched.until("Roses.md") == {"Roses.md"}
 
 
-def test_a_renamed_note_is_told_with_both_names(watched: Watched) -> None:
+def test_a_renamed_note_is_reported_with_both_names(watched: Watched) -> None:
     (watched.vault / "Roses.md").rename(watched.vault / "kitchen/Tulips.md")
     assert watched.until("Roses.md", "kitchen/Tulips.md") == {"Roses.md", "kitchen/Tulips.md"}
 
 
-def test_a_note_written_by_rename_is_told_by_its_own_name(watched: Watched) -> None:
+def test_a_note_replaced_by_a_rename_is_reported_by_its_name(watched: Watched) -> None:
     fresh = watched.write(".Roses.md.swp", "another text")
     fresh.replace(watched.vault / "Roses.md")
     assert watched.until("Roses.md") == {"Roses.md"}
@@ -137,19 +137,19 @@ def test_a_new_folder_is_watched_too(watched: Watched) -> None:
     assert "garden/beds/front/Tulips.md" in watched.until("garden/beds/front/Tulips.md")
 
 
-def test_a_folder_that_was_moved_is_told_and_watched_where_it_is(by_events: Watched) -> None:
+def test_a_moved_folder_is_reported_and_watched_at_its_new_path(by_events: Watched) -> None:
     (by_events.vault / "kitchen").rename(by_events.vault / "pantry")
     assert by_events.until("kitchen", "pantry") == {"kitchen", "pantry"}
     by_events.write("pantry/tea/Oolong.md", "another text")
     assert by_events.until("pantry/tea/Oolong.md") == {"pantry/tea/Oolong.md"}
 
 
-def test_a_folder_that_is_gone_is_told(by_events: Watched) -> None:
+def test_a_deleted_folder_is_reported(by_events: Watched) -> None:
     shutil.rmtree(by_events.vault / "kitchen")
     assert by_events.until("kitchen") <= {"kitchen", "kitchen/tea", "kitchen/Sugar.md", "kitchen/tea/Oolong.md"}
 
 
-def test_what_cannot_be_a_note_is_not_told(watched: Watched) -> None:
+def test_files_that_cannot_be_notes_are_not_reported(watched: Watched) -> None:
     watched.write("picture.png")
     watched.write(".hidden.md")
     watched.write(".git/objects/ab/cdef.md")
@@ -159,7 +159,7 @@ def test_what_cannot_be_a_note_is_not_told(watched: Watched) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
-def test_what_changes_behind_a_link_out_of_the_vault_is_not_told(vault: Path, tmp_path: Path) -> None:
+def test_changes_behind_a_link_out_of_the_vault_are_not_reported(vault: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (vault / "link").symlink_to(outside)
@@ -170,7 +170,7 @@ def test_what_changes_behind_a_link_out_of_the_vault_is_not_told(vault: Path, tm
     watched.end()
 
 
-def test_after_a_change_of_an_ignore_file_anything_may_have_changed(by_events: Watched) -> None:
+def test_a_changed_ignore_file_means_that_anything_may_have_changed(by_events: Watched) -> None:
     by_events.write("kitchen/.gitignore", "tea/\n")
     by_events.until_anything()
 
@@ -184,14 +184,14 @@ def test_a_folder_that_is_no_longer_ignored_is_watched(vault: Path) -> None:
     watched.end()
 
 
-def test_polling_tells_what_an_ignore_file_took_out(vault: Path) -> None:
+def test_polling_reports_notes_excluded_by_an_ignore_file(vault: Path) -> None:
     watched = Watched(vault, poll=True)
     watched.write(".gitignore", "kitchen/\n")
     assert watched.until("kitchen/Sugar.md") == {"kitchen/Sugar.md", "kitchen/tea/Oolong.md"}
     watched.end()
 
 
-def test_many_changes_at_once_come_in_few_batches(watched: Watched) -> None:
+def test_many_simultaneous_changes_are_few_batches(watched: Watched) -> None:
     paths = [f"Note {number}.md" for number in range(400)]
     for path in paths:
         watched.write(path)
@@ -212,7 +212,9 @@ def test_a_name_that_is_not_utf8_means_that_anything_may_have_changed(by_events:
     assert by_events.until("kitchen/Sugar.md") == {"kitchen/Sugar.md"}
 
 
-def test_when_the_vault_goes_and_when_it_is_back_anything_may_have_changed(watched: Watched, tmp_path: Path) -> None:
+def test_a_disappearing_and_returning_vault_means_that_anything_may_have_changed(
+    watched: Watched, tmp_path: Path
+) -> None:
     watched.vault.rename(tmp_path / "elsewhere")
     watched.until_anything()
     (tmp_path / "elsewhere").rename(watched.vault)
@@ -220,14 +222,14 @@ def test_when_the_vault_goes_and_when_it_is_back_anything_may_have_changed(watch
     assert watched.until_followed("kitchen/tea/Oolong.md") == {"kitchen/tea/Oolong.md"}
 
 
-def test_another_folder_in_the_place_of_the_vault_is_watched_from_then_on(watched: Watched, tmp_path: Path) -> None:
+def test_a_replaced_vault_folder_is_watched_from_then_on(watched: Watched, tmp_path: Path) -> None:
     watched.vault.rename(tmp_path / "elsewhere")
     watched.vault.mkdir()
     watched.until_anything()
     assert watched.until_followed("New.md") == {"New.md"}
 
 
-def test_a_vault_that_may_not_be_watched_is_polled(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vault_that_cannot_be_watched_is_polled(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> object:
         raise OSError("OS file watch limit reached.")
 
@@ -239,20 +241,20 @@ def test_a_vault_that_may_not_be_watched_is_polled(vault: Path, monkeypatch: pyt
     watched.end()
 
 
-def test_a_vault_on_a_file_system_that_tells_nothing_is_polled(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vault_on_a_file_system_without_events_is_polled(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "lacks_change_events", lambda _: True)
     watched = Watched(vault)
     assert watched.watch.is_polling
     watched.end()
 
 
-def test_the_whole_vault_is_looked_at_now_and_then(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_whole_vault_is_checked_regularly(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "_RESCAN_SECONDS", 0.0)
     watched = Watched(vault)
     watched.until_anything()
     watched.end()
 
 
-def test_a_vault_that_is_not_there_cannot_be_watched(tmp_path: Path) -> None:
+def test_a_missing_vault_cannot_be_watched(tmp_path: Path) -> None:
     with pytest.raises(VaultError):
         VaultWatch(tmp_path / "nowhere", VaultSettings(), threading.Event())

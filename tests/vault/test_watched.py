@@ -25,7 +25,7 @@ def holder(folder: Path) -> subprocess.Popen[bytes]:
     return process
 
 
-def test_a_vault_is_watched_while_somebody_does(tmp_path: Path) -> None:
+def test_a_vault_is_watched_while_any_process_does(tmp_path: Path) -> None:
     folder = tmp_path / "watch"
     assert not is_watched(folder)
     with holder(folder):
@@ -41,7 +41,7 @@ def test_one_of_two_watchers_is_enough(tmp_path: Path) -> None:
         assert is_watched(tmp_path)
 
 
-def test_a_watcher_that_was_killed_is_forgotten(tmp_path: Path) -> None:
+def test_a_killed_watcher_is_forgotten(tmp_path: Path) -> None:
     with holder(tmp_path) as process:
         process.kill()
         process.wait()
@@ -50,11 +50,11 @@ def test_a_watcher_that_was_killed_is_forgotten(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == []
 
 
-def test_where_it_cannot_be_written_nobody_is_told_and_nothing_fails(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_ignored_silently(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with mark_watched(tmp_path / "file"):
         assert not is_watched(tmp_path / "file")
 
 
-def test_where_it_cannot_be_told_nobody_watches(tmp_path: Path) -> None:
+def test_an_unusable_folder_counts_as_unwatched(tmp_path: Path) -> None:
     assert not is_watched(tmp_path / ("x" * 300))

@@ -104,7 +104,7 @@ def case(tmp_path: Path) -> Case:
     return Case(tmp_path)
 
 
-def test_what_fails_at_every_key_is_told_once_until_the_index_is_another(case: Case) -> None:
+def test_a_repeated_failure_is_reported_once_until_the_index_changes(case: Case) -> None:
     failure = Failure("pack", "No tokenizer", "The tokenizer is gone.", "Choose another.")
     for _ in range(3):
         case.index.handle_failure(failure)
@@ -114,7 +114,7 @@ def test_what_fails_at_every_key_is_told_once_until_the_index_is_another(case: C
     assert len(case.told) == 2
 
 
-def test_a_damaged_index_is_mended_once_a_generation(case: Case) -> None:
+def test_a_damaged_index_is_repaired_once_per_generation(case: Case) -> None:
     for _ in range(3):
         case.index.handle_failure(DAMAGED_INDEX_MESSAGE)
     assert case.process.sent == ["update"]
@@ -123,14 +123,14 @@ def test_a_damaged_index_is_mended_once_a_generation(case: Case) -> None:
     assert case.process.sent == ["update", "update"]
 
 
-def test_an_index_that_cannot_be_opened_is_trouble_and_has_the_process_make_it(case: Case) -> None:
+def test_an_index_that_cannot_be_opened_is_reported_and_rebuilt(case: Case) -> None:
     case.process.is_running = False
     case.index.state = replace(case.index.state, change_detection=ChangeDetection.EVENTS)
     case.index.handle_failure(Failure("open", "The index cannot be used", "It is gone."))
     assert case.process.is_running
 
 
-def test_a_generation_is_opened_once_however_often_it_is_told(case: Case) -> None:
+def test_a_generation_is_opened_once_however_often_it_is_reported(case: Case) -> None:
     progress = replace(PROGRESS, generation=8)
     for _ in range(3):
         case.index.handle_event(progress)
@@ -151,14 +151,14 @@ def test_the_generation_in_use_is_not_opened_again(case: Case) -> None:
         (IndexOpened(replace(STATUS, generation=8)), True),
     ],
 )
-def test_everything_is_asked_again_only_where_it_may_be_answered_otherwise(
+def test_queries_are_repeated_only_if_their_answers_may_differ(
     case: Case, message: IndexOpened, otherwise: bool
 ) -> None:
     case.index.handle_opened(IndexOpened(STATUS))
     assert case.index.handle_opened(message) is otherwise
 
 
-def test_an_update_asked_for_while_paused_says_when_it_begins(case: Case) -> None:
+def test_an_update_requested_while_paused_says_when_it_starts(case: Case) -> None:
     case.index.handle_event(IndexingPaused())
     case.told.clear()
     case.index.send_command("update")
@@ -166,19 +166,19 @@ def test_an_update_asked_for_while_paused_says_when_it_begins(case: Case) -> Non
     assert "starts when you press “Continue”" in case.told[0]
 
 
-def test_the_end_of_a_process_that_was_started_again_meanwhile_is_not_heard(case: Case) -> None:
+def test_the_end_of_a_process_restarted_meanwhile_is_ignored(case: Case) -> None:
     case.index.handle_event(VaultWatched(polling=False))
     case.index.handle_event(IndexingEnded(0, ""))
     assert case.index.state.change_detection is ChangeDetection.EVENTS
 
 
-def test_the_end_of_the_process_is_heard(case: Case) -> None:
+def test_the_end_of_the_process_is_reported(case: Case) -> None:
     case.process.is_running = False
     case.index.handle_event(IndexingEnded(0, ""))
     assert case.index.state.change_detection is ChangeDetection.ENDED
 
 
-def test_a_process_that_has_ended_is_started_by_the_user_alone(case: Case) -> None:
+def test_only_the_user_restarts_a_process_that_has_ended(case: Case) -> None:
     case.process.is_running = False
     case.index.handle_event(IndexingEnded(0, ""))
     case.index.update_after_edit()
@@ -187,7 +187,7 @@ def test_a_process_that_has_ended_is_started_by_the_user_alone(case: Case) -> No
     assert case.process.is_running
 
 
-def test_an_edit_is_looked_for_where_changes_are_not_seen(case: Case) -> None:
+def test_an_edit_triggers_an_update_if_changes_are_not_watched(case: Case) -> None:
     case.index.handle_event(VaultWatched(polling=False))
     case.index.update_after_edit()
     assert case.process.sent == []
@@ -204,12 +204,12 @@ def test_an_edit_is_looked_for_where_changes_are_not_seen(case: Case) -> None:
         (Settings(vault=VaultSettings(exclude=("Old",))), 1, True),
     ],
 )
-def test_settings_reach_the_parts_that_go_by_them(case: Case, settings: Settings, opens: int, restarts: bool) -> None:
+def test_settings_reach_the_parts_that_use_them(case: Case, settings: Settings, opens: int, restarts: bool) -> None:
     assert case.index.use_settings(Settings(), settings) is restarts
     assert case.engine.opens == opens
 
 
-def test_the_state_has_no_generation_before_an_index_is_open(case: Case) -> None:
+def test_without_an_open_index_the_state_has_no_generation(case: Case) -> None:
     assert case.index.state.generation == 0
     case.index.handle_opened(IndexOpened(Status("/v", 3, 1, 1, (), (), "model", "o200k", "")))
     assert case.index.state.generation == 3
@@ -223,7 +223,7 @@ def state_after(*events: ProcessEvent, status: Status | None = STATUS) -> IndexS
     return state
 
 
-def test_the_tab_bar_says_in_few_words_how_the_index_stands() -> None:
+def test_the_tab_bar_shows_the_state_of_the_index_in_a_few_words() -> None:
     assert format_bar_state(state_after(status=None)) == "opening"
     assert format_bar_state(state_after()) == "171 notes · checking"
     assert format_bar_state(state_after(WATCHED)) == "171 notes · up to date"
@@ -241,7 +241,7 @@ def test_the_tab_bar_says_in_few_words_how_the_index_stands() -> None:
 EMBEDDING = EmbeddingProgress("~/minilm", 1_200, 5_000, 180.0)
 
 
-def test_the_share_of_embedded_passages_stands_where_the_index_is_up_to_date_otherwise() -> None:
+def test_the_share_of_embedded_passages_replaces_up_to_date() -> None:
     embedding = state_after(WATCHED, EMBEDDING)
     assert format_bar_state(embedding) == "171 notes · embedding 24 %"
     paused = embedding.with_event(IndexingPaused())
@@ -250,7 +250,7 @@ def test_the_share_of_embedded_passages_stands_where_the_index_is_up_to_date_oth
     assert format_bar_state(state_after(WATCHED, complete)) == "171 notes · up to date"
 
 
-def test_the_dialog_says_how_long_embedding_takes_and_why_it_does_not_go_on() -> None:
+def test_the_dialog_shows_how_long_embedding_takes_and_why_it_stopped() -> None:
     embedding = state_after(WATCHED, EMBEDDING)
     assert ("embedding", "1,200 of 5,000 passages · about 3 min left") in list_status_facts(embedding)
     failed = embedding.with_event(EmbeddingFailed("The server is gone.", "Start it."))
@@ -261,7 +261,7 @@ def test_the_dialog_says_how_long_embedding_takes_and_why_it_does_not_go_on() ->
     assert "embedding" not in dict(list_status_facts(completed))
 
 
-def test_a_build_of_a_moment_is_not_shown_so_that_nothing_flickers() -> None:
+def test_a_short_build_is_not_shown() -> None:
     state = state_after(WATCHED, replace(PROGRESS, seconds=0.2))
     assert state == state_after(WATCHED)
 
@@ -272,19 +272,19 @@ def test_the_first_build_is_shown_at_once() -> None:
     assert search_notice(state, VaultFolders.of([Path("/vault")])).title == "Reading the vault"
 
 
-def test_trouble_stays_until_a_build_succeeds() -> None:
+def test_a_failure_is_shown_until_a_build_succeeds() -> None:
     failed = state_after(WATCHED, IndexingFailed("Title", "No space left.", "Make room."))
     assert failed.with_event(PROGRESS).failure == failed.failure
     assert failed.with_event(REPORT).failure is None
 
 
-def test_another_excerpt_that_indexes_is_forgotten_when_this_one_has_its_turn() -> None:
+def test_another_indexing_process_is_forgotten_when_this_one_builds() -> None:
     state = state_after(BUSY, PROGRESS)
     assert not state.is_locked
     assert state.failure is None
 
 
-def test_a_cancelled_build_is_remembered_until_the_rest_was_asked_for_and_read() -> None:
+def test_a_cancelled_build_is_remembered_until_the_rest_is_read_on_request() -> None:
     cancelled = state_after(WATCHED, PROGRESS, IndexingCancelled())
     assert cancelled.progress is None
     assert "“Update” reads the rest" in dict(list_status_facts(cancelled))["unfinished"]
@@ -292,7 +292,7 @@ def test_a_cancelled_build_is_remembered_until_the_rest_was_asked_for_and_read()
     assert not replace(cancelled, is_update_requested=True).with_event(REPORT).is_unfinished
 
 
-def test_an_emptied_vault_is_trouble_until_notes_are_back_or_agreed_to_be_gone() -> None:
+def test_an_emptied_vault_is_reported_until_notes_are_back_or_the_user_confirms() -> None:
     emptied = state_after(WATCHED, VaultEmptied(171, "No note is left.", ""))
     assert emptied.failure is not None
     assert emptied.failure.sentence == "No note is left."
@@ -300,29 +300,29 @@ def test_an_emptied_vault_is_trouble_until_notes_are_back_or_agreed_to_be_gone()
     assert emptied.with_event(REPORT).failure is None
 
 
-def test_the_file_in_work_is_told_with_its_time_only_when_it_takes_long() -> None:
+def test_the_current_file_and_its_time_are_shown_only_if_it_takes_long() -> None:
     quick, slow = (replace(PROGRESS, current_seconds=seconds) for seconds in (0.4, 12.3))
     assert dict(list_build_facts(state_after(status=None), quick))["file"] == "Big.md"
     assert dict(list_build_facts(state_after(status=None), slow))["file"] == "for 12 s: Big.md"
 
 
-def test_what_is_done_is_counted_in_files_and_megabytes() -> None:
+def test_progress_is_counted_in_files_and_megabytes() -> None:
     facts = dict(list_build_facts(state_after(status=None), PROGRESS))
     assert facts["reading"] == "30 of 171 files · 3.0 of 40.0 MB"
 
 
-def test_a_process_that_is_gone_is_neither_watching_nor_at_work() -> None:
+def test_a_process_that_ended_is_neither_watching_nor_building() -> None:
     state = state_after(PROGRESS, ENDED)
     assert state.change_detection is ChangeDetection.ENDED
     assert not state.is_working
 
 
-def test_what_a_build_did_is_told_in_one_sentence() -> None:
+def test_a_build_is_summarised_in_one_sentence() -> None:
     assert format_build_result(REPORT) == "Notes: 1 changed, 2 added."
     assert format_build_result(replace(REPORT, added=0, changed=0)) == "No note has changed."
 
 
-def test_who_opens_their_first_vault_is_told_in_three_lines_how_to_begin() -> None:
+def test_a_new_user_gets_three_lines_on_how_to_begin() -> None:
     first = search_notice(state_after(), VaultFolders.of([Path("/vault")]), first=True)
     assert first.title == "Search 171 notes"
     assert [line.split()[:3] for line in first.sentence.splitlines()] == [
@@ -333,7 +333,7 @@ def test_who_opens_their_first_vault_is_told_in_three_lines_how_to_begin() -> No
     assert "marks" not in search_notice(state_after(), VaultFolders.of([Path("/vault")])).sentence
 
 
-def test_waiting_progress_is_replaced_by_newer_progress_only() -> None:
+def test_waiting_progress_is_replaced_only_by_newer_progress() -> None:
     progress, report = EventReported(PROGRESS), EventReported(REPORT)
     assert progress.can_replace(progress)
     assert not progress.can_replace(report)
@@ -364,39 +364,39 @@ def test_in_the_first_second_there_is_no_rate() -> None:
     assert samples_of(at(0.0, 0, 0), at(0.9, 50, MB)).rate is None
 
 
-def test_the_rate_is_that_of_the_last_seconds_not_of_the_whole_build() -> None:
+def test_the_rate_is_that_of_the_last_seconds() -> None:
     fast = steadily(60)
     slow = [at(60.0 + second, 600 + second, 60 * MB + second * 1000) for second in range(1, 12)]
     assert samples_of(*fast, *slow).rate == BuildRate(1.0, 1000.0)
 
 
-def test_a_time_left_is_told_once_the_rate_is_steady() -> None:
+def test_the_remaining_time_is_shown_once_the_rate_is_stable() -> None:
     steps = steadily(8)
     assert samples_of(*steps[:4]).seconds_left(steps[3]) is None
     assert samples_of(*steps).seconds_left(steps[8]) == pytest.approx(92)
 
 
-def test_no_time_left_is_told_while_the_rate_leaps() -> None:
+def test_no_remaining_time_is_shown_while_the_rate_varies() -> None:
     steps = [*steadily(4), at(6.0, 41, 4 * MB + 1), at(8.0, 42, 4 * MB + 2)]
     assert samples_of(*steps).seconds_left(steps[-1]) is None
 
 
-def test_another_build_begins_anew() -> None:
+def test_another_build_starts_with_new_samples() -> None:
     assert samples_of(*steadily(8), at(0.2, 0, 0)).rate is None
 
 
-def test_a_pause_is_no_part_of_the_rate() -> None:
+def test_a_pause_is_not_part_of_the_rate() -> None:
     """Leave pauses out, since the seconds of a build are its working time."""
     steps = steadily(8)
     assert samples_of(*steps, steps[-1], *[at(9.0, 90, 9 * MB)]).rate == BuildRate(10.0, MB)
 
 
-def test_what_is_done_is_told_by_bytes_and_else_by_notes() -> None:
+def test_the_share_done_is_in_bytes_or_else_in_notes() -> None:
     assert done_share(at(1.0, 10, 50 * MB)) == 0.5
     assert done_share(at(1.0, 10, 0, 0)) == 0.01
 
 
-def test_rates_are_told_as_a_person_reads_them() -> None:
+def test_rates_are_rounded_for_readers() -> None:
     steps = steadily(8, notes=400)
     assert format_rate(samples_of(*steps), steps[-1]) == "400 notes/s · 1.0 MB/s · about 2 min left"
     assert format_rate(samples_of(*steps[:3]), steps[2]) == "400 notes/s · 1.0 MB/s"
@@ -406,5 +406,5 @@ def test_rates_are_told_as_a_person_reads_them() -> None:
 @pytest.mark.parametrize(
     ("seconds", "words"), [(3, "a few seconds"), (12, "about 10 s"), (48, "about 50 s"), (80, "about 1 min")]
 )
-def test_a_time_is_told_as_exactly_as_a_guess_may_be(seconds: float, words: str) -> None:
+def test_an_estimated_time_is_rounded(seconds: float, words: str) -> None:
     assert format_duration(seconds) == words

@@ -86,7 +86,7 @@ async def until_watched(pilot: AppPilot) -> None:
 
 
 @pytest.mark.programs
-async def test_a_vault_without_an_index_is_indexed_by_itself(tmp_path: Path, home: Path) -> None:
+async def test_a_vault_without_an_index_is_indexed_automatically(tmp_path: Path, home: Path) -> None:
     vault = tmp_path / "new"
     write_notes(vault)
     app = ExcerptApp(vault, Settings(), places_under(home))
@@ -104,7 +104,7 @@ async def test_a_note_changed_while_closed_is_found(app: ExcerptApp, vault: Path
 
 
 @pytest.mark.programs
-async def test_a_change_in_the_vault_comes_into_the_list_by_itself(app: ExcerptApp, vault: Path) -> None:
+async def test_a_change_in_the_vault_appears_in_the_list_automatically(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "walrus")
         await until_watched(pilot)
@@ -115,7 +115,7 @@ async def test_a_change_in_the_vault_comes_into_the_list_by_itself(app: ExcerptA
 
 
 @pytest.mark.programs
-async def test_the_selection_stays_in_its_place_when_its_fragment_is_edited(app: ExcerptApp, vault: Path) -> None:
+async def test_the_selection_keeps_its_row_when_its_fragment_is_edited(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "conflict")
         await until_watched(pilot)
@@ -132,9 +132,7 @@ async def test_the_selection_stays_in_its_place_when_its_fragment_is_edited(app:
 
 
 @pytest.mark.programs
-async def test_a_better_hit_than_the_best_is_seen_though_nothing_was_selected_by_hand(
-    app: ExcerptApp, vault: Path
-) -> None:
+async def test_a_new_best_hit_is_in_view_if_the_user_selected_nothing(app: ExcerptApp, vault: Path) -> None:
     for number in range(20):
         (vault / f"Filler {number}.md").write_text(f"# Filler {number}\n\nA quag of sort {number}.\n")
     async with app.run_test() as pilot:
@@ -148,7 +146,7 @@ async def test_a_better_hit_than_the_best_is_seen_though_nothing_was_selected_by
 
 
 @pytest.mark.programs
-async def test_what_another_process_commits_is_taken_up(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
+async def test_a_commit_of_another_process_is_opened(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "walrus")
         await until_watched(pilot)
@@ -160,7 +158,7 @@ async def test_what_another_process_commits_is_taken_up(app: ExcerptApp, vault: 
 
 
 @pytest.mark.programs
-async def test_a_pause_keeps_changes_for_later(app: ExcerptApp, vault: Path) -> None:
+async def test_a_pause_delays_changes(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "walrus")
         await until_watched(pilot)
@@ -176,7 +174,7 @@ async def test_a_pause_keeps_changes_for_later(app: ExcerptApp, vault: Path) -> 
 
 
 @pytest.mark.programs
-async def test_a_button_that_has_nothing_to_act_on_cannot_be_pressed(app: ExcerptApp) -> None:
+async def test_a_button_without_effect_is_disabled(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await until_watched(pilot)
         dialog = await open_index_dialog(pilot)
@@ -189,7 +187,7 @@ async def test_a_button_that_has_nothing_to_act_on_cannot_be_pressed(app: Excerp
 
 
 @pytest.mark.programs
-async def test_the_state_at_the_top_right_opens_the_index_and_escape_closes_it(app: ExcerptApp) -> None:
+async def test_the_state_in_the_tab_bar_opens_the_index_dialog_and_escape_closes_it(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until_watched(pilot)
         await pilot.click(TabBar, offset=(75, 0))
@@ -201,7 +199,7 @@ async def test_the_state_at_the_top_right_opens_the_index_and_escape_closes_it(a
 
 
 @pytest.mark.programs
-async def test_all_buttons_are_in_sight_at_any_size(app: ExcerptApp, vault: Path) -> None:
+async def test_all_buttons_are_visible_at_any_size(app: ExcerptApp, vault: Path) -> None:
     for number in range(30):
         (vault / f"Zeros {number}.md").write_bytes(b"\0" * 100)
     (vault / "screen.png").write_bytes(b"")
@@ -222,7 +220,7 @@ async def test_all_buttons_are_in_sight_at_any_size(app: ExcerptApp, vault: Path
 
 
 @pytest.mark.programs
-async def test_an_update_that_was_asked_for_is_answered(app: ExcerptApp) -> None:
+async def test_a_requested_update_is_confirmed(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await until_watched(pilot)
         await app.run_action("update_index", screen_of(app))
@@ -230,7 +228,7 @@ async def test_an_update_that_was_asked_for_is_answered(app: ExcerptApp) -> None
 
 
 @pytest.mark.programs
-async def test_an_indexing_process_that_dies_is_told_and_started_again(app: ExcerptApp, vault: Path) -> None:
+async def test_an_indexing_process_that_dies_is_reported_and_restarted(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "walrus")
         await until_watched(pilot)
@@ -250,7 +248,9 @@ async def test_an_indexing_process_that_dies_is_told_and_started_again(app: Exce
 
 
 @pytest.mark.programs
-async def test_a_vault_that_lost_its_notes_keeps_its_index_unless_told_otherwise(app: ExcerptApp, vault: Path) -> None:
+async def test_a_vault_that_lost_its_notes_keeps_its_index_until_the_user_confirms(
+    app: ExcerptApp, vault: Path
+) -> None:
     async with app.run_test() as pilot:
         await until_watched(pilot)
         for note in vault.rglob("*.md"):
@@ -269,7 +269,7 @@ async def test_a_vault_that_lost_its_notes_keeps_its_index_unless_told_otherwise
 
 
 @pytest.mark.programs
-async def test_the_question_about_lost_notes_goes_when_they_are_back(app: ExcerptApp, vault: Path) -> None:
+async def test_the_question_about_lost_notes_disappears_when_they_are_back(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await until_watched(pilot)
         notes = {note: note.read_text() for note in vault.rglob("*.md")}
@@ -283,7 +283,7 @@ async def test_the_question_about_lost_notes_goes_when_they_are_back(app: Excerp
 
 
 @pytest.mark.programs
-async def test_the_question_about_lost_notes_waits_until_nobody_types(
+async def test_the_question_about_lost_notes_waits_until_typing_stops(
     app: ExcerptApp, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("excerpt.tui.main_screen._TYPING_PAUSE_SECONDS", 0.2)
@@ -334,7 +334,7 @@ async def test_enter_opens_a_skipped_file_in_the_editor(vault: Path, user_paths:
 
 
 @pytest.mark.programs
-async def test_a_damaged_index_is_mended_and_the_search_works(vault: Path, user_paths: Paths) -> None:
+async def test_a_damaged_index_is_repaired_and_the_search_works(vault: Path, user_paths: Paths) -> None:
     for file in user_paths.index_folder(vault).rglob("*"):
         if file.is_file():
             file.write_bytes(b"damaged")
@@ -345,7 +345,7 @@ async def test_a_damaged_index_is_mended_and_the_search_works(vault: Path, user_
 
 
 @pytest.mark.programs
-async def test_a_rebuild_is_asked_for_and_done(app: ExcerptApp) -> None:
+async def test_a_rebuild_is_confirmed_and_run(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await until(
             pilot, lambda: status_of(app) is not None and not screen_of(app).index.state.is_working, "the index"
@@ -363,7 +363,7 @@ async def test_a_rebuild_is_asked_for_and_done(app: ExcerptApp) -> None:
 
 
 @pytest.mark.programs
-async def test_a_vault_that_another_excerpt_indexes_is_read_all_the_same(
+async def test_a_vault_indexed_by_another_process_can_still_be_read(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     async with app.run_test() as pilot:
@@ -375,7 +375,7 @@ async def test_a_vault_that_another_excerpt_indexes_is_read_all_the_same(
 
 
 @pytest.mark.programs
-async def test_a_vault_that_vanishes_is_told_without_ending_the_app(app: ExcerptApp, vault: Path) -> None:
+async def test_a_vault_that_disappears_is_reported_without_ending_the_app(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "lentils")
         await until(pilot, lambda: not screen_of(app).index.state.is_working, "the first look")
@@ -390,9 +390,7 @@ async def test_a_vault_that_vanishes_is_told_without_ending_the_app(app: Excerpt
 
 @pytest.mark.programs
 @pytest.mark.parametrize("begun", [False, True])
-async def test_who_opens_a_vault_of_their_own_is_told_how_to_begin_once(
-    vault: Path, user_paths: Paths, begun: bool
-) -> None:
+async def test_instructions_for_a_first_own_vault_are_shown_once(vault: Path, user_paths: Paths, begun: bool) -> None:
     if begun:
         async with ExcerptApp(vault, Settings(), user_paths).run_test() as pilot:
             await until(pilot, user_paths.first_hint_file.exists, "the first start")
@@ -407,7 +405,7 @@ async def test_who_opens_a_vault_of_their_own_is_told_how_to_begin_once(
 
 
 @pytest.mark.programs
-async def test_a_click_on_the_state_of_the_index_opens_its_dialog_and_the_mouse_highlights_it(
+async def test_a_click_on_the_index_state_opens_its_dialog_and_hovering_highlights_it(
     scripted: ScriptedApp,
 ) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
@@ -423,7 +421,7 @@ async def test_a_click_on_the_state_of_the_index_opens_its_dialog_and_the_mouse_
 
 
 @pytest.mark.programs
-async def test_an_embedder_is_used_once_it_has_embedded_the_notes_and_a_key_is_not_lost_meanwhile(
+async def test_an_embedder_is_used_after_embedding_the_notes_and_keys_typed_meanwhile_are_kept(
     vault: Path, user_paths: Paths
 ) -> None:
     with running_server(embeddings) as server:
@@ -443,7 +441,7 @@ async def test_an_embedder_is_used_once_it_has_embedded_the_notes_and_a_key_is_n
 
 
 @pytest.mark.programs
-async def test_an_embedder_that_fails_is_said_once_and_the_search_works(vault: Path, user_paths: Paths) -> None:
+async def test_a_failing_embedder_is_reported_once_and_the_search_works(vault: Path, user_paths: Paths) -> None:
     user_paths.settings_file.parent.mkdir(parents=True, exist_ok=True)
     user_paths.settings_file.write_text('[embedding]\nmodel = "openai:http://127.0.0.1:9/v1#letters"\n')
     app = ExcerptApp(vault, load_settings(user_paths.settings_file), user_paths)
@@ -454,7 +452,7 @@ async def test_an_embedder_that_fails_is_said_once_and_the_search_works(vault: P
 
 
 @pytest.mark.programs
-async def test_a_model_on_another_machine_is_said_when_the_vault_is_opened_and_in_the_dialog(
+async def test_a_model_on_another_machine_is_reported_at_opening_and_in_the_dialog(
     vault: Path, user_paths: Paths
 ) -> None:
     settings = Settings(embedding=EmbeddingSettings("openai:https://192.0.2.7/v1#letters", remote=True))

@@ -34,14 +34,14 @@ class Bench:
         return asked.path, asked.line
 
 
-def test_related_notes_are_asked_of_the_selected_fragment_or_of_its_note() -> None:
+def test_related_notes_are_requested_for_the_selected_fragment_or_its_note() -> None:
     bench = Bench()
     assert bench.related_to() == ("a.md", 4)
     bench.insight.toggle_whole_note()
     assert bench.related_to() == ("a.md", None)
 
 
-def test_they_are_asked_of_what_was_followed_until_one_comes_back() -> None:
+def test_related_notes_are_requested_for_a_followed_note_until_the_user_returns() -> None:
     bench = Bench()
     there = Location("b", "b.md", 9)
     bench.insight.add_to_trail(there)
@@ -52,14 +52,14 @@ def test_they_are_asked_of_what_was_followed_until_one_comes_back() -> None:
     assert bench.turns == [there, None]
 
 
-def test_nothing_is_related_to_a_memory_or_to_nothing() -> None:
+def test_a_memory_or_an_empty_selection_has_no_related_notes() -> None:
     bench = Bench()
     assert not bench.insight.ask_related(MEMORY, print, print)
     assert not bench.insight.ask_related(None, print, print)
     assert bench.insight.is_answered
 
 
-def test_a_panel_follows_when_the_selection_has_settled() -> None:
+def test_a_panel_is_updated_when_the_selection_is_stable() -> None:
     bench = Bench()
     asked: list[str] = []
     bench.insight.schedule_request(lambda: asked.append("first"))
@@ -69,7 +69,7 @@ def test_a_panel_follows_when_the_selection_has_settled() -> None:
     assert (asked, bench.insight.is_answered) == (["second"], True)
 
 
-def test_a_filter_is_put_and_taken_off_again() -> None:
+def test_a_filter_is_inserted_and_removed() -> None:
     bench = Bench()
     bench.insight.toggle_filter("tag:work")
     bench.engine.answer("narrow", "tag:work sync")
@@ -78,7 +78,7 @@ def test_a_filter_is_put_and_taken_off_again() -> None:
     assert (bench.query, bench.insight.has_map_filter) == ("sync", False)
 
 
-def test_a_filter_is_not_put_into_another_query() -> None:
+def test_a_filter_is_not_inserted_into_another_query() -> None:
     bench = Bench()
     bench.insight.toggle_filter("tag:work")
     bench.query = "sync conflict"
@@ -86,7 +86,7 @@ def test_a_filter_is_not_put_into_another_query() -> None:
     assert bench.query == "sync conflict"
 
 
-def test_the_filter_put_last_that_still_stands_is_taken_off_first() -> None:
+def test_the_last_inserted_filter_is_removed_first() -> None:
     bench = Bench()
     for condition in ("tag:work", "tag:home"):
         bench.insight.toggle_filter(condition)

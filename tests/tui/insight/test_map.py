@@ -49,7 +49,7 @@ async def put(pilot: AppPilot, label: str) -> None:
 
 
 @pytest.mark.programs
-async def test_it_counts_what_the_list_counts(app: ExcerptApp) -> None:
+async def test_the_map_counts_the_matches_of_the_list(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "conflict", "unbound-map")
         result, shown = pane_of(app).result, panel_of(app).vault_map
@@ -60,7 +60,7 @@ async def test_it_counts_what_the_list_counts(app: ExcerptApp) -> None:
 
 
 @pytest.mark.programs
-async def test_a_row_has_its_bar_counts_and_filter_where_there_is_room(app: ExcerptApp) -> None:
+async def test_a_row_has_bar_counts_and_filter_if_they_fit(app: ExcerptApp) -> None:
     async with app.run_test(size=(200, 45)) as pilot:
         await search(pilot, "lentils", "unbound-map")
         drawn = next(panel_of(app).render_line(y).text for y, label in enumerate(labels(app)) if "Cooking" in label)
@@ -69,7 +69,7 @@ async def test_a_row_has_its_bar_counts_and_filter_where_there_is_room(app: Exce
 
 
 @pytest.mark.programs
-async def test_branches_are_opened_and_shut_by_arrows_and_by_enter(app: ExcerptApp) -> None:
+async def test_branches_are_opened_and_closed_by_arrows_and_enter(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict", "unbound-map")
         at = labels(app).index("tags")
@@ -86,7 +86,7 @@ async def test_branches_are_opened_and_shut_by_arrows_and_by_enter(app: ExcerptA
 
 
 @pytest.mark.programs
-async def test_one_key_puts_a_branch_into_the_query_and_the_list_follows(app: ExcerptApp) -> None:
+async def test_one_key_inserts_the_filter_of_a_branch_and_the_list_follows(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "soft until conflict", "unbound-map")
         branch = next(row.branch for row in panel_of(app).rows if row.label == "Cooking")
@@ -101,7 +101,7 @@ async def test_one_key_puts_a_branch_into_the_query_and_the_list_follows(app: Ex
 
 
 @pytest.mark.programs
-async def test_the_same_key_takes_it_off_again(app: ExcerptApp) -> None:
+async def test_the_same_key_removes_the_filter(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "lentils", "unbound-map")
         await put(pilot, "Cooking")
@@ -110,7 +110,7 @@ async def test_the_same_key_takes_it_off_again(app: ExcerptApp) -> None:
 
 
 @pytest.mark.programs
-async def test_filters_are_taken_off_one_by_one_the_last_one_first(app: ExcerptApp) -> None:
+async def test_filters_are_removed_one_by_one_the_last_first(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict", "unbound-map")
         await press(pilot, *("j",) * labels(app).index("tags"), "right")
@@ -128,7 +128,7 @@ async def test_filters_are_taken_off_one_by_one_the_last_one_first(app: ExcerptA
 
 
 @pytest.mark.programs
-async def test_a_filter_that_was_taken_out_by_hand_is_not_looked_for(app: ExcerptApp) -> None:
+async def test_a_filter_removed_by_hand_is_skipped(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "lentils", "unbound-map")
         await put(pilot, "Cooking")
@@ -139,7 +139,7 @@ async def test_a_filter_that_was_taken_out_by_hand_is_not_looked_for(app: Excerp
 
 
 @pytest.mark.programs
-async def test_the_heading_of_a_tree_is_no_filter(app: ExcerptApp) -> None:
+async def test_the_heading_of_a_tree_is_not_a_filter(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict", "unbound-map")
         await press(pilot, "g", "space")
@@ -148,7 +148,7 @@ async def test_the_heading_of_a_tree_is_no_filter(app: ExcerptApp) -> None:
 
 
 @pytest.mark.programs
-async def test_it_follows_the_query_and_keeps_its_branches_open(app: ExcerptApp) -> None:
+async def test_the_map_follows_the_query_and_keeps_branches_open(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict", "unbound-map")
         await press(pilot, *("j",) * labels(app).index("tags"), "right", "slash", "space", *"note")
@@ -159,7 +159,7 @@ async def test_it_follows_the_query_and_keeps_its_branches_open(app: ExcerptApp)
 
 
 @pytest.mark.programs
-async def test_without_a_query_it_is_that_of_the_whole_vault_and_a_filter_alone_lists(app: ExcerptApp) -> None:
+async def test_an_empty_query_maps_the_whole_vault_and_a_filter_alone_lists_its_notes(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until_index(pilot)
         await press(pilot, "unbound-map")
@@ -172,7 +172,7 @@ async def test_without_a_query_it_is_that_of_the_whole_vault_and_a_filter_alone_
 
 
 @pytest.mark.programs
-async def test_it_breaks_nothing_in_a_window_of_sixty_by_fifteen(app: ExcerptApp) -> None:
+async def test_the_map_works_in_a_window_of_sixty_by_fifteen(app: ExcerptApp) -> None:
     async with app.run_test(size=(60, 15)) as pilot:
         await search(pilot, "conflict", "unbound-map")
         assert panel_of(app).size.height > 4
@@ -180,7 +180,7 @@ async def test_it_breaks_nothing_in_a_window_of_sixty_by_fifteen(app: ExcerptApp
 
 
 @pytest.mark.programs
-async def test_what_went_wrong_is_said_in_its_place(app: ExcerptApp, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failure_is_shown_in_place_of_the_map(app: ExcerptApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict", "unbound-map")
         monkeypatch.setattr(AskMap, "answer", failing_answer("It cannot be counted."))
@@ -201,39 +201,39 @@ def row_of(opened: set[str], label: str) -> MapRow:
     return next(row for row in make_map_rows(MAP, opened) if row.label == label)
 
 
-def test_at_first_the_folders_are_open_and_a_kind_that_nothing_matches_in_is_not_there() -> None:
+def test_initially_folders_are_open_and_empty_kinds_hidden() -> None:
     rows = make_map_rows(MAP, INITIALLY_OPEN)
     assert named(rows) == ["folders", "  Sync", "  Kitchen", "  同步", "tags", "properties", "modified"]
 
 
-def test_a_branch_that_is_opened_shows_what_is_below_it() -> None:
+def test_opening_a_branch_shows_its_children() -> None:
     kitchen = row_of({"folders"}, "Kitchen")
     rows = make_map_rows(MAP, {"folders", kitchen.key})
     assert named(rows)[2:5] == ["  Kitchen", "    Recipes [x]", "    Soup"]
     assert rows[3].parent == kitchen.key
 
 
-def test_only_what_has_something_below_it_can_be_opened() -> None:
+def test_only_branches_with_children_can_be_opened() -> None:
     assert row_of({"folders"}, "Kitchen").is_open is False
     assert row_of({"folders"}, "Sync").is_open is None
 
 
-def test_a_share_is_that_of_the_largest_branch_of_its_kind() -> None:
+def test_a_share_is_relative_to_the_largest_branch_of_its_kind() -> None:
     assert row_of({"tags"}, "sync").share == 1.0
     assert row_of({"tags"}, "howto").share == 30 / 512
 
 
-def test_values_that_are_not_listed_are_counted_below_the_others() -> None:
+def test_unlisted_values_are_counted_below_the_others() -> None:
     status = row_of({"properties"}, "status")
     rows = make_map_rows(MAP, {"properties", status.key})
     assert [(row.label, row.unlisted) for row in rows if row.parent == status.key] == [("done", 0), ("", 7)]
 
 
-def test_a_closed_row_names_what_is_below_it() -> None:
+def test_a_closed_row_names_its_children() -> None:
     assert row_of(set(), "folders").summary == "Sync, Kitchen, 同步"
 
 
-def test_closed_years_show_each_year_between_and_a_year_its_twelve_months() -> None:
+def test_closed_years_list_every_year_between_and_twelve_months_each() -> None:
     assert row_of(set(), "modified").summary == "▁ █"
     assert row_of({"modified"}, "2024").summary == " ▁▃ █▂      "
 
@@ -247,16 +247,16 @@ def test_closed_years_show_each_year_between_and_a_year_its_twelve_months() -> N
         ("tag:x ", "tag:x", ""),
     ],
 )
-def test_a_filter_is_taken_off_wherever_it_stands(query: str, condition: str, rest: str) -> None:
+def test_a_filter_is_removed_wherever_it_is_in_the_query(query: str, condition: str, rest: str) -> None:
     assert has_filter(query, condition)
     assert remove_filter(query, condition) == rest
 
 
 @pytest.mark.parametrize("query", ["-tag:x sync", "tag:xy sync", "mytag:x", ""])
-def test_another_word_that_holds_the_filter_is_not_the_filter(query: str) -> None:
+def test_a_word_that_contains_the_filter_is_not_the_filter(query: str) -> None:
     assert not has_filter(query, "tag:x")
     assert remove_filter(query, "tag:x") == query
 
 
-def test_a_branch_that_no_filter_leads_to_stands_in_no_query() -> None:
+def test_a_branch_without_a_filter_is_in_no_query() -> None:
     assert not has_filter("sync", "")

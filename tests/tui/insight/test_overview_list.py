@@ -25,7 +25,7 @@ def row_of(overview: Overview, item: OverviewItem) -> OverviewRow:
     return next(row for row in make_overview_rows(overview) if row.item == item)
 
 
-def test_each_part_has_its_lines_in_order_and_its_name_before_the_first() -> None:
+def test_each_part_has_its_rows_in_order_with_its_name_first() -> None:
     rows = make_overview_rows(OVERVIEW)
     assert [row.part for row in rows if row.is_first] == PARTS
     assert [rows[at].part for at in find_part_starts(rows)] == PARTS
@@ -33,55 +33,55 @@ def test_each_part_has_its_lines_in_order_and_its_name_before_the_first() -> Non
     assert not any(row.hidden_count for row in rows)
 
 
-def test_bars_are_sorted_by_their_length_and_months_by_time() -> None:
+def test_bars_are_sorted_by_length_and_months_by_time() -> None:
     notes = tuple(replace(note, share=share) for note, share in zip(OVERVIEW.main_notes, (0.1, 0.4, 0.2), strict=False))
     rows = make_overview_rows(replace(OVERVIEW, main_notes=notes))
     assert [row.item.share for row in rows if isinstance(row.item, MainNote)] == [0.4, 0.2, 0.1]
     assert [row.is_first for row in rows if row.part == "main notes"] == [True, False, False]
 
 
-def test_a_part_without_anything_has_no_line() -> None:
+def test_an_empty_part_has_no_row() -> None:
     rows = make_overview_rows(replace(OVERVIEW, standouts=(), timeline=Timeline("", (), 12)))
     assert [row.part for row in rows if row.is_first] == [part for part in PARTS if part not in {"stands out", "when"}]
 
 
 @pytest.mark.parametrize("room", [8, 11, 20, 21, 24, 29])
-def test_as_many_lines_are_shown_as_fit_some_of_each_part(room: int) -> None:
+def test_as_many_rows_as_fit_are_shown_some_of_each_part(room: int) -> None:
     rows, every = make_overview_rows(OVERVIEW, room), make_overview_rows(OVERVIEW)
     assert len(rows) == room
     assert [row.part for row in rows if row.is_first] == PARTS
     assert sum(row.hidden_count for row in rows) == len(every) - room
 
 
-def test_where_not_even_one_of_each_fits_they_are_there_to_be_scrolled_to() -> None:
+def test_if_not_even_one_row_of_each_part_fits_the_list_scrolls() -> None:
     rows = make_overview_rows(OVERVIEW, 5)
     assert [row.part for row in rows] == PARTS
 
 
-def test_main_notes_have_their_lines_before_other_parts_have_many() -> None:
+def test_main_notes_get_their_rows_before_other_parts_get_many() -> None:
     rows = make_overview_rows(OVERVIEW, 20)
     assert [row.part for row in rows].count("main notes") == 5
     assert [row.part for row in rows].count("when") == 1
 
 
-def test_a_bar_is_as_long_as_its_share_beside_the_highest() -> None:
+def test_the_length_of_a_bar_is_relative_to_the_highest() -> None:
     lengths = [row.relative_value for row in make_overview_rows(OVERVIEW) if isinstance(row.item, MainNote)]
     assert lengths[0] == 1.0
     assert lengths[1] == pytest.approx(0.176 / 0.265)
 
 
-def test_the_newest_month_stands_for_the_timeline_and_the_months_follow_newest_first() -> None:
+def test_a_collapsed_timeline_is_its_newest_month_and_months_are_newest_first() -> None:
     line, *months = (row for row in make_overview_rows(OVERVIEW) if row.part == "when")
     assert line.item == OVERVIEW.timeline
     assert line.place == MONTHS[-1].place
     assert [row.item for row in months] == list(reversed(MONTHS))
 
 
-def test_months_without_a_note_are_nothing_in_the_timeline() -> None:
+def test_months_without_notes_are_gaps_in_the_timeline() -> None:
     assert count_notes_by_period(OVERVIEW.timeline, 40) == [2, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 8, 3]
 
 
-def test_where_there_are_too_many_months_some_are_counted_together() -> None:
+def test_too_many_months_are_grouped() -> None:
     assert count_notes_by_period(OVERVIEW.timeline, 5) == [2, 5, 1, 0, 11]
     long = Timeline("created", (Month("1999-12", 1, MERGING), *MONTHS), 0)
     counts = count_notes_by_period(long, 24)
@@ -89,7 +89,7 @@ def test_where_there_are_too_many_months_some_are_counted_together() -> None:
     assert sum(counts) == 20
 
 
-def test_how_much_of_the_vault_is_about_the_topic_is_said() -> None:
+def test_the_share_of_the_vault_about_the_topic_is_shown() -> None:
     assert format_headline(OVERVIEW) == "34 fragments in 12 of 171 notes"
     assert format_headline(replace(OVERVIEW, fragments=1, notes=1)) == "1 fragment in 1 of 171 notes"
 
@@ -113,17 +113,17 @@ TOPIC = "sync conflict"
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, tuple) else "",
 )
-def test_a_search_for_a_line_finds_what_it_shows(item: OverviewItem, asked: tuple[str, tuple[str, ...]]) -> None:
+def test_the_search_of_a_row_finds_what_it_shows(item: OverviewItem, asked: tuple[str, tuple[str, ...]]) -> None:
     assert build_search(row_of(OVERVIEW, item), OVERVIEW) == asked
 
 
-def test_a_property_of_an_odd_name_is_written_so_that_a_query_reads_it() -> None:
+def test_an_unusual_property_name_is_quoted_for_a_query() -> None:
     overview = replace(OVERVIEW, timeline=Timeline("first: seen", MONTHS[:1], 0))
     asked = build_search(row_of(overview, overview.timeline), overview)
     assert asked == (TOPIC, ('"first: seen":2024-03..2024-03',))
 
 
-def test_lines_lead_to_the_lines_of_what_they_show() -> None:
+def test_rows_lead_to_the_lines_they_show() -> None:
     assert row_of(OVERVIEW, OVERVIEW.sections[0]).place == RESOLVE
     name = OVERVIEW.names[0]
     assert isinstance(name, LinkedName)

@@ -154,7 +154,7 @@ async def select(pilot: AppPilot, part: str) -> None:
 # --- the topic --------------------------------------------------------------------------------------------------------
 
 
-async def test_without_a_topic_it_says_what_to_do(app: ExcerptApp) -> None:
+async def test_without_a_topic_the_tab_says_what_to_do(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await until_index(pilot)
         await pilot.press("f3")
@@ -174,7 +174,7 @@ async def test_the_query_of_the_search_becomes_the_topic(app: ExcerptApp) -> Non
         assert topic_of(app).value == "bees"
 
 
-async def test_another_query_takes_the_place_of_a_topic_that_was_taken_over(app: ExcerptApp) -> None:
+async def test_another_query_replaces_a_topic_taken_from_the_search(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "bees")
         await pilot.press("f3")
@@ -183,7 +183,7 @@ async def test_another_query_takes_the_place_of_a_topic_that_was_taken_over(app:
         await until_overview(pilot, "honey")
 
 
-async def test_a_topic_typed_by_hand_stays_whatever_is_searched(app: ExcerptApp) -> None:
+async def test_a_typed_topic_is_kept_whatever_is_searched(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await open_overview(pilot, "honey")
         await pilot.press("f2")
@@ -193,7 +193,7 @@ async def test_a_topic_typed_by_hand_stays_whatever_is_searched(app: ExcerptApp)
         assert topic_of(app).value == "honey"
 
 
-async def test_it_is_what_the_engine_says_of_the_topic(app: ExcerptApp, bees: tuple[Path, Paths]) -> None:
+async def test_the_rows_are_those_of_the_engines_overview(app: ExcerptApp, bees: tuple[Path, Paths]) -> None:
     async with app.run_test() as pilot:
         shown = await open_overview(pilot, "bees")
     vault, user_paths = bees
@@ -202,7 +202,7 @@ async def test_it_is_what_the_engine_says_of_the_topic(app: ExcerptApp, bees: tu
     snapshot.close()
 
 
-async def test_it_follows_the_topic_while_it_is_typed(app: ExcerptApp) -> None:
+async def test_the_overview_follows_the_topic_while_it_is_typed(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await open_overview(pilot, "honey")
         await pilot.press("space", *"smoke")
@@ -210,7 +210,7 @@ async def test_it_follows_the_topic_while_it_is_typed(app: ExcerptApp) -> None:
         assert {note.place.title for note in shown.main_notes} >= {"Honey", "Smoke"}
 
 
-async def test_where_nothing_is_about_the_topic_it_says_so(app: ExcerptApp) -> None:
+async def test_a_topic_without_matches_is_reported(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await open_overview(pilot, "xyzzy")
         notice = overview_pane_of(app).query_one("#overview-notice", Notice)
@@ -220,7 +220,7 @@ async def test_where_nothing_is_about_the_topic_it_says_so(app: ExcerptApp) -> N
         assert screen_of(app).query_one(TabBar).active == "overview"
 
 
-async def test_what_fails_is_said_where_the_lines_would_stand(app: ExcerptApp) -> None:
+async def test_a_failure_is_shown_in_place_of_the_rows(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await open_overview(pilot, "bees")
         # Check this first: a newer index would repeat the query and show its overview.
@@ -235,7 +235,7 @@ async def test_what_fails_is_said_where_the_lines_would_stand(app: ExcerptApp) -
         )
 
 
-async def test_a_changed_vault_gives_another_overview_with_the_same_line_selected(
+async def test_a_changed_vault_updates_the_overview_and_keeps_the_selected_row(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     async with app.run_test() as pilot:
@@ -260,7 +260,7 @@ async def test_a_changed_vault_gives_another_overview_with_the_same_line_selecte
 
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
-async def test_every_part_is_on_one_screen(app: ExcerptApp, size: tuple[int, int]) -> None:
+async def test_every_part_fits_on_one_screen(app: ExcerptApp, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
         shown = await open_overview(pilot, "bees")
         expected = ["main notes", "sections", "passages", "themes", "stands out", "names", "when"]
@@ -271,7 +271,7 @@ async def test_every_part_is_on_one_screen(app: ExcerptApp, size: tuple[int, int
         assert told == f"{shown.fragments} fragments in {shown.notes} of 17 notes"
 
 
-async def test_all_lines_are_shown_on_a_key_and_the_cursor_stays(app: ExcerptApp) -> None:
+async def test_a_key_shows_all_rows_and_keeps_the_cursor(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_overview(pilot, "bees")
         lines = lines_of(app)
@@ -287,7 +287,7 @@ async def test_all_lines_are_shown_on_a_key_and_the_cursor_stays(app: ExcerptApp
         assert lines.hidden_count == hidden_count
 
 
-async def test_all_lines_of_one_part_are_shown_and_those_of_others_stay(app: ExcerptApp) -> None:
+async def test_all_rows_of_one_part_can_be_shown(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_overview(pilot, "bees")
         lines = lines_of(app)
@@ -301,7 +301,7 @@ async def test_all_lines_of_one_part_are_shown_and_those_of_others_stay(app: Exc
         assert Counter(row.part for row in lines.rows) == counts
 
 
-async def test_tab_goes_from_part_to_part_and_round(app: ExcerptApp) -> None:
+async def test_tab_cycles_through_the_parts(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_overview(pilot, "bees")
         seen = []
@@ -313,7 +313,7 @@ async def test_tab_goes_from_part_to_part_and_round(app: ExcerptApp) -> None:
         assert seen == [*open_parts(app), "main notes"]
 
 
-async def test_a_smaller_window_shows_fewer_lines_of_each_part(app: ExcerptApp) -> None:
+async def test_a_smaller_window_shows_fewer_rows_of_each_part(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await open_overview(pilot, "bees")
         before = open_parts(app), lines_of(app).row_count
@@ -325,7 +325,7 @@ async def test_a_smaller_window_shows_fewer_lines_of_each_part(app: ExcerptApp) 
 # --- the passage ------------------------------------------------------------------------------------------------------
 
 
-async def test_the_passage_of_the_selected_line_stands_beside_with_the_topic_marked(app: ExcerptApp) -> None:
+async def test_the_passage_of_the_selected_row_is_beside_it_with_the_topic_highlighted(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await open_overview(pilot, "bees")
         preview = overview_pane_of(app).query_one(Preview)
@@ -359,7 +359,7 @@ async def test_in_a_narrow_window_a_key_shows_the_passage_below(app: ExcerptApp)
         assert not preview.size.height
 
 
-async def test_in_a_very_short_window_the_passage_takes_the_place_of_the_lines(app: ExcerptApp) -> None:
+async def test_in_a_very_short_window_the_passage_replaces_the_rows(app: ExcerptApp) -> None:
     async with app.run_test(size=(60, 15)) as pilot:
         await open_overview(pilot, "bees")
         await pilot.press("escape", "v")
@@ -368,7 +368,7 @@ async def test_in_a_very_short_window_the_passage_takes_the_place_of_the_lines(a
         assert not lines_of(app).size.height
 
 
-async def test_a_topic_the_key_of_the_form_and_its_tags_in_one_read(app: ExcerptApp) -> None:
+async def test_a_topic_a_dialog_key_and_its_tags_can_arrive_in_one_read(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_overview(pilot, "honey")
         post_keys(app, "ctrl+u", *"smoke", "ctrl+r", *"calm")
@@ -379,7 +379,7 @@ async def test_a_topic_the_key_of_the_form_and_its_tags_in_one_read(app: Excerpt
         assert "smoke" in form.query_one(TextArea).text
 
 
-async def test_stop_words_of_a_topic_are_not_marked_in_its_passages(bees: tuple[Path, Paths]) -> None:
+async def test_stop_words_of_a_topic_are_not_highlighted_in_passages(bees: tuple[Path, Paths]) -> None:
     vault, user_paths = bees
     snapshot = Snapshot.open(user_paths.index_folder(vault), Settings())
     engine = Engine(snapshot, Settings())
@@ -391,7 +391,7 @@ async def test_stop_words_of_a_topic_are_not_marked_in_its_passages(bees: tuple[
     snapshot.close()
 
 
-async def test_a_place_whose_note_is_gone_has_no_passage(bees: tuple[Path, Paths]) -> None:
+async def test_a_location_in_a_deleted_note_has_no_passage(bees: tuple[Path, Paths]) -> None:
     vault, user_paths = bees
     snapshot = Snapshot.open(user_paths.index_folder(vault), Settings())
     question = AskPassage(draw_note, SourceLocation("Bees/Gone.md", "Gone", 1, 2), "bees")
@@ -413,7 +413,7 @@ async def test_enter_opens_the_note_at_the_line(editor_arguments: Path, app: Exc
         assert editor_arguments.read_text(encoding="utf-8").strip().endswith(f"{row.place.path}:{row.place.line_start}")
 
 
-async def test_a_search_for_a_tag_puts_its_filter_into_the_query(app: ExcerptApp) -> None:
+async def test_searching_a_tag_inserts_its_filter_into_the_query(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         shown = await open_overview(pilot, "bees")
         await select(pilot, "stands out")
@@ -426,7 +426,7 @@ async def test_a_search_for_a_tag_puts_its_filter_into_the_query(app: ExcerptApp
         assert shown.standouts[0] == row.item
 
 
-async def test_a_search_for_a_theme_or_a_note_goes_to_the_search_too(app: ExcerptApp) -> None:
+async def test_themes_and_notes_can_be_searched_too(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         shown = await open_overview(pilot, "bees")
         await pilot.press("unbound-overview-search")
@@ -434,7 +434,7 @@ async def test_a_search_for_a_theme_or_a_note_goes_to_the_search_too(app: Excerp
         assert f'path:"/{shown.main_notes[0].place.path}"' in query_of(app)
 
 
-async def test_it_is_copied_as_markdown_with_its_tokens(
+async def test_an_overview_is_copied_as_markdown_with_its_token_count(
     app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
@@ -446,7 +446,7 @@ async def test_it_is_copied_as_markdown_with_its_tokens(
         await until(pilot, lambda: any("tokens" in toast.message for toast in app._notifications), "the toast")
 
 
-async def test_copying_right_after_typing_copies_what_was_typed(
+async def test_copying_right_after_typing_uses_the_typed_topic(
     app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
@@ -458,7 +458,7 @@ async def test_copying_right_after_typing_copies_what_was_typed(
         assert file.read_text(encoding="utf-8").startswith("# Overview: honey\n")
 
 
-async def test_the_passage_of_the_selected_line_is_copied_alone(
+async def test_the_passage_of_the_selected_row_can_be_copied_alone(
     app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
@@ -471,7 +471,7 @@ async def test_the_passage_of_the_selected_line_is_copied_alone(
         assert file.read_text(encoding="utf-8") == window.fragment.text
 
 
-async def test_the_passage_of_the_selected_line_is_remembered(app: ExcerptApp) -> None:
+async def test_the_passage_of_the_selected_row_can_be_remembered(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await open_overview(pilot, "bees")
         row = lines_of(app).selected
@@ -483,7 +483,7 @@ async def test_the_passage_of_the_selected_line_is_remembered(app: ExcerptApp) -
         assert kept == "\n".join(note[row.place.line_start - 1 : row.place.line_end])
 
 
-async def test_a_letter_typed_right_after_the_lines_got_the_focus_is_theirs(app: ExcerptApp) -> None:
+async def test_a_letter_typed_right_after_the_rows_got_the_focus_is_handled_by_them(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await open_overview(pilot, "bees")
         post_keys(app, "escape", "j")
@@ -491,7 +491,7 @@ async def test_a_letter_typed_right_after_the_lines_got_the_focus_is_theirs(app:
         assert topic_of(app).value == "bees"
 
 
-async def test_escape_goes_to_the_lines_and_leaves_the_topic_as_it_is(app: ExcerptApp) -> None:
+async def test_escape_moves_to_the_rows_and_keeps_the_topic(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await open_overview(pilot, "bees")
         await pilot.press("escape", "escape")
@@ -501,7 +501,7 @@ async def test_escape_goes_to_the_lines_and_leaves_the_topic_as_it_is(app: Excer
         assert topic_of(app).has_focus
 
 
-def test_it_says_what_is_missing() -> None:
+def test_disabled_actions_give_their_reason() -> None:
     assert (
         overview_disabled_reason("copy", topic=False, shown=False, is_waiting=False)
         == "No overview is shown. Type a topic first."

@@ -58,7 +58,7 @@ def selected(app: ExcerptApp) -> RelatedNote:
 
 
 @pytest.mark.programs
-async def test_it_lists_the_notes_near_to_the_selected_fragment_with_links_and_score(app: ExcerptApp) -> None:
+async def test_the_panel_lists_notes_related_to_the_selected_fragment_with_links_and_score(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
         hit = hit_list_of(app).selected
@@ -72,7 +72,7 @@ async def test_it_lists_the_notes_near_to_the_selected_fragment_with_links_and_s
 
 
 @pytest.mark.programs
-async def test_below_stand_the_sum_and_the_passages_side_by_side_where_it_is_wide(app: ExcerptApp) -> None:
+async def test_the_score_and_both_passages_are_shown_below_the_list(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
         shown = drawn_lines(panel_of(app).why)
@@ -91,7 +91,7 @@ async def test_enter_opens_the_note_at_the_passage(editor_arguments: Path, vault
 
 
 @pytest.mark.programs
-async def test_another_reason_is_looked_at_by_the_arrows_round_and_round(app: ExcerptApp) -> None:
+async def test_arrows_cycle_through_the_reasons(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
         why = panel_of(app).why
@@ -104,7 +104,7 @@ async def test_another_reason_is_looked_at_by_the_arrows_round_and_round(app: Ex
 
 
 @pytest.mark.programs
-async def test_the_reason_is_of_the_selected_note_before_that_is_drawn(app: ExcerptApp) -> None:
+async def test_a_reason_belongs_to_the_selected_note_even_before_it_is_drawn(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
         panel, first = panel_of(app), selected(app)
@@ -119,7 +119,7 @@ async def test_the_reason_is_of_the_selected_note_before_that_is_drawn(app: Exce
 
 
 @pytest.mark.programs
-async def test_following_takes_the_passage_view_along_and_one_can_return(app: ExcerptApp) -> None:
+async def test_following_a_note_takes_the_passage_view_along_and_returns(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
         begun, there = related_of(app).path, selected(app).matches[0].related_passage.fragment
@@ -135,7 +135,7 @@ async def test_following_takes_the_passage_view_along_and_one_can_return(app: Ex
 
 
 @pytest.mark.programs
-async def test_it_is_asked_of_the_whole_note_or_of_the_fragment(app: ExcerptApp) -> None:
+async def test_the_panel_can_be_for_the_whole_note_or_the_fragment(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
         await press(pilot, "unbound-related-note")
@@ -146,7 +146,7 @@ async def test_it_is_asked_of_the_whole_note_or_of_the_fragment(app: ExcerptApp)
 
 
 @pytest.mark.programs
-async def test_linked_notes_are_hidden_by_a_key_and_the_title_says_how_many(app: ExcerptApp) -> None:
+async def test_a_key_hides_linked_notes_and_the_title_counts_them(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
         every = related_of(app).notes
@@ -159,7 +159,7 @@ async def test_linked_notes_are_hidden_by_a_key_and_the_title_says_how_many(app:
 
 
 @pytest.mark.programs
-async def test_where_all_are_linked_the_panel_says_so_and_how_to_see_them(app: ExcerptApp) -> None:
+async def test_if_all_notes_are_linked_the_panel_says_how_to_show_them(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related", "x")
         panel_of(app).related = replace(related_of(app), notes=(), hidden=3)
@@ -169,7 +169,7 @@ async def test_where_all_are_linked_the_panel_says_so_and_how_to_see_them(app: E
 
 
 @pytest.mark.programs
-async def test_the_switch_is_remembered(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
+async def test_hiding_linked_notes_is_remembered(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related", "x")
         await screen_of(app).save_state()
@@ -180,7 +180,7 @@ async def test_the_switch_is_remembered(app: ExcerptApp, vault: Path, user_paths
 
 
 @pytest.mark.programs
-async def test_tab_and_space_mark_the_passage_that_is_looked_at(app: ExcerptApp) -> None:
+async def test_tab_and_space_mark_the_passage_of_the_reason(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
         wanted = selected(app).matches[0].related_passage.fragment.id
@@ -192,7 +192,7 @@ async def test_tab_and_space_mark_the_passage_that_is_looked_at(app: ExcerptApp)
 
 
 @pytest.mark.programs
-async def test_it_follows_the_selection_of_the_list(app: ExcerptApp) -> None:
+async def test_the_panel_follows_the_selection_of_the_list(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "conflict", "unbound-related")
         rows = hit_list_of(app)
@@ -209,7 +209,7 @@ async def test_it_follows_the_selection_of_the_list(app: ExcerptApp) -> None:
 
 
 @pytest.mark.programs
-async def test_without_a_fragment_it_says_what_it_is_for(app: ExcerptApp) -> None:
+async def test_without_a_fragment_the_panel_explains_itself(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until_index(pilot)
         await press(pilot, "unbound-related")
@@ -219,9 +219,7 @@ async def test_without_a_fragment_it_says_what_it_is_for(app: ExcerptApp) -> Non
 
 
 @pytest.mark.programs
-async def test_a_note_that_is_gone_and_what_goes_wrong_are_told(
-    app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_deleted_notes_and_failures_are_reported(app: ExcerptApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict", "unbound-related")
         pane, notice = pane_of(app), panel_of(app).query_one(Notice)
@@ -234,7 +232,7 @@ async def test_a_note_that_is_gone_and_what_goes_wrong_are_told(
 
 
 @pytest.mark.programs
-async def test_hostile_titles_are_drawn_as_they_are_written(app: ExcerptApp) -> None:
+async def test_hostile_titles_are_drawn_as_text(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "markup hostile", "unbound-related")
         assert related_of(app).path == "Hostile [bold]x.md"
@@ -242,7 +240,7 @@ async def test_hostile_titles_are_drawn_as_they_are_written(app: ExcerptApp) -> 
 
 
 @pytest.mark.programs
-async def test_it_breaks_nothing_in_a_window_of_sixty_by_fifteen(app: ExcerptApp) -> None:
+async def test_the_panel_works_in_a_window_of_sixty_by_fifteen(app: ExcerptApp) -> None:
     async with app.run_test(size=(60, 15)) as pilot:
         await search(pilot, "conflict", "unbound-related")
         assert panel_of(app).size.height > 4
@@ -270,29 +268,29 @@ def of_style(line: WhyLine, style: str) -> list[str]:
     return [text for text, name in line.pieces if name == style]
 
 
-def test_the_score_is_shown_as_the_sum_of_its_parts_the_largest_first() -> None:
+def test_the_score_is_a_sum_with_the_largest_part_first() -> None:
     assert texts(MISSING)[0] == "0.60 = 0.30 words + 0.18 meaning + 0.11 common links + 0.01 tags"
 
 
-def test_a_part_that_would_read_as_nothing_is_left_out() -> None:
+def test_a_part_that_rounds_to_zero_is_omitted() -> None:
     note = RelatedNote("x.md", "x", 0.302, (Signal("words", 1, 0.3, 0.3), Signal("tags", 0.1, 0.02, 0.002)))
     assert texts(note) == ["0.30 = 0.30 words"]
 
 
-def test_a_missing_link_is_marked_at_the_line_that_names_the_note() -> None:
+def test_a_missing_link_is_highlighted_at_the_line_that_names_the_note() -> None:
     line = next(line for line in draw_why_lines(MISSING, 80) if of_style(line, "badge"))
     assert "".join(text for text, _ in line.pieces) == "names  “merging” in Here.md:3 · no link yet"
     assert list_reasons(MISSING)[0].path == "Here.md"
     assert list_reasons(MISSING)[0].line == 3
 
 
-def test_notes_that_link_to_each_other_say_so_and_lack_nothing() -> None:
+def test_notes_that_link_each_other_have_no_missing_link() -> None:
     shown = texts(make_related_note(HERE, THERE, 0.6, LinkDirection.BOTH))
     assert "links  They link to each other." in shown
     assert not any("no link yet" in line for line in shown)
 
 
-def test_common_links_and_shared_words_stand_with_what_they_are() -> None:
+def test_common_links_and_shared_words_are_listed_with_their_kind() -> None:
     shown = texts(MISSING)
     assert "common both link to Kitchen" in shown
     assert "common link to both: Index [x]" in shown
@@ -300,12 +298,12 @@ def test_common_links_and_shared_words_stand_with_what_they_are() -> None:
     assert "tags   #sync #howto" in shown
 
 
-def test_the_reason_looked_at_first_is_the_best_passage() -> None:
+def test_the_initial_reason_is_the_best_passage() -> None:
     reason = list_reasons(MISSING)[initial_reason_number(MISSING)]
     assert (reason.path, reason.line, reason.fragment) == ("There.md", THERE.line_start, THERE)
 
 
-def test_a_note_without_reasons_still_leads_to_itself() -> None:
+def test_a_note_without_reasons_leads_to_itself() -> None:
     bare = RelatedNote("x.md", "x", 0.1, ())
     assert [(reason.path, reason.line) for reason in list_reasons(bare)] == [("x.md", 1)]
 
@@ -315,21 +313,21 @@ def test_each_reason_has_its_lines() -> None:
     assert numbers == set(range(len(list_reasons(MISSING))))
 
 
-def test_passages_stand_side_by_side_where_there_is_room_and_below_each_other_else() -> None:
+def test_passages_are_side_by_side_if_they_fit_and_stacked_otherwise() -> None:
     beside = [line for line in texts(MISSING, MIN_SIDE_BY_SIDE_CELLS) if line.startswith("here ")]
     below = [line for line in texts(MISSING, MIN_SIDE_BY_SIDE_CELLS - 1) if line.startswith(("here ", "there "))]
     assert ["│ there" in line for line in beside] == [True]
     assert [line.split()[0] for line in below] == ["here", "there"]
 
 
-def test_what_two_passages_share_is_marked_in_both() -> None:
+def test_shared_words_are_highlighted_in_both_passages() -> None:
     marked = {text.casefold() for line in draw_why_lines(MISSING, 100)[2:] for text in of_style(line, "match")}
     assert marked == {"conflict", "sync"}
 
 
 @pytest.mark.parametrize("width", [20, 40, MIN_SIDE_BY_SIDE_CELLS, 75, 106])
 @pytest.mark.parametrize("there", [THERE, WIDE], ids=["latin", "wide"])
-def test_passages_keep_within_the_width(width: int, there: Fragment) -> None:
+def test_passages_fit_the_width(width: int, there: Fragment) -> None:
     note = make_related_note(HERE, there, 0.6, LinkDirection.BOTH)
     passages = [line for line in draw_why_lines(note, width) if line.reason is not None]
     assert passages

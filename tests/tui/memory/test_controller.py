@@ -70,7 +70,7 @@ def case(tmp_path: Path, user_paths: Paths) -> Case:
     return Case(tmp_path, user_paths)
 
 
-def test_a_fragment_is_kept_with_its_source_and_the_query_that_found_it(case: Case) -> None:
+def test_a_fragment_is_saved_with_its_source_and_query(case: Case) -> None:
     hit = make_hit("a" * 12, 7, "Sync.md")
     _, answered = case.memories.make_new_memory_form(RememberRequested(hit, "sync conflict"))
     answered(MemoryDraft("The newer one.", ("sync",), "It came up twice."))
@@ -79,14 +79,14 @@ def test_a_fragment_is_kept_with_its_source_and_the_query_that_found_it(case: Ca
     assert (memory.text, memory.query, memory.source) == ("The newer one.", "sync conflict", make_source(hit))
 
 
-def test_a_form_that_is_left_keeps_nothing(case: Case) -> None:
+def test_a_cancelled_form_saves_nothing(case: Case) -> None:
     _, answered = case.memories.make_new_memory_form(RememberRequested(None, "", "A thought."))
     answered(None)
     case.memories.worker.close(TIMEOUT_SECONDS)
     assert case.all() == []
 
 
-def test_a_change_leaves_what_the_form_did_not_change_and_can_be_taken_back(case: Case) -> None:
+def test_an_edit_keeps_fields_the_form_did_not_change_and_can_be_undone(case: Case) -> None:
     memory = case.store.remember("The newer one.", ("sync",), "", None, "conflict")
     _, answered = case.memories.make_edit_form(memory)
     answered(MemoryDraft("The older one.", memory.tags, memory.why))
@@ -124,7 +124,7 @@ def memories_in(rows: HitList) -> list[str]:
 
 
 @pytest.mark.programs
-async def test_a_memory_that_answers_the_query_stands_among_the_hits(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_a_memory_that_answers_the_query_is_among_the_hits(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         rows = await search_and_wait(pilot, "red lentils with cumin")
         assert memories_in(rows) == [THOUGHT]
@@ -134,13 +134,13 @@ async def test_a_memory_that_answers_the_query_stands_among_the_hits(app: Excerp
 
 
 @pytest.mark.programs
-async def test_a_query_that_no_memory_answers_has_hits_alone(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_a_query_that_no_memory_answers_has_only_hits(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         assert memories_in(await search_and_wait(pilot, "sync conflict")) == []
 
 
 @pytest.mark.programs
-async def test_a_fragment_that_a_memory_is_about_has_a_badge_where_it_is_not_in_the_pack(
+async def test_a_fragment_with_a_memory_has_a_badge_unless_it_is_in_the_pack(
     app: ExcerptApp, store: MemoryStore
 ) -> None:
     async with app.run_test() as pilot:
@@ -156,7 +156,7 @@ async def test_a_fragment_that_a_memory_is_about_has_a_badge_where_it_is_not_in_
 
 
 @pytest.mark.programs
-async def test_memories_are_not_among_the_hits_where_the_settings_say_so(
+async def test_memories_can_be_excluded_from_the_hits_by_the_settings(
     vault: Path, user_paths: Paths, store: MemoryStore
 ) -> None:
     app = app_with(MemorySettings(in_search=False), vault, user_paths)
@@ -169,9 +169,7 @@ async def test_memories_are_not_among_the_hits_where_the_settings_say_so(
 
 
 @pytest.mark.programs
-async def test_what_was_found_before_stands_first_where_the_settings_say_so(
-    vault: Path, user_paths: Paths, store: MemoryStore
-) -> None:
+async def test_memories_can_come_first_by_the_settings(vault: Path, user_paths: Paths, store: MemoryStore) -> None:
     app = app_with(MemorySettings(recall_first=True), vault, user_paths)
     async with app.run_test() as pilot:
         rows = await search_and_wait(pilot, "red lentils with cumin")
@@ -181,7 +179,7 @@ async def test_what_was_found_before_stands_first_where_the_settings_say_so(
 
 
 @pytest.mark.programs
-async def test_memories_are_not_indexed_before_a_search_is_answered(
+async def test_memories_are_indexed_only_after_a_search_was_answered(
     app: ExcerptApp, vault: Path, user_paths: Paths, store: MemoryStore
 ) -> None:
     async with app.run_test() as pilot:
@@ -194,7 +192,7 @@ async def test_memories_are_not_indexed_before_a_search_is_answered(
 
 
 @pytest.mark.programs
-async def test_a_memory_that_is_selected_is_read_in_the_context_and_changed_in_the_form(
+async def test_a_selected_memory_is_shown_in_the_context_and_edited_in_the_form(
     app: ExcerptApp, store: MemoryStore
 ) -> None:
     async with app.run_test() as pilot:
@@ -223,9 +221,7 @@ async def test_a_memory_opens_its_source(
 
 
 @pytest.mark.programs
-async def test_a_marked_memory_is_in_the_pack_with_a_source_line_of_its_own(
-    app: ExcerptApp, store: MemoryStore
-) -> None:
+async def test_a_marked_memory_is_packed_with_its_own_source_line(app: ExcerptApp, store: MemoryStore) -> None:
     memory = store.all().memories[1]
     async with app.run_test() as pilot:
         rows = await search_and_wait(pilot, "red lentils with cumin")
@@ -243,7 +239,7 @@ async def test_a_marked_memory_is_in_the_pack_with_a_source_line_of_its_own(
 
 
 @pytest.mark.programs
-async def test_a_marked_memory_is_in_the_pack_again_when_the_marks_of_before_are_shown(
+async def test_a_marked_memory_is_packed_again_when_earlier_marks_are_restored(
     vault: Path, user_paths: Paths, store: MemoryStore
 ) -> None:
     first = app_with(MemorySettings(), vault, user_paths)
@@ -265,7 +261,7 @@ async def test_a_marked_memory_is_in_the_pack_again_when_the_marks_of_before_are
 
 
 @pytest.mark.programs
-async def test_a_marked_memory_that_is_changed_is_changed_in_the_pack(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_an_edited_marked_memory_changes_in_the_pack(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         await go_to_memory(pilot, await search_and_wait(pilot, "red lentils with cumin"))
         await pilot.press("tab", "up", "ctrl+r")
@@ -284,7 +280,7 @@ async def test_a_marked_memory_that_is_changed_is_changed_in_the_pack(app: Excer
 
 
 @pytest.mark.programs
-async def test_a_passage_of_the_pack_is_remembered_as_it_was_grown(
+async def test_a_passage_of_the_pack_is_remembered_with_its_scope(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     async with app.run_test() as pilot:
@@ -306,9 +302,7 @@ async def test_a_passage_of_the_pack_is_remembered_as_it_was_grown(
 
 
 @pytest.mark.programs
-async def test_the_whole_pack_is_remembered_with_its_sources_named(
-    app: ExcerptApp, vault: Path, user_paths: Paths
-) -> None:
+async def test_the_whole_pack_is_remembered_with_its_sources(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
     async with app.run_test() as pilot:
         await search_and_wait(pilot, "sync conflict")
         packed = pane_of(app).pack.newest_pack
@@ -346,32 +340,32 @@ def placed(memory: Confidence, hits: list[Hit], showing: MemoryPlacement = Memor
 
 
 @pytest.mark.programs
-def test_memories_stand_before_hits_that_are_less_sure() -> None:
+def test_memories_precede_hits_of_lower_confidence() -> None:
     assert placed(Confidence.LIKELY, HITS) == "abMcd"
     assert placed(Confidence.LIKELY, HITS[1:]) == "bMcd"
     assert placed(Confidence.STRONG, HITS[2:]) == "Mcd"
 
 
 @pytest.mark.programs
-def test_memories_stand_behind_the_second_hit_at_the_latest() -> None:
+def test_memories_follow_the_second_hit_at_the_latest() -> None:
     assert placed(Confidence.LIKELY, HITS[:2] * 2) == "abMab"
 
 
 @pytest.mark.programs
-def test_memories_stand_first_or_not_at_all_where_that_is_wanted() -> None:
+def test_memories_can_be_first_or_excluded() -> None:
     assert placed(Confidence.LIKELY, HITS, MemoryPlacement.FIRST) == "Mabcd"
     assert placed(Confidence.LIKELY, HITS, MemoryPlacement.OFF) == "abcd"
 
 
 @pytest.mark.programs
-def test_the_settings_say_where_memories_stand() -> None:
+def test_the_settings_choose_the_position_of_memories() -> None:
     assert initial_placement(MemorySettings()) is MemoryPlacement.AMONG
     assert initial_placement(MemorySettings(in_search=False)) is MemoryPlacement.OFF
     assert initial_placement(MemorySettings(recall_first=True)) is MemoryPlacement.FIRST
 
 
 @pytest.mark.programs
-def test_a_memory_is_a_fragment_that_says_where_it_is_from(store: MemoryStore) -> None:
+def test_a_memory_is_a_fragment_with_its_origin(store: MemoryStore) -> None:
     memory = store.all().memories[1]
     fragment = memory_to_fragment(memory, 7)
     assert (fragment.title, fragment.heading_path) == ("Memory", ("Cooking/Lentil soup.md, line 3", "better"))
@@ -424,7 +418,7 @@ class Bench:
         self.memories.store_answer(found, has_hit_list=True)
 
 
-def test_memories_are_asked_for_when_a_query_is_answered_and_never_before() -> None:
+def test_memories_are_requested_only_after_a_query_is_answered() -> None:
     bench = Bench()
     bench.memories.request_memories("", ())
     assert (bench.thread.asked, bench.memories.is_answered) == ([], True)
@@ -432,7 +426,7 @@ def test_memories_are_asked_for_when_a_query_is_answered_and_never_before() -> N
     assert (bench.thread.asked, bench.memories.is_answered) == (["sync"], False)
 
 
-def test_they_stand_among_the_hits_until_the_query_is_cleared() -> None:
+def test_memories_stay_among_the_hits_until_the_query_is_cleared() -> None:
     bench = Bench()
     bench.memories.request_memories("sync", ())
     bench.take(FoundMemories((FOUND,), (OWN_THOUGHT,)))
@@ -441,7 +435,7 @@ def test_they_stand_among_the_hits_until_the_query_is_cleared() -> None:
     assert bench.memories.merge_rows((A,)) == (A,)
 
 
-def test_not_shown_they_are_read_only_for_marks() -> None:
+def test_hidden_memories_are_read_only_for_marks() -> None:
     bench = Bench()
     while bench.memories.placement is not MemoryPlacement.OFF:
         bench.memories.select_next_placement()
@@ -450,7 +444,7 @@ def test_not_shown_they_are_read_only_for_marks() -> None:
     assert bench.thread.asked == [""]
 
 
-def test_a_marked_memory_is_asked_for_once_and_known_when_it_is_read() -> None:
+def test_a_marked_memory_is_requested_once_and_known_when_it_is_read() -> None:
     bench = Bench()
     assert bench.memories.marked_memories((MARK,)) is None
     assert bench.memories.marked_memories((MARK,)) is None
@@ -462,7 +456,7 @@ def test_a_marked_memory_is_asked_for_once_and_known_when_it_is_read() -> None:
     assert window.fragment.text == "thought"
 
 
-def test_fragments_have_badges_where_a_memory_has_a_source() -> None:
+def test_fragments_that_are_the_source_of_a_memory_have_badges() -> None:
     bench = Bench()
     bench.take(FoundMemories((), (OWN_THOUGHT,)))
     bench.memories.ask_badges((A,))

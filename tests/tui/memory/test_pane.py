@@ -56,7 +56,7 @@ async def test_the_selected_fragment_is_remembered_with_tags_and_a_reason(
         assert (memory.source.path, memory.source.line_start) == (hit.fragment.path, hit.fragment.line_start)
 
 
-async def test_control_characters_of_a_fragment_are_kept_though_shown_as_pictures(
+async def test_control_characters_of_a_fragment_are_saved_although_shown_as_symbols(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     async with app.run_test() as pilot:
@@ -69,7 +69,7 @@ async def test_control_characters_of_a_fragment_are_kept_though_shown_as_picture
         assert "\x1b[31m" in MemoryStore(folder).all().memories[0].text
 
 
-async def test_escape_remembers_nothing(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
+async def test_escape_saves_nothing(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "sync conflict")
         await pilot.press("ctrl+r", "escape")
@@ -89,7 +89,7 @@ async def test_words_and_tags_filter_the_list(app: ExcerptApp, store: MemoryStor
         await until(pilot, lambda: [m.tags for m in rows.memories] == [("sync",)], "the one with the word")
 
 
-async def test_what_answers_best_is_selected_when_another_query_is_typed(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_the_best_answer_is_selected_when_another_query_is_typed(app: ExcerptApp, store: MemoryStore) -> None:
     store.remember("Soup is eaten by hand, and merge conflicts by machines.")
     async with app.run_test() as pilot:
         await pilot.press("f4")
@@ -106,7 +106,7 @@ async def test_what_answers_best_is_selected_when_another_query_is_typed(app: Ex
         assert rows.selected.text.startswith("Soup is eaten")
 
 
-async def test_a_forgotten_memory_can_be_taken_back(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_a_forgotten_memory_can_be_restored(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         await pilot.press("f4")
         rows = screen_of(app).query_one(MemoryList)
@@ -123,7 +123,7 @@ async def test_a_forgotten_memory_can_be_taken_back(app: ExcerptApp, store: Memo
         await until(pilot, lambda: len(store.all().memories) == 2, "the memory again")
 
 
-async def test_what_emptied_the_list_is_taken_back_there(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_the_last_forgotten_memory_can_be_restored_in_the_empty_list(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
         await pilot.press("escape", "x")
@@ -137,7 +137,7 @@ async def test_what_emptied_the_list_is_taken_back_there(app: ExcerptApp, store:
         await until(pilot, lambda: len(rows.memories) == 1, "the last one again")
 
 
-def test_two_changes_of_one_memory_are_taken_back_one_after_the_other(
+def test_two_changes_of_a_memory_are_undone_one_after_the_other(
     vault: Path, user_paths: Paths, store: MemoryStore
 ) -> None:
     worker = MemoryWorker(VaultFolders.of([vault]), user_paths, Settings(), ManualLoop())
@@ -163,7 +163,7 @@ async def test_a_memory_opens_its_source_in_the_editor(editor_arguments: Path, a
         assert editor_arguments.read_text().splitlines() == ["--goto", f"{vault / source.path}:{source.line_start}"]
 
 
-async def test_a_memory_whose_source_lies_outside_the_vault_is_not_opened(
+async def test_a_source_outside_the_vault_is_not_opened(
     editor_arguments: Path, app: ExcerptApp, vault: Path, store: MemoryStore
 ) -> None:
     (vault.parent / "secret.md").write_text("not in the vault")
@@ -178,9 +178,7 @@ async def test_a_memory_whose_source_lies_outside_the_vault_is_not_opened(
         assert not editor_arguments.exists()
 
 
-async def test_a_thought_without_a_source_is_written_in_the_tab(
-    app: ExcerptApp, vault: Path, user_paths: Paths
-) -> None:
+async def test_a_memory_without_a_source_is_written_in_the_tab(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
     async with app.run_test() as pilot:
         await pilot.press("f4", "ctrl+r")
         assert isinstance(app.focused, TextArea)
@@ -190,7 +188,7 @@ async def test_a_thought_without_a_source_is_written_in_the_tab(
         assert MemoryStore(folder).all().memories[0].source is None
 
 
-async def test_the_text_has_an_undo_of_its_own_and_the_keys_of_a_shell(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_the_text_field_has_its_own_undo_and_readline_keys(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         await open_memory_tab(pilot, 2)
         await pilot.press("ctrl+r")
@@ -206,7 +204,7 @@ async def test_the_text_has_an_undo_of_its_own_and_the_keys_of_a_shell(app: Exce
     assert len(store.all().memories) == 2
 
 
-async def test_a_thought_just_written_is_the_one_that_is_selected(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_a_new_memory_is_selected(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         await pilot.press("f4")
         rows = screen_of(app).query_one(MemoryList)
@@ -217,7 +215,7 @@ async def test_a_thought_just_written_is_the_one_that_is_selected(app: ExcerptAp
         assert rows.selected.text == "Tea"
 
 
-async def test_escape_goes_to_the_list_and_leaves_the_filter_as_it_is(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_escape_moves_to_the_list_and_keeps_the_filter(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
         await pilot.press(*"merge")
@@ -229,7 +227,7 @@ async def test_escape_goes_to_the_list_and_leaves_the_filter_as_it_is(app: Excer
         await until(pilot, lambda: screen_of(app).query_one("#filter", Input).value == "merged", "the filter again")
 
 
-async def test_keys_that_edit_the_filter_do_nothing_to_a_memory(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_editing_keys_in_the_filter_do_nothing_to_a_memory(app: ExcerptApp, store: MemoryStore) -> None:
     before = store.all().memories
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
@@ -241,7 +239,7 @@ async def test_keys_that_edit_the_filter_do_nothing_to_a_memory(app: ExcerptApp,
     assert store.all().memories == before[1:]
 
 
-async def test_a_filter_close_to_a_known_one_is_told_with_that_one(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_a_misspelt_filter_is_reported_with_the_intended_one(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         await open_memory_tab(pilot, 2)
         hint = screen_of(app).query_one("#filter-hint", Static)
@@ -257,23 +255,23 @@ def test_a_filter_is_a_query() -> None:
 
 
 @pytest.mark.parametrize("begun", ["#", "-#", "since:7", "is:sta", "folder:/"])
-def test_a_filter_that_says_nothing_yet_asks_for_nothing(begun: str) -> None:
+def test_an_incomplete_filter_requests_nothing(begun: str) -> None:
     assert parse_memory_filter(begun) == MemoryFilter()
     assert parse_memory_filter(f"merge {begun}") == MemoryFilter("merge")
 
 
-def test_the_filter_for_what_is_to_be_looked_at_is_put_in_and_taken_off() -> None:
+def test_the_filter_for_stale_memories_is_inserted_and_removed() -> None:
     assert toggle_stale("soup") == "soup is:stale"
     assert toggle_stale("soup is:stale") == "soup"
     assert parse_memory_filter("is:stale") == MemoryFilter(stale=True)
     assert parse_memory_filter("merge -is:stale #sync") == MemoryFilter("merge #sync", stale=False)
 
 
-def test_tags_may_be_written_with_commas_spaces_or_hashes() -> None:
+def test_tags_may_be_separated_by_commas_spaces_or_hashes() -> None:
     assert split_tags("sync, #decision  sync") == ("sync", "decision")
 
 
-def test_the_tag_that_is_being_typed_is_completed_by_the_most_used_one_that_is_not_there_yet() -> None:
+def test_a_typed_tag_is_completed_by_the_most_used_one_not_yet_given() -> None:
     tags = ("sync", "synonym", "soup")
     assert complete_tag("sy", tags) == "sync"
     assert complete_tag("sync, sy", tags) == "sync, synonym"
@@ -282,7 +280,7 @@ def test_the_tag_that_is_being_typed_is_completed_by_the_most_used_one_that_is_n
     assert complete_tag("decision ", tags) is None
 
 
-def test_in_a_filter_only_what_follows_a_hash_is_completed() -> None:
+def test_only_text_after_a_hash_is_completed_in_a_filter() -> None:
     assert complete_tag("merge #sy", ("sync",), with_hash=True) == "merge #sync"
     assert complete_tag("sy", ("sync",), with_hash=True) is None
 
@@ -299,7 +297,7 @@ async def open_memory_tab(pilot: AppPilot, count: int) -> MemoryList:
     return rows
 
 
-async def test_text_tags_and_reason_of_a_memory_are_changed_in_the_form(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_text_tags_and_reason_of_a_memory_are_edited_in_the_form(app: ExcerptApp, store: MemoryStore) -> None:
     before = store.all().memories[0]
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
@@ -314,7 +312,7 @@ async def test_text_tags_and_reason_of_a_memory_are_changed_in_the_form(app: Exc
     assert (after.text, after.created, after.source) == (before.text, before.created, before.source)
 
 
-async def test_a_change_is_taken_back(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_an_edit_can_be_undone(app: ExcerptApp, store: MemoryStore) -> None:
     before = store.all().memories[0]
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
@@ -324,7 +322,7 @@ async def test_a_change_is_taken_back(app: ExcerptApp, store: MemoryStore) -> No
         await until(pilot, lambda: rows.memories[0].tags == before.tags, "the memory as it was")
 
 
-async def test_what_was_changed_elsewhere_since_is_not_taken_back(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_a_memory_changed_elsewhere_is_not_undone(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
         await pilot.press("escape", "e", "end", *" new", "enter")
@@ -354,7 +352,7 @@ async def test_tags_in_use_are_named_and_completed_in_the_form(app: ExcerptApp, 
 # --- filters ----------------------------------------------------------------------------------------------------------
 
 
-async def test_the_memory_that_answers_best_is_first_not_the_newest(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_the_best_answer_is_first_not_the_newest(app: ExcerptApp, store: MemoryStore) -> None:
     store.remember("Lentil soup simmers with cumin until the lentils are soft.", tags=["kitchen"])
     store.remember("The shopping list names soup plates, of which there are three too few for guests.")
     async with app.run_test() as pilot:
@@ -364,7 +362,7 @@ async def test_the_memory_that_answers_best_is_first_not_the_newest(app: Excerpt
         assert rows.spans
 
 
-async def test_a_file_that_cannot_be_read_is_shown_with_its_reason_and_opened(
+async def test_an_unreadable_file_is_listed_with_its_reason_and_can_be_opened(
     editor_arguments: Path, app: ExcerptApp, store: MemoryStore
 ) -> None:
     (store.folder / "broken.md").write_text("---\ntags: [open\n---\ntext\n")
@@ -393,7 +391,7 @@ def remembered_soup(vault: Path, user_paths: Paths, note: str) -> MemoryStore:
     return store
 
 
-async def test_a_memory_whose_source_has_moved_says_so_and_follows(
+async def test_a_memory_with_a_moved_source_says_so_and_follows_it(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     store = remembered_soup(vault, user_paths, f"# Lentil soup\n\nFor four.\n\n{SOUP}\n")
@@ -426,7 +424,7 @@ async def test_a_changed_source_is_shown_beside_the_memory(app: ExcerptApp, vaul
         assert "green" in sides[1][1]
 
 
-async def test_the_new_text_of_a_source_is_taken(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
+async def test_the_new_text_of_a_source_can_be_saved(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
     new = "Simmer green lentils with cumin until they are soft."
     store = remembered_soup(vault, user_paths, f"# Lentil soup\n\n{new}\n")
     async with app.run_test() as pilot:
@@ -439,7 +437,7 @@ async def test_the_new_text_of_a_source_is_taken(app: ExcerptApp, vault: Path, u
     assert store.all().memories[0].source == store_source(3)
 
 
-async def test_the_new_text_is_taken_while_a_newer_index_is_being_looked_at(
+async def test_the_new_text_can_be_saved_while_a_newer_index_is_checked(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     new = "Simmer green lentils with cumin until they are soft."
@@ -452,9 +450,7 @@ async def test_the_new_text_is_taken_while_a_newer_index_is_being_looked_at(
         await until(pilot, lambda: store.all().memories[0].text == new, "the new text")
 
 
-async def test_a_memory_that_is_kept_is_not_to_be_looked_at_any_more(
-    app: ExcerptApp, vault: Path, user_paths: Paths
-) -> None:
+async def test_a_confirmed_memory_is_no_longer_stale(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
     store = remembered_soup(
         vault, user_paths, "# Lentil soup\n\nSimmer green lentils with cumin until they are soft.\n"
     )
@@ -470,7 +466,7 @@ async def test_a_memory_that_is_kept_is_not_to_be_looked_at_any_more(
     assert store.all().memories[1].text == SOUP
 
 
-async def test_keys_that_have_nothing_to_do_are_not_offered(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_keys_without_effect_are_not_offered(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         await open_memory_tab(pilot, 2)
         pane = screen_of(app).query_one(MemoryPane)
@@ -481,7 +477,7 @@ async def test_keys_that_have_nothing_to_do_are_not_offered(app: ExcerptApp, sto
 # --- remembering again ------------------------------------------------------------------------------------------------
 
 
-async def test_what_is_remembered_of_the_same_lines_is_offered_and_merged(
+async def test_a_memory_of_the_same_lines_is_offered_and_merged(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     store = MemoryStore(user_paths.memory_folder(vault))
@@ -502,7 +498,7 @@ async def test_what_is_remembered_of_the_same_lines_is_offered_and_merged(
     assert SOUP in merged.text
 
 
-async def test_enter_keeps_both(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
+async def test_enter_keeps_both_memories(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
     store = MemoryStore(user_paths.memory_folder(vault))
     store.remember("Lentils want time.", source=store_source(3))
     async with app.run_test() as pilot:
@@ -514,7 +510,7 @@ async def test_enter_keeps_both(app: ExcerptApp, vault: Path, user_paths: Paths)
         await until(pilot, lambda: len(store.all().memories) == 2, "both")
 
 
-def test_memories_and_their_sources_say_what_is_missing() -> None:
+def test_disabled_actions_on_memories_give_their_reason() -> None:
     assert memory_disabled_reason("copy", MemoryActionState()) == "No memories yet."
     assert memory_disabled_reason("copy", MemoryActionState(total=3)) == "No memory is selected."
     kept = MemoryActionState(total=1, has_selection=True, source_kind="fresh")

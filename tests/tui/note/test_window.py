@@ -27,14 +27,14 @@ def matches(window: NoteWindow) -> list[tuple[int, str]]:
     return [(line.number, run.text) for line in window.lines for run in line.runs if TextStyle.MATCH in run.text_style]
 
 
-def test_a_short_note_is_shown_whole_with_its_own_line_numbers() -> None:
+def test_a_short_note_is_shown_whole_with_its_line_numbers() -> None:
     note = "one\ntwo\nthree\n"
     window = draw_window(note, fragment_of(note, 2, 2), ())
     assert [line.number for line in window.lines] == [1, 2, 3]
     assert (window.above, window.below, window.line_count) == (0, 0, 3)
 
 
-def test_of_a_long_note_the_lines_around_the_fragment_are_shown_and_the_rest_counted() -> None:
+def test_a_long_note_shows_the_lines_around_the_fragment_and_counts_the_rest() -> None:
     note = "\n".join(f"line {number}" for number in range(1, 1001))
     window = draw_window(note, fragment_of(note, 500, 502), ())
     assert (window.above, window.below) == (500 - LINES_AROUND - 1, 1000 - 502 - LINES_AROUND)
@@ -44,7 +44,7 @@ def test_of_a_long_note_the_lines_around_the_fragment_are_shown_and_the_rest_cou
 PAGES = "# no heading\n- no list\n\nsecond page"
 
 
-def test_an_attachment_is_shown_as_prose_with_the_number_of_each_page() -> None:
+def test_an_attachment_is_shown_as_prose_with_page_numbers() -> None:
     sections = [
         Section(0, 0, "", (), 1, 1, ()),
         Section(1, 1, "Page 7", ("Page 7",), 1, 2, (), "page=7"),
@@ -57,14 +57,14 @@ def test_an_attachment_is_shown_as_prose_with_the_number_of_each_page() -> None:
     assert [window.margin_label(number) for number in (1, 2, 3, 4)] == ["7", "", "", "8"]
 
 
-def test_a_match_stands_on_its_line() -> None:
+def test_a_match_is_on_its_line() -> None:
     note = "# Title\n\nalpha beta\ngamma alpha\n"
     fragment = fragment_of(note, 3, 4)
     spans = [Span(at, at + 5) for at in (fragment.text.index("alpha"), fragment.text.rindex("alpha"))]
     assert matches(draw_window(note, fragment, spans)) == [(3, "alpha"), (4, "alpha")]
 
 
-def test_a_match_over_a_line_end_is_split() -> None:
+def test_a_match_across_a_line_end_is_split() -> None:
     assert spans_by_line(fragment_of("ab\ncd", 1, 2), [Span(1, 4)]) == {1: [(1, 2)], 2: [(0, 1)]}
 
 
@@ -81,7 +81,7 @@ def test_a_match_over_a_line_end_is_split() -> None:
         ("- item\n  ```\n  **x**\n  ```\n**y**", 3, "  **x**"),
     ],
 )
-def test_code_and_frontmatter_are_known_from_the_lines_before(note: str, number: int, shown: str) -> None:
+def test_code_and_frontmatter_are_recognised_from_earlier_lines(note: str, number: int, shown: str) -> None:
     assert text_of(draw_window(note, fragment_of(note, 1, 1), ()), number) == shown
 
 
@@ -96,7 +96,7 @@ def inked(note: str, text_style: TextStyle) -> list[str]:
     return [run.text for run in runs if text_style in run.text_style]
 
 
-def test_frontmatter_is_a_block_of_names_and_values_without_the_signs_of_yaml() -> None:
+def test_frontmatter_is_a_table_of_names_and_values_without_yaml_syntax() -> None:
     note = '---\naliases:\n  - One name\ntags: [a, b/c]\ntitle: "A: b"\nsee: "[[Other|it]]"\ndraft: true\n---\nText'
     assert [line.strip("─ ").rstrip() for line in shown(note)] == [
         "properties",
@@ -113,22 +113,22 @@ def test_frontmatter_is_a_block_of_names_and_values_without_the_signs_of_yaml() 
     assert inked(note, TextStyle.LINK) == ["it"]
 
 
-def test_frontmatter_that_is_no_simple_list_of_values_stays_as_it_is() -> None:
+def test_nested_frontmatter_is_shown_unchanged() -> None:
     assert shown("---\nnested:\n    deep: {a: 1}\n---")[2] == "    deep: {a: 1}"
 
 
-def test_the_columns_of_a_table_stand_under_one_another_whatever_is_in_them() -> None:
+def test_the_columns_of_a_table_are_aligned_for_any_content() -> None:
     note = "| a | b |\n|---|:-:|\n| **bold** | x |\n|古い版|`c|d`|\n"
     assert shown(note) == ["│ a      │ b   │", "├────────┼─────┤", "│ bold   │ x   │", "│ 古い版 │ c|d │"]
 
 
-def test_a_table_without_outer_bars_is_aligned_too_and_one_too_wide_is_left() -> None:
+def test_a_table_without_outer_bars_is_aligned_and_one_too_wide_is_unchanged() -> None:
     assert shown("a | b\n--|--\n1 | 2") == ["a │ b", "──┼──", "1 │ 2"]
     wide = f"| {'x' * 300} | b |\n|---|---|\n| 1 | 2 |"
     assert shown(wide) == shown(wide, aligned=False)
 
 
-def test_code_has_the_inks_of_its_language_where_it_names_one() -> None:
+def test_code_is_coloured_by_its_language_if_it_is_named() -> None:
     assert inked("```python\ndef f(): # why\n```", TextStyle.COMMENT) == ["# why"]
     assert inked("```python\ndef f(): # why\n```", TextStyle.KEYWORD) == ["def"]
     assert inked("```\ndef f(): # why\n```", TextStyle.KEYWORD) == []
@@ -139,12 +139,12 @@ def test_code_has_the_inks_of_its_language_where_it_names_one() -> None:
     ("kind", "text_style"),
     [("note", TextStyle.CALLOUT), ("TIP", TextStyle.TIP), ("bug", TextStyle.DANGER), ("faq", TextStyle.WARNING)],
 )
-def test_the_bar_of_a_callout_has_the_colour_of_its_kind_to_its_last_line(kind: str, text_style: TextStyle) -> None:
+def test_the_bar_of_a_callout_has_the_colour_of_its_kind_on_every_line(kind: str, text_style: TextStyle) -> None:
     note = f"> [!{kind}] Title\n> body\n\n> quote"
     assert [text for text in inked(note, text_style) if text.startswith("▎")] == ["▎ ", "▎ "]
 
 
-def test_a_whole_note_is_shown_around_the_line_that_is_wanted_and_the_rest_counted() -> None:
+def test_a_whole_note_is_shown_around_the_requested_line_and_the_rest_counted() -> None:
     note = "\n".join(f"line {number}" for number in range(1, 20_001))
     fragment = fragment_of(note, 10, 12)
     window = draw_window(note, fragment, (), WindowOptions(whole=True))
@@ -158,7 +158,7 @@ structure = st.text(alphabet=st.one_of(st.sampled_from("\n\n|-:`>[]!#*a \t\x1b\u
 
 
 @given(structure, st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50))))
-def test_no_note_is_refused_and_every_line_is_drawn_once(note: str, spans: list[tuple[int, int]]) -> None:
+def test_any_note_is_shown_and_every_line_is_drawn_once(note: str, spans: list[tuple[int, int]]) -> None:
     lines = note.split("\n")
     window = draw_window(note, fragment_of(note, 1, len(lines)), [Span(a, b) for a, b in spans])
     numbers = [line.number for line in window.lines]
@@ -168,14 +168,14 @@ def test_no_note_is_refused_and_every_line_is_drawn_once(note: str, spans: list[
     assert window.line_count - len(numbers) == window.below
 
 
-def test_stop_words_of_the_query_are_not_set_off_unless_it_has_no_other() -> None:
+def test_stop_words_of_the_query_are_highlighted_only_if_it_has_no_other_words() -> None:
     text = "How to keep it, and how long"
     how, keep = Span(0, 3), Span(7, 11)
     assert drop_stop_words(text, (how, keep), "how do I keep it", "en") == [keep]
     assert drop_stop_words(text, (how,), "how to", "en") == [how]
 
 
-def test_stop_words_that_begin_like_a_word_of_the_query_are_not_set_off() -> None:
+def test_stop_words_that_start_like_a_query_word_are_not_highlighted() -> None:
     text = "the thermometer"
     the, thermometer = Span(0, 3), Span(4, 15)
     assert drop_stop_words(text, (the, thermometer), "the", "en") == [thermometer]

@@ -57,7 +57,7 @@ def make_pack(stopped: StopReason, *, needs: tuple[int, ...] = ()) -> PackResult
         (make_pack(StopReason.NO_ANSWER), 0, "0 passages · nothing answers"),
     ],
 )
-def test_a_pack_ends_with_the_reason_why_it_stopped(result: PackResult, mark_count: int, end: str) -> None:
+def test_a_pack_ends_with_its_stop_reason(result: PackResult, mark_count: int, end: str) -> None:
     assert pack_summary(result, PackSettings(), mark_count).endswith(end)
 
 
@@ -81,7 +81,7 @@ async def click(pilot: AppPilot, text: str) -> None:
 
 
 @pytest.mark.programs
-async def test_a_wide_bar_shows_all_and_a_narrow_one_the_size_of_the_pack(scripted: ScriptedApp) -> None:
+async def test_a_wide_bar_shows_everything_and_a_narrow_one_the_size_of_the_pack(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 45)) as pilot:
         await show_results(pilot)
         bar = bar_of(pilot)
@@ -120,7 +120,7 @@ async def test_a_click_on_the_scope_opens_its_dialog(scripted: ScriptedApp) -> N
 
 
 @pytest.mark.programs
-async def test_a_click_on_the_format_takes_the_next_one(scripted: ScriptedApp) -> None:
+async def test_a_click_on_the_format_selects_the_next(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 45)) as pilot:
         await show_results(pilot)
         await click(pilot, "markdown")
@@ -143,7 +143,7 @@ async def test_an_option_under_the_mouse_has_another_background(scripted: Script
 
 
 @pytest.mark.programs
-async def test_a_hit_that_is_in_the_pack_beside_a_mark_is_said_to_be_there(scripted: ScriptedApp) -> None:
+async def test_a_hit_already_packed_beside_a_mark_is_reported_as_such(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 45)) as pilot:
         await show_results(pilot)
         pane, rows = pane_of(scripted), hit_list_of(scripted)
@@ -171,7 +171,7 @@ async def show_unanswered(pilot: AppPilot) -> None:
 
 
 @pytest.mark.programs
-async def test_what_nothing_answers_is_not_packed_until_a_key_packs_the_nearest_hits(scripted: ScriptedApp) -> None:
+async def test_without_an_answer_nothing_is_packed_until_a_key_packs_the_nearest_hits(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await show_unanswered(pilot)
         bar = bar_of(pilot)
@@ -190,7 +190,7 @@ async def test_what_nothing_answers_is_not_packed_until_a_key_packs_the_nearest_
 
 
 @pytest.mark.programs
-async def test_the_key_that_packs_the_nearest_hits_is_offered_only_if_nothing_answers(scripted: ScriptedApp) -> None:
+async def test_the_key_for_the_nearest_hits_is_offered_only_without_an_answer(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 45)) as pilot:
         await show_results(pilot)
         await pilot.press("escape")
@@ -264,7 +264,7 @@ async def copy_pack(pilot: AppPilot, clipboard: Path) -> bytes:
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
 @pytest.mark.programs
 @pytest.mark.parametrize("form", list(Format))
-async def test_marks_shaped_by_hand(
+async def test_marks_with_overrides_give_the_bytes_of_the_command(
     form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path
 ) -> None:
     app = app_with(form, vault, user_paths, template)
@@ -284,7 +284,9 @@ async def test_marks_shaped_by_hand(
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
 @pytest.mark.programs
 @pytest.mark.parametrize("form", [Format.MARKDOWN, Format.JSON, Format.TEMPLATE])
-async def test_marked_memories(form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path) -> None:
+async def test_marked_memories_give_the_bytes_of_the_command(
+    form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path
+) -> None:
     MemoryStore(user_paths.memory_folder(vault)).remember("A sync conflict: keep both versions.", why="nothing is lost")
     app = app_with(form, vault, user_paths, template)
     async with app.run_test() as pilot:
@@ -302,7 +304,9 @@ async def test_marked_memories(form: Format, vault: Path, user_paths: Paths, tem
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
 @pytest.mark.programs
 @pytest.mark.parametrize("form", [Format.MARKDOWN, Format.TEMPLATE])
-async def test_top_hits(form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path) -> None:
+async def test_top_hits_give_the_bytes_of_the_command(
+    form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path
+) -> None:
     before = printed(form, vault, template, "sync conflict")  # before a copied pack raises its notes in the ranking
     app = app_with(form, vault, user_paths, template)
     async with app.run_test() as pilot:
@@ -313,7 +317,9 @@ async def test_top_hits(form: Format, vault: Path, user_paths: Paths, template: 
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
 @pytest.mark.programs
-async def test_the_order_of_the_vault(vault: Path, user_paths: Paths, template: Path, clipboard: Path) -> None:
+async def test_vault_order_gives_the_bytes_of_the_command(
+    vault: Path, user_paths: Paths, template: Path, clipboard: Path
+) -> None:
     app = app_with(Format.JSON, vault, user_paths, template)
     async with app.run_test() as pilot:
         await search(pilot, "sync conflict")
@@ -340,9 +346,7 @@ async def test_a_file_has_the_bytes_of_a_copy(  # noqa: PLR0917 - fixtures
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
-async def test_a_copied_pack_counts_among_the_savings(
-    vault: Path, user_paths: Paths, template: Path, clipboard: Path
-) -> None:
+async def test_a_copied_pack_counts_as_savings(vault: Path, user_paths: Paths, template: Path, clipboard: Path) -> None:
     app = app_with(Format.MARKDOWN, vault, user_paths, template)
     async with app.run_test() as pilot:
         await search(pilot, "sync conflict")

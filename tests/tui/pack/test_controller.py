@@ -95,7 +95,7 @@ class Bench:
         return packed
 
 
-def test_a_pack_is_asked_of_the_top_hits_until_something_is_marked() -> None:
+def test_a_pack_is_requested_of_the_top_hits_until_something_is_marked() -> None:
     bench = Bench()
     bench.pack.ask_pack(make_result("sync", A, B), Strategy.SEMANTIC)
     asked = bench.engine.questions["pack"].request
@@ -106,7 +106,7 @@ def test_a_pack_is_asked_of_the_top_hits_until_something_is_marked() -> None:
     assert (asked.marks, asked.strategy) == ((mark_hit(B),), Strategy.SEMANTIC)
 
 
-def test_scope_budget_and_format_of_the_keys_hold_until_the_settings_say_otherwise() -> None:
+def test_scope_budget_and_format_set_by_keys_apply_until_the_settings_change() -> None:
     bench = Bench()
     assert bench.pack.change_settings(scope=Scope.NOTE, budget=4000, pack_format=Format.XML)
     assert bench.pack.apply_settings(PackSettings(budget=800))
@@ -117,7 +117,7 @@ def test_scope_budget_and_format_of_the_keys_hold_until_the_settings_say_otherwi
     assert not bench.pack.change_settings(budget=800)
 
 
-def test_the_question_of_a_pack_of_marks_stays_when_the_query_is_cleared() -> None:
+def test_a_pack_of_marks_keeps_its_question_when_the_query_is_cleared() -> None:
     bench = Bench()
     bench.pack.ask_pack(make_result("sync", A), Strategy.AUTO)
     bench.pack.toggle_mark(mark_hit(A))
@@ -126,7 +126,7 @@ def test_the_question_of_a_pack_of_marks_stays_when_the_query_is_cleared() -> No
     assert bench.kept[-1] == SavedMarks("sync", (mark_hit(A),))
 
 
-def test_the_pack_of_another_budget_is_asked_beside_the_pack() -> None:
+def test_the_pack_of_another_budget_is_requested_beside_the_pack() -> None:
     bench = Bench()
     shown: list[PackResult] = []
     bench.pack.preview_budget(50, shown.append)
@@ -141,7 +141,7 @@ def test_the_pack_of_another_budget_is_asked_beside_the_pack() -> None:
     assert bench.pack.pack_settings.budget == 500
 
 
-def test_the_packs_of_all_scopes_are_asked_for_the_pack_or_for_one_passage() -> None:
+def test_packs_of_all_scopes_are_requested_for_the_pack_or_one_passage() -> None:
     bench = Bench()
     bench.pack.ask_pack(make_result("sync", A, B), Strategy.AUTO)
     bench.answer()
@@ -153,7 +153,7 @@ def test_the_packs_of_all_scopes_are_asked_for_the_pack_or_for_one_passage() -> 
     assert {each.settings.scope for each in requests} == {Scope.NEIGHBORS}
 
 
-def test_without_marks_and_hits_there_is_no_pack_and_nothing_is_awaited() -> None:
+def test_without_marks_and_hits_no_pack_is_requested() -> None:
     bench = Bench()
     bench.pack.ask_pack(make_result("sync", A), Strategy.AUTO)
     bench.answer()
@@ -175,7 +175,7 @@ def test_a_pack_with_marked_memories_waits_until_they_are_read() -> None:
     assert not bench.pack.lacks_memories
 
 
-def test_a_pack_that_is_the_same_changes_nothing_on_the_screen() -> None:
+def test_an_equal_pack_redraws_nothing() -> None:
     bench = Bench()
     for _ in range(2):
         bench.pack.ask_pack(make_result("sync", A), Strategy.AUTO)
@@ -195,7 +195,7 @@ def test_the_cost_of_the_selected_fragment_is_answered_with_the_pack() -> None:
     assert bench.engine.questions == {}
 
 
-def test_the_cost_of_a_fragment_selected_later_is_a_guess_until_it_has_stayed_selected() -> None:
+def test_the_cost_of_a_newly_selected_fragment_is_estimated_until_the_selection_is_stable() -> None:
     bench = Bench(selected=A)
     bench.pack.ask_pack(make_result("sync", A, B), Strategy.AUTO)
     bench.selected = B
@@ -207,7 +207,7 @@ def test_the_cost_of_a_fragment_selected_later_is_a_guess_until_it_has_stayed_se
     assert (bench.pack.cost, bench.pack.is_cost_exact) == (EXACT, True)
 
 
-def test_the_highlights_of_all_hits_come_with_the_pack_and_without_it_if_it_fails() -> None:
+def test_highlights_of_all_hits_follow_the_pack_even_if_it_fails() -> None:
     bench = Bench()
     result = make_result("sync", A)
     bench.pack.ask_pack(result, Strategy.AUTO, result)
@@ -219,7 +219,7 @@ def test_the_highlights_of_all_hits_come_with_the_pack_and_without_it_if_it_fail
     assert bench.engine.questions == {"marks": AskHighlights(result)}
 
 
-def test_a_marked_fragment_costs_nothing_more() -> None:
+def test_a_marked_fragment_has_no_further_cost() -> None:
     bench = Bench(selected=A)
     bench.pack.toggle_mark(mark_hit(A))
     bench.pack.ask_pack(make_result("sync", A), Strategy.AUTO)
@@ -227,7 +227,7 @@ def test_a_marked_fragment_costs_nothing_more() -> None:
     assert (bench.pack.cost, bench.pack.is_cost_exact) == (None, True)
 
 
-def test_marks_that_are_gone_are_told_once() -> None:
+def test_missing_marks_are_reported_once() -> None:
     bench = Bench()
     bench.pack.toggle_mark(mark_hit(A))
     bench.pack.ask_pack(None, Strategy.AUTO)
@@ -243,7 +243,7 @@ def test_an_empty_pack_is_not_copied() -> None:
     assert bench.pack.copy_request(CopyTarget.CLIPBOARD) is None
 
 
-def test_each_decision_is_kept_and_one_that_changes_nothing_is_not() -> None:
+def test_each_decision_is_saved_unless_it_changes_nothing() -> None:
     bench = Bench()
     assert bench.pack.toggle_mark(mark_hit(A))
     assert bench.pack.undo()
@@ -251,7 +251,7 @@ def test_each_decision_is_kept_and_one_that_changes_nothing_is_not() -> None:
     assert [len(kept.marks) for kept in bench.kept] == [1, 0]
 
 
-def test_marks_that_are_not_among_what_is_listed_are_told_and_dropped() -> None:
+def test_unlisted_marks_are_reported_and_dropped() -> None:
     bench = Bench()
     bench.pack.toggle_mark(mark_hit(A))
     bench.pack.toggle_mark(mark_hit(B))
@@ -262,7 +262,7 @@ def test_marks_that_are_not_among_what_is_listed_are_told_and_dropped() -> None:
     assert not bench.pack.earlier_or_unlisted_marks
 
 
-def test_after_a_restart_the_pack_is_of_the_best_hits_until_the_marks_are_taken_up() -> None:
+def test_after_a_restart_the_best_hits_are_packed_until_the_marks_are_restored() -> None:
     bench = Bench()
     bench.pack.load_saved_marks(SavedMarks("sync", (mark_hit(B),)))
     bench.pack.ask_pack(make_result("other", A), Strategy.AUTO)
@@ -273,7 +273,7 @@ def test_after_a_restart_the_pack_is_of_the_best_hits_until_the_marks_are_taken_
     assert bench.engine.questions["pack"].request.marks == (mark_hit(B),)
 
 
-def test_with_the_first_mark_nothing_is_in_the_pack_unasked() -> None:
+def test_the_first_mark_replaces_the_best_hits() -> None:
     bench = Bench()
     bench.pack.ask_pack(make_result("sync", A, B), Strategy.AUTO)
     bench.answer(packs=("a", "b"))
@@ -289,12 +289,12 @@ def test_with_the_first_mark_nothing_is_in_the_pack_unasked() -> None:
     ("text", "budget"),
     [("4000", 4_000), (" 4,000 ", 4_000), ("4k", 4_000), ("128K", 128_000), ("1.5k", 1_500), ("1_500", 1_500)],
 )
-def test_a_budget_is_typed_as_a_person_writes_it(text: str, budget: int) -> None:
+def test_a_budget_may_be_written_as_people_do(text: str, budget: int) -> None:
     assert parse_budget(text) == budget
 
 
 @pytest.mark.parametrize("text", ["", "many", "-5", "1.5", "k", "0", "49", "9" * 30, "１２３"])
-def test_what_is_no_budget_is_told_in_a_sentence(text: str) -> None:
+def test_an_invalid_budget_is_reported_in_a_sentence(text: str) -> None:
     told = parse_budget(text)
     assert isinstance(told, str)
     assert told.startswith(("A budget is ", "A budget has "))
@@ -304,62 +304,62 @@ FIRST, SECOND = MarkedFragment("a", "A.md"), MarkedFragment("b", "B.md")
 MARKED = PackChoices().with_toggled(FIRST).with_toggled(SECOND)
 
 
-def test_marking_again_takes_the_mark_away() -> None:
+def test_marking_again_removes_the_mark() -> None:
     assert MARKED.marked_ids == {"a", "b"}
     assert MARKED.with_toggled(FIRST).marks == (SECOND,)
 
 
-def test_what_is_wished_for_marks_stays_while_the_query_changes() -> None:
+def test_overrides_for_marks_stay_when_the_query_changes() -> None:
     dropped = MARKED.with_dropped("one", ["a"])
     assert dropped.overrides("two") == PackOverrides(dropped_ids=frozenset({"a"}))
 
 
-def test_what_is_wished_for_top_hits_is_the_querys_alone() -> None:
+def test_overrides_for_top_hits_belong_to_the_query() -> None:
     dropped = PackChoices().with_dropped("one", ["x"])
     assert dropped.overrides("one").dropped_ids == {"x"}
     assert dropped.overrides("two") == NO_OVERRIDES
 
 
-def test_with_the_last_mark_goes_what_was_wished_for_marks() -> None:
+def test_removing_the_last_mark_removes_its_overrides() -> None:
     assert MARKED.with_dropped("", ["a"]).with_toggled(FIRST).with_toggled(SECOND).overrides("") == NO_OVERRIDES
     assert MARKED.with_dropped("", ["a"]).without_marks() == PackChoices()
 
 
-def test_marking_a_dropped_fragment_brings_it_back() -> None:
+def test_marking_a_dropped_fragment_restores_it() -> None:
     assert MARKED.with_dropped("", ["c", "d"]).with_toggled(MarkedFragment("c", "C.md")).overrides("").dropped_ids == {
         "d"
     }
 
 
-def test_what_was_dropped_can_be_brought_back() -> None:
+def test_a_dropped_fragment_can_be_restored() -> None:
     assert MARKED.with_dropped("", ["a", "x"]).with_restored("", ["a"]).overrides("").dropped_ids == {"x"}
 
 
-def test_an_order_puts_its_packs_first_and_forgets_no_other() -> None:
+def test_a_manual_order_puts_its_packs_first_and_keeps_the_others() -> None:
     first = MARKED.with_order("", ["a", "b", "c"])
     assert first.with_order("", ["c", "a"]).overrides("").ordered_ids == ("c", "a", "b")
 
 
-def test_moving_a_pack_ends_the_order_of_the_vault() -> None:
+def test_moving_a_pack_ends_vault_order() -> None:
     in_vault_order = MARKED.with_next_order("")
     assert in_vault_order.order_name("") == "vault order"
     assert in_vault_order.with_order("", ["b", "a"]).order_name("") == "own order"
 
 
-def test_orders_go_round() -> None:
+def test_orders_cycle() -> None:
     own = MARKED.with_order("", ["b", "a"])
     assert [own.order_name(""), own.with_next_order("").order_name("")] == ["own order", ""]
     assert MARKED.with_next_order("").with_next_order("") == MARKED
 
 
-def test_only_marks_and_what_belongs_to_them_are_kept() -> None:
+def test_only_marks_and_their_overrides_are_saved() -> None:
     assert MARKED.with_scope("q", ["a"], Scope.NOTE).to_saved_marks("q") == SavedMarks(
         "q", (FIRST, SECOND), PackOverrides(scopes=(("a", Scope.NOTE),))
     )
     assert PackChoices().with_dropped("q", ["x"]).to_saved_marks("q") == NO_MARKS
 
 
-def test_each_decision_is_taken_back_in_turn() -> None:
+def test_each_decision_can_be_undone_in_turn() -> None:
     history = ChoiceHistory()
     for choices in (PackChoices().with_toggled(FIRST), MARKED, MARKED.without_marks()):
         history.replace_choices(choices)
@@ -367,13 +367,13 @@ def test_each_decision_is_taken_back_in_turn() -> None:
     assert not history.undo()
 
 
-def test_a_decision_that_changes_nothing_is_none() -> None:
+def test_a_decision_without_effect_is_not_recorded() -> None:
     history = ChoiceHistory()
     assert not history.replace_choices(PackChoices())
     assert not history.undo()
 
 
-def test_what_was_taken_back_is_decided_again_until_something_else_is() -> None:
+def test_an_undone_decision_can_be_redone_until_another_is_made() -> None:
     history = ChoiceHistory()
     for choices in (PackChoices().with_toggled(FIRST), MARKED):
         history.replace_choices(choices)
@@ -388,7 +388,7 @@ def test_what_was_taken_back_is_decided_again_until_something_else_is() -> None:
 SAVED = SavedMarks("q", (FIRST,), PackOverrides(ordered_ids=("a",)))
 
 
-def test_marks_of_an_earlier_session_are_no_marks_until_they_are_taken_up() -> None:
+def test_earlier_marks_are_not_marks_until_they_are_restored() -> None:
     history = ChoiceHistory()
     history.replace_choices(PackChoices().with_toggled(SECOND))
     history.load_saved_marks(SAVED)
@@ -400,13 +400,13 @@ def test_marks_of_an_earlier_session_are_no_marks_until_they_are_taken_up() -> N
     assert history.current.earlier_marks == SAVED
 
 
-def test_marks_of_an_earlier_session_come_with_what_was_wished_for_them() -> None:
+def test_earlier_marks_are_restored_with_their_overrides() -> None:
     assert PackChoices(earlier_marks=SAVED).with_earlier_marks() == PackChoices(
         (FIRST,), PackOverrides(ordered_ids=("a",))
     )
 
 
-def test_marks_of_an_earlier_session_are_kept_until_they_are_dropped() -> None:
+def test_earlier_marks_are_saved_until_they_are_dropped() -> None:
     before = PackChoices(earlier_marks=SAVED)
     assert before.to_saved_marks("") == SAVED
     assert before.with_toggled(SECOND).to_saved_marks("s").marks == (FIRST, SECOND)
@@ -426,7 +426,7 @@ def unused(reason: str) -> None:
     raise AssertionError(reason)
 
 
-async def test_what_was_kept_last_is_in_the_file_at_the_end(tmp_path: Path) -> None:
+async def test_the_last_saved_marks_are_in_the_file(tmp_path: Path) -> None:
     file = tmp_path / "marks.json"
     keeper = keeper_of(file, unused)
     await keeper.read()
@@ -436,7 +436,7 @@ async def test_what_was_kept_last_is_in_the_file_at_the_end(tmp_path: Path) -> N
     assert read_marks(file) == KEPT
 
 
-async def test_with_the_last_mark_the_file_goes(tmp_path: Path) -> None:
+async def test_removing_the_last_mark_removes_the_file(tmp_path: Path) -> None:
     file = tmp_path / "marks.json"
     write_marks(file, KEPT)
     keeper = keeper_of(file, unused)
@@ -455,7 +455,7 @@ async def test_nothing_is_written_before_the_file_was_read(tmp_path: Path) -> No
     assert read_marks(file) == KEPT
 
 
-async def test_a_file_that_cannot_be_written_is_told_once(tmp_path: Path) -> None:
+async def test_a_file_that_cannot_be_written_is_reported_once(tmp_path: Path) -> None:
     told: list[str] = []
     (tmp_path / "folder").write_text("")
     keeper = keeper_of(tmp_path / "folder" / "marks.json", told.append)
@@ -468,7 +468,7 @@ async def test_a_file_that_cannot_be_written_is_told_once(tmp_path: Path) -> Non
 
 
 @pytest.mark.programs
-async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_until_they_are_taken_up(
+async def test_earlier_marks_and_their_overrides_are_one_line_until_they_are_restored(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     async with app.run_test() as pilot:
@@ -497,7 +497,7 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
 
 @pytest.mark.programs
 @pytest.mark.parametrize("damage", ["", "{", '{"marks": 7}'])
-async def test_a_damaged_file_of_marks_is_none(app: ExcerptApp, vault: Path, user_paths: Paths, damage: str) -> None:
+async def test_a_damaged_file_has_no_marks(app: ExcerptApp, vault: Path, user_paths: Paths, damage: str) -> None:
     file = user_paths.marks_file(vault)
     file.parent.mkdir(parents=True)
     file.write_text(damage)
@@ -507,7 +507,7 @@ async def test_a_damaged_file_of_marks_is_none(app: ExcerptApp, vault: Path, use
 
 
 @pytest.mark.programs
-async def test_the_question_of_a_pack_of_marks_is_the_last_one_asked(app: ExcerptApp) -> None:
+async def test_the_question_of_a_pack_of_marks_is_the_last_query(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         await pilot.press("tab", "ctrl+u")
@@ -533,7 +533,7 @@ def packed_paths(app: ExcerptApp) -> list[str]:
 
 @pytest.mark.programs
 @pytest.mark.usefixtures("living")
-async def test_marks_of_a_note_that_was_renamed_since_are_on_it_at_the_next_start(
+async def test_marks_of_a_note_renamed_since_are_restored_at_its_new_path(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     async with app.run_test() as pilot:
@@ -551,7 +551,7 @@ async def test_marks_of_a_note_that_was_renamed_since_are_on_it_at_the_next_star
 
 @pytest.mark.programs
 @pytest.mark.usefixtures("living")
-async def test_marks_go_with_a_note_that_is_renamed_while_the_app_runs(app: ExcerptApp, vault: Path) -> None:
+async def test_marks_follow_a_note_renamed_while_the_app_runs(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await mark_conflict(pilot)
         (path,) = packed_paths(app)

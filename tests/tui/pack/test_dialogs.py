@@ -38,7 +38,7 @@ async def test_each_scope_is_listed_with_the_tokens_of_its_pack(scripted: Script
         assert f" {bar.pack.tokens:,} tokens · " in options_of(dialog)[1]
 
 
-async def test_the_scope_chosen_is_that_of_the_pack(scripted: ScriptedApp) -> None:
+async def test_the_chosen_scope_is_used_for_the_pack(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         dialog = await open_scopes(pilot)
         section = options_of(dialog)[2]
@@ -50,7 +50,7 @@ async def test_the_scope_chosen_is_that_of_the_pack(scripted: ScriptedApp) -> No
         assert f" {bar.pack.tokens:,} tokens · " in section
 
 
-async def test_after_the_widest_scope_comes_the_narrowest_and_escape_changes_nothing(scripted: ScriptedApp) -> None:
+async def test_scopes_cycle_from_widest_to_narrowest_and_escape_changes_nothing(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         dialog = await open_scopes(pilot)
         await pilot.press("s", "s", "s")
@@ -69,7 +69,7 @@ def message_of(dialog: BudgetDialog) -> str:
     return str(dialog.query_one("#message", Static).content)
 
 
-async def test_the_pack_of_the_budget_is_shown_while_it_is_typed(scripted: ScriptedApp) -> None:
+async def test_the_pack_of_the_typed_budget_is_shown_while_typing(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         dialog = await open_budget(pilot)
         assert "/4,000 tokens · enough" in message_of(dialog)
@@ -78,7 +78,7 @@ async def test_the_pack_of_the_budget_is_shown_while_it_is_typed(scripted: Scrip
         assert pane_of(scripted).budget == 4_000
 
 
-async def test_what_is_no_budget_says_at_once_what_is_accepted(scripted: ScriptedApp) -> None:
+async def test_an_invalid_budget_is_explained_while_typing(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         dialog = await open_budget(pilot)
         await pilot.press("7")

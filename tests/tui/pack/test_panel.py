@@ -74,7 +74,7 @@ def use_hits_alone(app: App[None]) -> None:
     pane_of(app).scope, pane_of(app).fill = Scope.NONE, Fill.BUDGET
 
 
-async def test_it_lists_the_packs_in_order_with_lines_scope_reason_and_tokens(app: ExcerptApp) -> None:
+async def test_packs_are_listed_in_order_with_lines_scope_reason_and_tokens(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await open_pack(pilot, "conflict")
         packs = packs_of(app)
@@ -92,7 +92,7 @@ async def test_it_lists_the_packs_in_order_with_lines_scope_reason_and_tokens(ap
                 assert word in shown
 
 
-async def test_the_tokens_of_the_rows_add_up_to_those_of_bar_and_copy(app: ExcerptApp) -> None:
+async def test_tokens_of_the_rows_sum_to_those_of_bar_and_copy(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await open_pack(pilot, "conflict")
         tokens = [int(text.split()[-1].removesuffix("t").replace(",", "")) for text in row_texts(app)]
@@ -107,14 +107,14 @@ async def test_the_tokens_of_the_rows_add_up_to_those_of_bar_and_copy(app: Excer
         assert toast.message.startswith(f"{len(packs_of(app))} passages: {whole:,} tokens, ")
 
 
-async def test_a_marked_passage_says_so(app: ExcerptApp) -> None:
+async def test_a_marked_passage_is_labelled_so(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await open_pack(pilot, "conflict")
         await press(pilot, "tab")
         assert [" marked " in shown for shown in row_texts(app)] == [True]
 
 
-async def test_what_is_dropped_is_listed_with_its_reason_and_can_be_brought_back(app: ExcerptApp) -> None:
+async def test_a_dropped_passage_is_listed_with_its_reason_and_can_be_restored(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_pack(pilot, "conflict")
         before = entries(app)
@@ -131,7 +131,7 @@ def offered(app: ExcerptApp) -> set[str]:
     return {offer.id for offer in screen_of(app).query_one(KeyBar).footer_keys if offer.is_enabled}
 
 
-async def test_keys_that_do_nothing_to_what_is_not_in_the_pack_are_not_offered_there_and_say_why(
+async def test_keys_without_effect_on_omitted_passages_are_disabled_with_a_reason(
     app: ExcerptApp,
 ) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
@@ -145,7 +145,7 @@ async def test_keys_that_do_nothing_to_what_is_not_in_the_pack_are_not_offered_t
         assert notices_of(app) == ["Put it back first (x)."]
 
 
-async def test_the_first_passage_is_not_offered_to_go_up_nor_the_last_to_go_down(app: ExcerptApp) -> None:
+async def test_the_first_passage_cannot_move_up_nor_the_last_down(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await open_pack(pilot, "conflict")
         assert len(packs_of(app)) == 2
@@ -154,7 +154,7 @@ async def test_the_first_passage_is_not_offered_to_go_up_nor_the_last_to_go_down
         assert {"pack-earlier", "pack-later"} & offered(app) == {"pack-earlier"}
 
 
-async def test_passages_are_moved_and_the_cursor_goes_with_them(app: ExcerptApp) -> None:
+async def test_a_moved_passage_keeps_the_cursor(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_pack(pilot, "conflict")
         first, second, *rest = entries(app)
@@ -166,7 +166,7 @@ async def test_passages_are_moved_and_the_cursor_goes_with_them(app: ExcerptApp)
         assert entries(app) == [first, second, *rest]
 
 
-async def test_one_passage_has_a_scope_of_its_own(app: ExcerptApp) -> None:
+async def test_one_passage_can_have_its_own_scope(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_pack(pilot, "lentil")
         await pilot.press("s", "down", "down", "enter")
@@ -178,7 +178,7 @@ async def test_one_passage_has_a_scope_of_its_own(app: ExcerptApp) -> None:
         assert pane_of(app).scope is Scope.NONE
 
 
-async def test_each_decision_is_taken_back_in_turn_and_marks_too(app: ExcerptApp) -> None:
+async def test_each_decision_and_mark_can_be_undone_in_turn(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_pack(pilot, "conflict")
         before = entries(app)
@@ -208,7 +208,7 @@ async def test_enter_shows_the_passage_in_its_context(app: ExcerptApp) -> None:
         assert selected.fragment.id == wanted
 
 
-async def test_a_mark_of_another_query_is_shown_in_its_context_too(app: ExcerptApp) -> None:
+async def test_a_mark_of_another_query_is_shown_in_its_context(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "lentil")
         await press(pilot, "tab", "ctrl+u")
@@ -221,7 +221,7 @@ async def test_a_mark_of_another_query_is_shown_in_its_context_too(app: ExcerptA
         assert panel_of(app).display
 
 
-async def test_it_takes_the_place_of_the_side_panel_where_there_is_one_place(app: ExcerptApp) -> None:
+async def test_the_panel_replaces_the_side_panel_if_there_is_one_place(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_pack(pilot, "conflict")
         side = pane_of(app).side
@@ -231,7 +231,7 @@ async def test_it_takes_the_place_of_the_side_panel_where_there_is_one_place(app
         assert (panel_of(app).display, side.display) == (True, True)
 
 
-async def test_escape_closes_the_panel_before_it_clears_the_query(app: ExcerptApp) -> None:
+async def test_escape_closes_the_panel_before_clearing_the_query(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_pack(pilot, "conflict")
         field = screen_of(app).query_one("#query", Input)
@@ -258,7 +258,7 @@ async def test_the_panel_follows_the_query_and_the_budget(app: ExcerptApp) -> No
         assert {left.reason for left in left_of(app)} == {"too large"}
 
 
-async def test_a_mark_whose_text_is_gone_is_listed_and_can_be_taken_away(
+async def test_a_mark_whose_text_was_deleted_is_listed_and_can_be_removed(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     write_marks(user_paths.marks_file(vault), SavedMarks("x", (MarkedFragment("0" * 12, "Gone [/red].md"),)))
@@ -271,7 +271,7 @@ async def test_a_mark_whose_text_is_gone_is_listed_and_can_be_taken_away(
         assert len(pane_of(app).pack.choices.marks) == 1
 
 
-async def test_formats_go_round_and_a_template_only_where_one_is_set(app: ExcerptApp) -> None:
+async def test_formats_cycle_and_include_a_template_only_if_one_is_set(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         seen = []
@@ -296,7 +296,7 @@ async def test_a_template_of_the_settings_is_one_of_the_formats(vault: Path, use
         assert packed.text.startswith("* Lentil soup")
 
 
-async def test_a_template_that_fails_is_told_and_leaves_no_pack_to_copy(
+async def test_a_failing_template_is_reported_and_cannot_be_copied(
     vault: Path, user_paths: Paths, tmp_path: Path
 ) -> None:
     template = tmp_path / "own.j2"
@@ -310,7 +310,7 @@ async def test_a_template_that_fails_is_told_and_leaves_no_pack_to_copy(
         assert pane_of(app).pack.newest_pack is not None
 
 
-async def test_json_says_whose_tokens_are_counted(app: ExcerptApp) -> None:
+async def test_for_json_the_counted_text_is_named(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 30)) as pilot:
         await search(pilot, "conflict")
         bar = screen_of(app).query_one(PackBar)
@@ -318,7 +318,7 @@ async def test_json_says_whose_tokens_are_counted(app: ExcerptApp) -> None:
         assert "tokens of its Markdown" in str(bar.render())
 
 
-async def test_the_order_of_the_vault_has_no_scores(app: ExcerptApp) -> None:
+async def test_vault_order_has_no_scores(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_pack(pilot, "conflict")
         by_score = entries(app)
@@ -330,7 +330,7 @@ async def test_the_order_of_the_vault_has_no_scores(app: ExcerptApp) -> None:
         assert entries(app) == by_score
 
 
-async def test_the_cost_of_the_selected_fragment_is_told_before_it_is_marked(app: ExcerptApp) -> None:
+async def test_the_cost_of_the_selected_fragment_is_shown_before_it_is_marked(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 30)) as pilot:
         await search(pilot, "conflict")
         bar = screen_of(app).query_one(PackBar)
@@ -348,7 +348,7 @@ async def test_the_cost_of_the_selected_fragment_is_told_before_it_is_marked(app
         assert bar.pack.tokens == before + cost.tokens
 
 
-async def test_at_once_the_cost_is_the_stored_size_and_marked_as_a_guess(app: ExcerptApp) -> None:
+async def test_the_cost_is_first_an_estimate_from_the_stored_size(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 30)) as pilot:
         await search(pilot, "conflict")
         await until_answered(pilot)
@@ -359,7 +359,7 @@ async def test_at_once_the_cost_is_the_stored_size_and_marked_as_a_guess(app: Ex
         assert str(bar.render()).endswith(f" mark: only this, ~{tokens:,} tokens")
 
 
-async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp) -> None:
+async def test_a_fragment_that_does_not_fit_is_shown_as_such(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 30)) as pilot:
         await search(pilot, "conflict")
         pane = pane_of(app)
@@ -377,7 +377,7 @@ async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp)
 
 
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 60)])
-async def test_hostile_titles_and_paths_are_shown_not_obeyed(app: ExcerptApp, size: tuple[int, int]) -> None:
+async def test_hostile_titles_and_paths_are_shown_as_text(app: ExcerptApp, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
         await open_pack(pilot, "hostile")
         await press(pilot, "x")
@@ -386,7 +386,7 @@ async def test_hostile_titles_and_paths_are_shown_not_obeyed(app: ExcerptApp, si
         assert "\x1b" not in drawn
 
 
-async def test_names_have_room_before_what_all_passages_share(scripted: ScriptedApp) -> None:
+async def test_names_get_space_before_columns_that_all_passages_share(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(70, 15)) as pilot:
         await pilot.press(*"sync", "ctrl+o")
         panel = screen_of(scripted).query_one(PackPanel)
@@ -397,7 +397,7 @@ async def test_names_have_room_before_what_all_passages_share(scripted: Scripted
         await until(pilot, lambda: "section" in panel.render_line(0).text, "a scope of its own")
 
 
-async def test_an_empty_pack_says_how_to_fill_it_in_whole_words(scripted: ScriptedApp) -> None:
+async def test_an_empty_pack_explains_in_words_how_to_fill_it(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(60, 15)) as pilot:
         await pilot.press("ctrl+o")
         panel = screen_of(scripted).query_one(PackPanel)
@@ -406,7 +406,7 @@ async def test_an_empty_pack_says_how_to_fill_it_in_whole_words(scripted: Script
         assert told == "The pack is empty. Type a query: the pack takes its best hits, or only your marks."
 
 
-async def test_the_budget_is_typed_and_what_is_none_is_told(app: ExcerptApp) -> None:
+async def test_a_typed_budget_is_used_or_reported_as_invalid(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict")
         await pilot.press("escape", "b", *"much", "enter")
@@ -417,7 +417,7 @@ async def test_the_budget_is_typed_and_what_is_none_is_told(app: ExcerptApp) -> 
         assert "/1,000 tokens" in str(screen_of(app).query_one(PackBar).render())
 
 
-async def test_the_bar_says_what_stopped_the_pack(app: ExcerptApp) -> None:
+async def test_the_bar_shows_the_stop_reason(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict")
         pane, bar = pane_of(app), screen_of(app).query_one(PackBar)
@@ -438,7 +438,7 @@ async def test_the_bar_says_what_stopped_the_pack(app: ExcerptApp) -> None:
         assert " · 1 marked" in str(bar.render())
 
 
-async def test_the_bar_says_that_only_the_best_hits_were_looked_at(vault: Path, user_paths: Paths) -> None:
+async def test_the_bar_says_that_only_the_best_hits_were_considered(vault: Path, user_paths: Paths) -> None:
     app = ExcerptApp(vault, Settings(pack=PackSettings(limit=1)), user_paths)
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict")
@@ -461,7 +461,7 @@ async def test_budget_undo_and_redo_work_from_each_list(app: ExcerptApp, place: 
 
 
 @pytest.mark.parametrize("place", ["list", "side panel", "pack"])
-async def test_marks_made_before_are_shown_from_each_list(
+async def test_earlier_marks_can_be_shown_from_each_list(
     app: ExcerptApp, vault: Path, user_paths: Paths, place: str
 ) -> None:
     async with app.run_test() as pilot:
@@ -477,7 +477,7 @@ async def test_marks_made_before_are_shown_from_each_list(
 
 
 @pytest.mark.parametrize("place", ["list", "side panel"])
-async def test_marks_made_before_are_dropped_from_the_list_and_beside_it(app: ExcerptApp, place: str) -> None:
+async def test_earlier_marks_can_be_dropped_from_the_list_and_beside_it(app: ExcerptApp, place: str) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict")
         await press(pilot, "tab", "ctrl+u")
@@ -486,7 +486,7 @@ async def test_marks_made_before_are_dropped_from_the_list_and_beside_it(app: Ex
         assert not pane_of(app).pack.choices.marks
 
 
-async def test_marks_of_another_query_are_told_above_the_list_and_dropped_from_there(app: ExcerptApp) -> None:
+async def test_marks_of_another_query_are_announced_above_the_list_and_can_be_dropped_there(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict")
         await press(pilot, "tab")

@@ -54,7 +54,7 @@ def memory() -> Hit:
 # --- hits as rows -----------------------------------------------------------------------------------------------------
 
 
-def test_every_hit_stands_at_its_rank() -> None:
+def test_every_hit_has_its_rank() -> None:
     rows = make_rows([hit("a.md", 1), hit("b.md", 1), hit("a.md", 9), hit("a.md", 5)])
     assert [(row.rank, row.hit.fragment.path, row.hit.fragment.line_start) for row in rows] == [
         *((1, "a.md", 1), (2, "b.md", 1)),
@@ -62,7 +62,7 @@ def test_every_hit_stands_at_its_rank() -> None:
     ]
 
 
-def test_only_directly_below_a_hit_of_its_note_a_hit_repeats_it() -> None:
+def test_a_hit_directly_below_one_of_its_note_repeats_no_title() -> None:
     rows = make_rows([hit("a.md", 1), hit("a.md", 9), hit("b.md"), hit("a.md", 5)])
     assert [row.repeats_note for row in rows] == [False, True, False, False]
 
@@ -72,24 +72,24 @@ def test_memories_are_not_counted_as_ranks() -> None:
     assert [(row.rank, row.repeats_note) for row in rows] == [(1, False), (0, False), (2, False)]
 
 
-def test_notes_of_one_title_are_told_apart_by_their_folders() -> None:
+def test_notes_with_the_same_title_are_told_apart_by_their_folders() -> None:
     hits = [hit("guide/Sync.md", title="Sync"), hit("work/old/Sync.md", title="sync"), hit("Merging.md")]
     assert distinguishing_folders(hits) == {"guide/Sync.md": "guide", "work/old/Sync.md": "work/old"}
 
 
-def test_notes_of_one_title_in_one_folder_are_told_apart_by_their_files() -> None:
+def test_notes_with_the_same_title_in_one_folder_are_told_apart_by_their_files() -> None:
     hits = [hit("guide/a.md", title="Sync"), hit("guide/b.md", title="Sync"), hit("work/c.md", title="Sync")]
     assert distinguishing_folders(hits) == {"guide/a.md": "a.md", "guide/b.md": "b.md", "work/c.md": "work"}
 
 
-def test_what_tells_notes_of_one_title_apart_begins_where_they_differ() -> None:
+def test_the_distinguishing_path_starts_where_the_paths_differ() -> None:
     versions = [hit(f"docs/7.{minor}/Sync/a.md", title="Sync") for minor in (5, 6)]
     assert list(distinguishing_folders(versions).values()) == ["…7.5/Sync", "…7.6/Sync"]
     topics = [hit(f"notes/topic.{name}.sync.md", title="Sync") for name in ("web", "app")]
     assert list(distinguishing_folders(topics).values()) == ["…web.sync.md", "…app.sync.md"]
 
 
-def test_hits_of_one_section_differ_by_their_lines() -> None:
+def test_hits_of_one_section_are_told_apart_by_their_lines() -> None:
     other = replace(hit("a.md", 30), fragment=replace(hit("a.md", 30).fragment, heading_path=("Merging",)))
     rows = make_rows([hit("a.md", 3), other, hit("b.md", 3), hit("a.md", 9)])
     assert [row.lines for row in rows] == ["3", "", "", "9"]
@@ -103,22 +103,22 @@ def matching(text: str, *words: str) -> Hit:
     return replace(hit("a.md", text=text), spans=tuple(Span(text.index(w), text.index(w) + len(w)) for w in words))
 
 
-def test_stop_words_beside_other_words_are_not_set_off() -> None:
+def test_stop_words_beside_other_words_are_not_highlighted() -> None:
     hits = [matching("How to sync the phone", "How", "to", "sync", "the")]
     assert matched_stop_words("how to sync the phone", hits) == {"how", "to", "the"}
     assert matched_stop_words("a token budget", [matching("Within a token budget", "a", "budget")]) == {"a"}
 
 
-def test_stop_words_are_not_set_off_where_the_other_words_match_nothing() -> None:
+def test_stop_words_are_not_highlighted_if_the_other_words_match_nothing() -> None:
     assert matched_stop_words("how to abseil", [matching("How to sync the phone", "How", "to")]) == {"how", "to"}
 
 
-def test_stop_words_alone_are_what_was_asked_for() -> None:
+def test_a_query_of_stop_words_highlights_them() -> None:
     hits = [matching("to be or not to be", "to", "be", "or", "not")]
     assert matched_stop_words("to be or not to be", hits) == frozenset()
 
 
-def test_stop_words_are_those_of_the_notes_language_too() -> None:
+def test_stop_words_of_the_notes_language_are_included() -> None:
     text = "Wie man die Geräte verbindet und was dann mit den Notizen ist, die auf der Platte sind"
     assert matched_stop_words("die Geräte", [matching(text, "die", "Geräte")]) == {"die"}
 
@@ -135,7 +135,7 @@ def dated_result() -> Result:
     return replace(made, confidence=Confidence.LIKELY, sort="-date")
 
 
-def test_the_three_best_stand_above_the_days_at_their_ranks() -> None:
+def test_the_three_best_hits_are_above_the_days_with_their_ranks() -> None:
     result = dated_result()
     rows = make_rows(arrange_hits(result), result.best_first)
     assert [(row.heading, row.rank, row.hit.fragment.title) for row in rows] == [
@@ -145,7 +145,7 @@ def test_the_three_best_stand_above_the_days_at_their_ranks() -> None:
     ]
 
 
-def test_hits_that_are_not_ranked_stand_below_their_days_alone() -> None:
+def test_unranked_hits_are_listed_only_below_their_days() -> None:
     result = dated_result()
     unranked = tuple(replace(each, confidence=None) for each in result.hits)
     result = replace(result, hits=unranked, confidence=None)
@@ -156,14 +156,14 @@ def test_hits_that_are_not_ranked_stand_below_their_days_alone() -> None:
     ]
 
 
-def test_a_memory_stands_below_the_heading_of_the_hit_above_it() -> None:
+def test_a_memory_is_below_the_day_of_the_hit_above_it() -> None:
     result = dated_result()
     first, *others = arrange_hits(result)
     rows = make_rows([first, memory(), *others], result.best_first)
     assert [(row.heading, row.rank) for row in rows[:3]] == [("best", 1), ("", 0), ("", 2)]
 
 
-def test_below_a_heading_a_row_names_its_note() -> None:
+def test_the_first_row_below_a_day_names_its_note() -> None:
     result = dated_result()
     hits = tuple(replace(each, fragment=replace(each.fragment, path="a.md")) for each in result.hits)
     result = replace(result, hits=hits)
@@ -174,18 +174,18 @@ def test_below_a_heading_a_row_names_its_note() -> None:
 # --- the selection when the vault has changed and the query is repeated -----------------------------------------------
 
 
-def test_the_same_fragment_stays_selected_wherever_it_ranks_now() -> None:
+def test_the_selected_fragment_stays_selected_at_its_new_rank() -> None:
     was = hit("a.md", 3, "old")
     now = hit("a.md", 3, "old")
     assert find_successor(was, [hit("new.md", 1, "x"), now]) is now
 
 
-def test_an_edited_fragment_is_followed_to_the_nearest_one_of_its_note() -> None:
+def test_an_edited_fragment_is_replaced_by_the_nearest_of_its_note() -> None:
     near = hit("a.md", 4, "edited")
     assert find_successor(hit("a.md", 3, "old"), [hit("a.md", 90, "far"), hit("b.md", 3, "x"), near]) is near
 
 
-def test_where_its_note_is_gone_nothing_is_followed() -> None:
+def test_after_its_note_was_deleted_no_fragment_is_selected() -> None:
     assert find_successor(hit("a.md", 3, "old"), [hit("b.md", 1, "x")]) is None
 
 
@@ -206,7 +206,7 @@ async def show_result(pilot: Pilot[None], result: Result) -> HitList:
     return hit_list_of(pilot.app)
 
 
-async def test_the_pack_is_of_the_first_hits_in_the_list(
+async def test_the_pack_contains_the_first_hits_of_the_list(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
@@ -217,7 +217,7 @@ async def test_the_pack_is_of_the_first_hits_in_the_list(
 
 
 @pytest.mark.programs
-async def test_days_are_lines_of_their_own_which_the_cursor_skips(scripted: ScriptedApp) -> None:
+async def test_days_are_rows_that_the_cursor_skips(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         rows = await show_result(pilot, dated_result())
         assert [line.split()[:3] for line in drawn_lines(rows)[:4]] == [
@@ -232,7 +232,7 @@ async def test_days_are_lines_of_their_own_which_the_cursor_skips(scripted: Scri
 
 @pytest.mark.programs
 @pytest.mark.parametrize(("size", "lines"), [((80, 24), [0, 2, 3, 4, 6, 8]), ((80, 40), [0, 3, 5, 7, 10, 13])])
-async def test_a_day_makes_its_first_row_a_line_higher(
+async def test_a_day_makes_its_first_row_one_line_higher(
     scripted: ScriptedApp, size: tuple[int, int], lines: list[int]
 ) -> None:
     async with scripted.run_test(size=size) as pilot:
@@ -253,7 +253,7 @@ async def test_a_click_on_a_day_selects_and_marks_nothing(scripted: ScriptedApp)
 
 
 @pytest.mark.programs
-async def test_a_row_has_rank_sign_names_score_tokens_and_age(scripted: ScriptedApp) -> None:
+async def test_a_row_has_rank_symbol_names_score_tokens_and_age(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         day = date.today() - timedelta(days=3)
         first = replace(hit("Troubleshoot Sync.md", score=1.734), created=day)
@@ -265,7 +265,7 @@ async def test_a_row_has_rank_sign_names_score_tokens_and_age(scripted: Scripted
         ]
 
 
-async def test_names_have_all_the_width_up_to_the_score(scripted: ScriptedApp) -> None:
+async def test_names_extend_to_the_score(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         one = hit("a.md", title="A title that goes on and on without end, and then further on")
         one = replace(one, fragment=replace(one.fragment, heading_path=()))
@@ -274,7 +274,7 @@ async def test_names_have_all_the_width_up_to_the_score(scripted: ScriptedApp) -
 
 
 @pytest.mark.programs
-async def test_a_narrow_row_leaves_its_room_to_the_names(scripted: ScriptedApp) -> None:
+async def test_a_narrow_row_gives_its_width_to_the_names(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(100, 24)) as pilot:
         rows = await show(pilot, [replace(hit("a.md"), created=date.today())])
         assert drawn_lines(rows)[0].split() == ["▌", "1", "a", "›", "Conflicts", "1.00", "████"]
@@ -290,13 +290,13 @@ async def test_a_note_without_a_date_has_no_age(scripted: ScriptedApp) -> None:
 
 
 @pytest.mark.programs
-async def test_a_bar_has_a_cell_more_in_a_wide_terminal(scripted: ScriptedApp) -> None:
+async def test_the_bar_is_one_cell_wider_in_a_wide_terminal(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(100, 24)) as pilot:
         assert drawn_lines(await show(pilot, [hit("a.md")]))[0].endswith(" 1.00 ████")
 
 
 @pytest.mark.programs
-async def test_snippets_are_shown_as_soon_as_the_terminal_has_thirty_rows(scripted: ScriptedApp) -> None:
+async def test_snippets_are_shown_from_thirty_rows_on(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 29)) as pilot:
         rows = await show(pilot, [hit("a.md", text="It is so. When Sync finds a conflict, it waits."), hit("b.md")])
         assert [line[:9] for line in drawn_lines(rows)[:3]] == ["▌ 1   a ›", "  2   b ›", ""]
@@ -314,7 +314,9 @@ async def test_snippets_are_shown_as_soon_as_the_terminal_has_thirty_rows(script
 @pytest.mark.parametrize(
     ("size", "side", "rows_seen"), [((80, 24), False, 8), ((80, 24), True, 6), ((140, 45), True, 14)]
 )
-async def test_enough_hits_are_seen(scripted: ScriptedApp, size: tuple[int, int], side: bool, rows_seen: int) -> None:
+async def test_the_list_is_high_enough_for_several_hits(
+    scripted: ScriptedApp, size: tuple[int, int], side: bool, rows_seen: int
+) -> None:
     async with scripted.run_test(size=size) as pilot:
         rows = await show(pilot, [hit(f"{at}.md") for at in range(50)], matched=118)
         pane_of(scripted).query_one(Split).context = side
@@ -323,7 +325,7 @@ async def test_enough_hits_are_seen(scripted: ScriptedApp, size: tuple[int, int]
 
 
 @pytest.mark.programs
-async def test_one_sign_says_marked_before_in_the_pack_before_remembered(scripted: ScriptedApp) -> None:
+async def test_one_symbol_shows_marked_then_packed_then_remembered(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         hits = [hit(f"{name}.md") for name in "abcd"]
         rows = await show(pilot, hits)
@@ -336,9 +338,7 @@ async def test_one_sign_says_marked_before_in_the_pack_before_remembered(scripte
         assert [line[4] for line in drawn_lines(hit_list_of(scripted))[:4]] == ["●", "○", "◆", " "]
 
 
-async def test_of_what_was_marked_only_those_rows_are_drawn_anew(
-    scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_only_rows_whose_mark_changed_are_redrawn(scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         hits = [hit(f"{name}.md") for name in "abcd"]
         rows = await show(pilot, hits)
@@ -357,14 +357,14 @@ async def test_of_what_was_marked_only_those_rows_are_drawn_anew(
 
 
 @pytest.mark.programs
-async def test_a_memory_has_its_sign_in_the_place_of_the_rank(scripted: ScriptedApp) -> None:
+async def test_a_memory_has_its_symbol_in_place_of_the_rank(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await show(pilot, [hit("a.md"), memory()])
         assert drawn_lines(hit_list_of(scripted))[1].split()[:2] == ["◆", "Memory"]
 
 
 @pytest.mark.programs
-async def test_an_attachment_has_its_kind_before_its_title(scripted: ScriptedApp) -> None:
+async def test_an_attachment_has_its_kind_before_the_title(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         page = hit("paper.pdf", title="Rivers")
         page = replace(page, fragment=replace(page.fragment, kind="pdf", place="page=3", heading_path=("Page 3",)))
@@ -372,14 +372,14 @@ async def test_an_attachment_has_its_kind_before_its_title(scripted: ScriptedApp
         assert drawn_lines(hit_list_of(scripted))[0].split()[:6] == ["▌", "1", "pdf", "Rivers", "›", "Page"]
 
 
-async def test_a_list_of_filters_alone_has_no_score(scripted: ScriptedApp) -> None:
+async def test_a_list_of_filters_has_no_score(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await show(pilot, [replace(hit("a.md"), confidence=None)])
         assert drawn_lines(hit_list_of(scripted))[0].split() == ["▌", "1", "a", "›", "Conflicts", "124t"]
 
 
 @pytest.mark.programs
-async def test_a_hit_below_one_of_its_note_has_only_its_headings_if_it_has_any(scripted: ScriptedApp) -> None:
+async def test_a_further_hit_of_a_note_shows_only_its_headings(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         bare = hit("Sync.md", 9)
         bare = replace(bare, fragment=replace(bare.fragment, heading_path=()))
@@ -389,7 +389,7 @@ async def test_a_hit_below_one_of_its_note_has_only_its_headings_if_it_has_any(s
 
 
 @pytest.mark.programs
-async def test_rows_of_one_section_show_their_lines_where_they_have_no_snippet(scripted: ScriptedApp) -> None:
+async def test_rows_of_one_section_show_their_lines_if_they_have_no_snippet(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         rows = await show(pilot, [hit("Sync.md", 3), hit("Sync.md", 9)])
         assert [line[:24].rstrip() for line in drawn_lines(rows)[:2]] == [
@@ -401,7 +401,7 @@ async def test_rows_of_one_section_show_their_lines_where_they_have_no_snippet(s
 
 
 @pytest.mark.programs
-async def test_matched_words_are_bold_and_coloured_without_a_box(scripted: ScriptedApp) -> None:
+async def test_matched_words_are_bold_and_coloured_without_a_background(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 30)) as pilot:
         rows = await show(pilot, [matching("A sync conflict.", "sync")])
         (match,) = (part for part in rows.render_line(1) if part.text == "sync")
@@ -414,7 +414,7 @@ async def test_matched_words_are_bold_and_coloured_without_a_box(scripted: Scrip
 
 
 @pytest.mark.programs
-async def test_a_fragment_is_selected_by_its_id(scripted: ScriptedApp) -> None:
+async def test_a_fragment_can_be_selected_by_its_id(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         rows = await show(pilot, [hit("a.md", line) for line in range(1, 6)])
         rows.select_fragment(hit("a.md", 5).fragment.id)
@@ -424,7 +424,9 @@ async def test_a_fragment_is_selected_by_its_id(scripted: ScriptedApp) -> None:
 
 
 @pytest.mark.programs
-async def test_a_selected_row_keeps_its_place_on_the_screen_when_rows_come_before_it(scripted: ScriptedApp) -> None:
+async def test_a_selected_row_keeps_its_position_on_the_screen_when_rows_are_inserted_above(
+    scripted: ScriptedApp,
+) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         hits = [hit(f"{name}.md") for name in "abcdefghijklmnop"]
         rows = await show(pilot, hits)
@@ -449,7 +451,7 @@ def limits_asked_for(scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.programs
-async def test_at_the_end_of_the_list_more_hits_are_asked_for(
+async def test_at_the_end_of_the_list_more_hits_are_requested(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
@@ -461,7 +463,7 @@ async def test_at_the_end_of_the_list_more_hits_are_asked_for(
 
 
 @pytest.mark.programs
-async def test_at_the_end_of_a_whole_list_nothing_is_asked(
+async def test_at_the_end_of_a_complete_list_nothing_is_requested(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
@@ -483,7 +485,7 @@ HOSTILE = [
 
 
 @pytest.mark.programs
-async def test_hostile_names_and_text_leave_every_line_of_a_row_its_width(scripted: ScriptedApp) -> None:
+async def test_hostile_names_and_text_keep_every_line_of_a_row_at_its_width(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(100, 40)) as pilot:
         one = hit("a.md")
         texts = [

@@ -85,7 +85,7 @@ async def type_letters(pilot: AppPilot, sentence: str, *, wait: bool) -> None:
 
 @pytest.mark.parametrize("wait", [True, False], ids=["slowly", "fast"])
 @pytest.mark.parametrize("sentence", SENTENCES)
-async def test_the_list_never_flickers_to_empty(app: ExcerptApp, seen: Seen, sentence: str, wait: bool) -> None:
+async def test_the_list_is_never_empty_between_letters(app: ExcerptApp, seen: Seen, sentence: str, wait: bool) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await type_letters(pilot, sentence, wait=wait)
         rows = hit_list_of(app)
@@ -100,7 +100,7 @@ async def test_the_list_never_flickers_to_empty(app: ExcerptApp, seen: Seen, sen
     assert seen.flickers() == []
 
 
-async def test_deleting_it_letter_by_letter_does_not_flicker_either(app: ExcerptApp, seen: Seen) -> None:
+async def test_the_list_is_never_empty_while_letters_are_deleted(app: ExcerptApp, seen: Seen) -> None:
     sentence = "sync conflict of notes"
     async with app.run_test(size=(100, 30)) as pilot:
         await type_letters(pilot, sentence, wait=False)

@@ -58,7 +58,7 @@ async def test_each_form_is_listed_with_the_link_to_the_selected_passage(app: Ex
         ]
 
 
-async def test_the_form_chosen_is_copied_and_selected_the_next_time(
+async def test_the_chosen_form_is_copied_and_selected_the_next_time(
     app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
@@ -71,7 +71,7 @@ async def test_the_form_chosen_is_copied_and_selected_the_next_time(
         assert screen_of(app)._collect_session().link is LinkForm.MARKDOWN
 
 
-async def test_with_marks_the_links_are_those_of_the_marked_passages(
+async def test_with_marks_the_links_lead_to_the_marked_passages(
     app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
@@ -98,7 +98,7 @@ def picking(vault: Path, user_paths: Paths, pick: PickOptions) -> ExcerptApp:
         (None, "A sync conflict arises"),
     ],
 )
-async def test_enter_leaves_with_what_is_picked(
+async def test_enter_quits_with_the_picked_passages(
     vault: Path, user_paths: Paths, form: LinkForm | None, text: str
 ) -> None:
     app = picking(vault, user_paths, PickOptions(form, "conflict"))
@@ -110,7 +110,7 @@ async def test_enter_leaves_with_what_is_picked(
     assert text.format(vault=vault) in (app.picked_text or "")
 
 
-async def test_escape_goes_to_the_list_and_from_there_it_leaves(vault: Path, user_paths: Paths) -> None:
+async def test_escape_moves_to_the_list_and_then_quits(vault: Path, user_paths: Paths) -> None:
     app = picking(vault, user_paths, PickOptions(LinkForm.PATH, "conflict"))
     async with app.run_test() as pilot:
         await until(pilot, lambda: bool(hit_list_of(app).hits), "the hits")
@@ -122,7 +122,7 @@ async def test_escape_goes_to_the_list_and_from_there_it_leaves(vault: Path, use
     assert app.picked_text is None
 
 
-async def test_the_help_says_what_enter_does_while_picking(vault: Path, user_paths: Paths) -> None:
+async def test_the_help_describes_enter_while_picking(vault: Path, user_paths: Paths) -> None:
     app = picking(vault, user_paths, PickOptions(LinkForm.PATH, "conflict"))
     async with app.run_test() as pilot:
         await until(pilot, lambda: bool(hit_list_of(app).hits), "the hits")
@@ -133,7 +133,7 @@ async def test_the_help_says_what_enter_does_while_picking(vault: Path, user_pat
         assert rows["edit"] == (True, "Here another action has this key.")
 
 
-async def test_nothing_is_printed_where_enter_opens_notes(app: ExcerptApp) -> None:
+async def test_nothing_is_printed_if_enter_opens_notes(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         assert pane_of(app).check_action("accept", ()) is False

@@ -126,7 +126,7 @@ def test_the_order_changes_once_after_a_pause() -> None:
     assert not bench.engine.questions
 
 
-def test_nothing_is_read_while_keys_are_typed_or_without_a_reranker() -> None:
+def test_nothing_is_reranked_while_keys_are_typed_or_without_a_reranker() -> None:
     typing, without = Bench(), Bench(Settings())
     typing.answer_search(make_result())
     typing.orders.stop()
@@ -136,7 +136,7 @@ def test_nothing_is_read_while_keys_are_typed_or_without_a_reranker() -> None:
         assert not bench.engine.questions
 
 
-def test_who_has_moved_or_marked_is_offered_the_order() -> None:
+def test_after_a_move_or_mark_the_new_order_is_only_offered() -> None:
     bench = Bench(can_move=False)
     bench.answer_search(make_result())
     bench.rerank()
@@ -146,7 +146,7 @@ def test_who_has_moved_or_marked_is_offered_the_order() -> None:
     assert bench.moves == ["cba"]
 
 
-def test_an_order_that_comes_late_because_the_model_was_still_opened_is_offered() -> None:
+def test_an_order_delayed_by_opening_the_model_is_only_offered() -> None:
     bench = Bench()
     bench.answer_search(make_result())
     bench.clock.pass_time(PAUSE_SECONDS)
@@ -157,7 +157,7 @@ def test_an_order_that_comes_late_because_the_model_was_still_opened_is_offered(
     assert (bench.moves, bench.orders.has_offer) == ([], True)
 
 
-def test_an_order_that_is_the_same_needs_no_offer() -> None:
+def test_an_unchanged_order_is_not_offered() -> None:
     bench = Bench(can_move=False)
     bench.answer_search(make_result())
     bench.clock.pass_time(PAUSE_SECONDS)
@@ -167,7 +167,7 @@ def test_an_order_that_is_the_same_needs_no_offer() -> None:
     assert (bench.moves, bench.orders.has_offer) == (["abc"], False)
 
 
-def test_more_hits_and_marked_words_come_in_the_order_that_is_shown() -> None:
+def test_more_hits_and_highlights_follow_the_order_shown() -> None:
     bench = Bench()
     result = make_result()
     bench.answer_search(result)
@@ -210,7 +210,7 @@ def test_the_reranker_waits_for_the_full_order() -> None:
     assert bench.moves == ["cba"]
 
 
-def test_a_full_order_that_comes_after_a_move_is_offered_and_is_the_last_one() -> None:
+def test_a_full_order_after_a_move_is_only_offered_and_final() -> None:
     bench = Bench(can_move=False)
     bench.answer_search(make_result(is_without_meaning=True))
     bench.answer_search(make_result())
@@ -245,9 +245,7 @@ async def until_read(pilot: AppPilot, model: ScriptedReranker) -> None:
 
 
 @pytest.mark.programs
-async def test_the_list_and_its_pack_change_to_the_order_of_the_reranker(
-    reranked: ExcerptApp, model: ScriptedReranker
-) -> None:
+async def test_list_and_pack_change_to_the_order_of_the_reranker(reranked: ExcerptApp, model: ScriptedReranker) -> None:
     model.is_open.clear()
     async with reranked.run_test(size=(110, 32)) as pilot:
         await search(pilot, QUERY)
@@ -284,7 +282,7 @@ async def test_the_reranker_is_opened_before_the_first_query(
 
 
 @pytest.mark.programs
-async def test_why_names_both_places(reranked: ExcerptApp) -> None:
+async def test_why_names_both_ranks(reranked: ExcerptApp) -> None:
     async with reranked.run_test(size=(120, 40)) as pilot:
         await search(pilot, QUERY)
         await until(pilot, lambda: titles_of(reranked)[0] == "Merging", "the new order")
@@ -295,7 +293,7 @@ async def test_why_names_both_places(reranked: ExcerptApp) -> None:
 
 @pytest.mark.programs
 @pytest.mark.parametrize("key", ["down", "tab"])
-async def test_after_a_move_or_a_mark_a_click_or_the_palette_takes_the_order(
+async def test_after_a_move_or_mark_the_order_is_applied_by_a_click_or_the_palette(
     reranked: ExcerptApp, model: ScriptedReranker, key: str
 ) -> None:
     model.is_open.clear()
@@ -316,7 +314,7 @@ async def test_after_a_move_or_a_mark_a_click_or_the_palette_takes_the_order(
 
 
 @pytest.mark.programs
-async def test_a_late_reranker_leaves_the_first_order_and_says_so(
+async def test_a_late_reranker_keeps_the_first_order_and_is_reported(
     vault: Path, user_paths: Paths, model: ScriptedReranker
 ) -> None:
     model.is_open.clear()
@@ -349,9 +347,7 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> Iterator[WordEmbedder]:
 
 
 @pytest.mark.programs
-async def test_typing_shows_the_list_by_words_and_the_full_order_follows(
-    app: ExcerptApp, embedder: WordEmbedder
-) -> None:
+async def test_typing_shows_the_list_by_words_before_the_full_order(app: ExcerptApp, embedder: WordEmbedder) -> None:
     async with app.run_test(size=(110, 32)) as pilot:
         await until_index(pilot)
         embedder.is_open.clear()
@@ -369,7 +365,9 @@ async def test_typing_shows_the_list_by_words_and_the_full_order_follows(
 
 
 @pytest.mark.programs
-async def test_a_failed_embedder_leaves_the_list_by_words_and_says_so(app: ExcerptApp, embedder: WordEmbedder) -> None:
+async def test_a_failed_embedder_keeps_the_list_by_words_and_is_reported(
+    app: ExcerptApp, embedder: WordEmbedder
+) -> None:
     embedder.failure = "The server at 127.0.0.1:1 refuses the connection."
     async with app.run_test(size=(120, 32)) as pilot:
         await search(pilot, "sync conflict")

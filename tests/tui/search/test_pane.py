@@ -58,7 +58,7 @@ async def test_typing_finds_fragments_and_shows_the_first_in_its_context(app: Ex
         assert preview.window.fragment.id == selected.fragment.id
 
 
-async def test_the_query_has_the_focus_and_the_arrows_move_the_list(app: ExcerptApp) -> None:
+async def test_the_query_has_the_focus_and_arrows_move_in_the_list(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         rows = hit_list_of(app)
@@ -69,7 +69,7 @@ async def test_the_query_has_the_focus_and_the_arrows_move_the_list(app: Excerpt
         assert isinstance(app.focused, Input)
 
 
-async def test_tab_marks_and_moves_on_and_the_pack_is_then_of_the_marks(app: ExcerptApp) -> None:
+async def test_tab_marks_a_hit_moves_on_and_packs_the_marks(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         bar = await until_packed(pilot)
@@ -82,7 +82,7 @@ async def test_tab_marks_and_moves_on_and_the_pack_is_then_of_the_marks(app: Exc
         )
 
 
-async def test_marks_outlive_a_new_query(app: ExcerptApp) -> None:
+async def test_marks_are_kept_for_a_new_query(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         await pilot.press("tab", "ctrl+u")
@@ -94,7 +94,7 @@ async def test_marks_outlive_a_new_query(app: ExcerptApp) -> None:
         assert {one.path for one in bar.pack.passages} <= {"Sync.md", "Merging.md"}
 
 
-async def test_copying_leaves_the_pack_as_a_file_and_says_so(
+async def test_copying_also_saves_the_pack_as_a_file_and_names_it(
     app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
@@ -109,7 +109,7 @@ async def test_copying_leaves_the_pack_as_a_file_and_says_so(
         await until(pilot, lambda: any(tokens in toast.message for toast in app._notifications), "the toast")
 
 
-async def test_copying_right_after_typing_copies_what_was_typed(
+async def test_copying_right_after_typing_uses_the_typed_query(
     app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
@@ -122,7 +122,7 @@ async def test_copying_right_after_typing_copies_what_was_typed(
         assert "Simmer red lentils" in file.read_text(encoding="utf-8").split("\n## [2]")[0]
 
 
-async def test_the_fragment_alone_is_copied_as_it_stands_in_the_note(
+async def test_a_fragment_is_copied_as_it_is_in_the_note(
     app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
@@ -133,7 +133,7 @@ async def test_the_fragment_alone_is_copied_as_it_stands_in_the_note(
         assert "\x1b[31m" in file.read_text(encoding="utf-8")
 
 
-async def test_the_budget_keys_change_the_pack_while_it_is_on_screen(app: ExcerptApp) -> None:
+async def test_the_budget_keys_change_the_pack_on_the_screen(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         bar = await until_packed(pilot)
@@ -144,7 +144,7 @@ async def test_the_budget_keys_change_the_pack_while_it_is_on_screen(app: Excerp
         await until(pilot, lambda: bar.pack is not None and bar.pack.budget == 1500, "the smaller pack")
 
 
-async def test_a_typed_budget_is_that_of_the_pack_or_what_is_wrong_with_it_is_said(app: ExcerptApp) -> None:
+async def test_a_typed_budget_is_used_or_its_mistake_reported(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict")
         await pilot.press("escape", "b", *"few", "enter")
@@ -154,7 +154,7 @@ async def test_a_typed_budget_is_that_of_the_pack_or_what_is_wrong_with_it_is_sa
         await until(pilot, lambda: pane_of(app).budget == 1_000, "the budget")
 
 
-async def test_the_pack_is_copied_within_the_budget_that_was_just_typed(
+async def test_the_pack_is_copied_with_the_budget_just_typed(
     app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
 ) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
@@ -169,7 +169,7 @@ async def test_the_pack_is_copied_within_the_budget_that_was_just_typed(
         assert file.read_text(encoding="utf-8") == packed.text
 
 
-async def test_strategies_go_round(app: ExcerptApp) -> None:
+async def test_strategies_cycle(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         await pilot.press("ctrl+s")
@@ -194,7 +194,7 @@ async def test_enter_opens_the_note_in_the_editor_at_the_line(
         assert editor_arguments.read_text().splitlines() == ["--goto", place]
 
 
-async def test_escape_closes_what_is_open_then_goes_to_the_list_and_never_empties_the_query(app: ExcerptApp) -> None:
+async def test_escape_closes_what_is_open_then_moves_to_the_list_and_never_clears_the_query(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         field, rows = screen_of(app).query_one("#query", Input), hit_list_of(app)
@@ -208,7 +208,9 @@ async def test_escape_closes_what_is_open_then_goes_to_the_list_and_never_emptie
         assert field.value == "conflict"
 
 
-async def test_the_focused_list_takes_single_letters(app: ExcerptApp, user_paths: Paths, quiet_clipboard: None) -> None:
+async def test_the_focused_list_handles_single_letters(
+    app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
+) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         await pilot.press("shift+tab", "j", "space", "k", "y")
@@ -218,7 +220,7 @@ async def test_the_focused_list_takes_single_letters(app: ExcerptApp, user_paths
         assert screen_of(app).query_one("#query", Input).has_focus
 
 
-async def test_no_hits_say_what_was_tried(app: ExcerptApp) -> None:
+async def test_an_empty_result_names_what_was_searched(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, '"xyzzyqwv"')
         notice = screen_of(app).query_one("#notice", Notice)
@@ -228,9 +230,7 @@ async def test_no_hits_say_what_was_tried(app: ExcerptApp) -> None:
         assert "words, proximity and meaning" in notice.empty_state.sentence
 
 
-async def test_where_nothing_is_found_enter_takes_what_may_have_been_meant(
-    app: ExcerptApp, editor_arguments: Path
-) -> None:
+async def test_without_hits_enter_searches_the_suggested_query(app: ExcerptApp, editor_arguments: Path) -> None:
     async with app.run_test() as pilot:
         await search(pilot, '"lentl"')
         notice = screen_of(app).query_one("#notice", Notice)
@@ -241,7 +241,7 @@ async def test_where_nothing_is_found_enter_takes_what_may_have_been_meant(
         assert not editor_arguments.exists()
 
 
-async def test_above_hits_that_answer_nothing_the_query_that_may_be_meant_is_taken_by_completing(
+async def test_above_hits_without_an_answer_the_suggested_query_is_taken_by_completion(
     app: ExcerptApp,
 ) -> None:
     async with app.run_test(size=(140, 30)) as pilot:
@@ -252,7 +252,7 @@ async def test_above_hits_that_answer_nothing_the_query_that_may_be_meant_is_tak
         await until(pilot, lambda: pane_of(app).query_text == "lentil", "the other query in the bar")
 
 
-async def test_in_a_low_terminal_the_list_has_a_title_only_to_warn(app: ExcerptApp) -> None:
+async def test_in_a_low_terminal_the_list_has_a_title_only_for_warnings(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict")
         rows, pane = hit_list_of(app), pane_of(app)
@@ -265,7 +265,7 @@ async def test_in_a_low_terminal_the_list_has_a_title_only_to_warn(app: ExcerptA
         assert "No note answers this" in drawn_text(app)
 
 
-async def test_a_strategy_that_took_over_from_the_one_asked_for_is_named(app: ExcerptApp) -> None:
+async def test_a_fallback_strategy_is_named(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await pilot.press("ctrl+s")
         await search(pilot, "xyzzyqwv")
@@ -273,7 +273,7 @@ async def test_a_strategy_that_took_over_from_the_one_asked_for_is_named(app: Ex
         assert str(status.render()).startswith("adaptive: semantic · ")
 
 
-async def test_a_strategy_that_the_query_sets_is_named_and_ctrl_s_says_how_to_choose_another(app: ExcerptApp) -> None:
+async def test_a_strategy_forced_in_the_query_is_named_and_ctrl_s_explains_how_to_change_it(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "!s conflict")
         assert str(screen_of(app).query_one(QueryStatus).render()).startswith("semantic · ")
@@ -289,7 +289,7 @@ async def test_ctrl_s_explains_the_next_strategy_in_one_line(app: ExcerptApp) ->
         assert all(len(notice) <= 76 for notice in notices_of(app))
 
 
-async def test_above_the_list_it_is_said_which_strategy_found_nothing(app: ExcerptApp) -> None:
+async def test_the_strategy_that_found_nothing_is_named_above_the_list(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await pilot.press("ctrl+s")
         await search(pilot, "zzqqxx")
@@ -301,9 +301,7 @@ async def test_above_the_list_it_is_said_which_strategy_found_nothing(app: Excer
 
 
 @pytest.mark.parametrize(("confidence", "word"), [(Confidence.STRONG, "strong"), (Confidence.NOTHING, "no answer")])
-async def test_how_sure_the_answer_is_stands_beside_the_strategy(
-    app: ExcerptApp, confidence: Confidence, word: str
-) -> None:
+async def test_the_confidence_is_beside_the_strategy(app: ExcerptApp, confidence: Confidence, word: str) -> None:
     async with app.run_test() as pilot:
         await pilot.pause()
         status = screen_of(app).query_one(QueryStatus)
@@ -313,14 +311,14 @@ async def test_how_sure_the_answer_is_stands_beside_the_strategy(
         assert str(status.render()) == "auto: hybrid · 0 hits"
 
 
-async def test_a_list_of_filters_alone_is_said_to_be_newest_first(app: ExcerptApp) -> None:
+async def test_a_list_of_filters_is_labelled_newest_first(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "tag:howto")
         status = screen_of(app).query_one(QueryStatus)
         assert str(status.render()).startswith("newest first · 3 hits")
 
 
-async def test_where_there_is_little_room_the_strategy_stays_and_the_confidence_goes_before_the_count(
+async def test_in_a_narrow_bar_the_confidence_is_dropped_before_the_count_and_the_strategy_stays(
     app: ExcerptApp,
 ) -> None:
     async with app.run_test(size=(40, 20)) as pilot:
@@ -333,7 +331,7 @@ async def test_where_there_is_little_room_the_strategy_stays_and_the_confidence_
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (140, 45)])
-async def test_the_offer_of_another_order_is_complete_in_every_terminal(app: ExcerptApp, size: tuple[int, int]) -> None:
+async def test_the_offer_of_another_order_fits_every_terminal(app: ExcerptApp, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         status = screen_of(app).query_one(QueryStatus)
@@ -344,7 +342,7 @@ async def test_the_offer_of_another_order_is_complete_in_every_terminal(app: Exc
             assert "…" not in str(status.render())
 
 
-async def test_where_nothing_is_found_the_list_has_no_title_and_no_empty_panel_beside_it(app: ExcerptApp) -> None:
+async def test_without_hits_the_list_has_no_title_and_no_empty_panel_beside_it(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         assert pane_of(app).side.display
@@ -355,7 +353,7 @@ async def test_where_nothing_is_found_the_list_has_no_title_and_no_empty_panel_b
         assert screen_of(app).query_one("#found").border_title == ""
 
 
-async def test_hits_that_answer_nothing_stand_faint_under_an_honest_line(app: ExcerptApp) -> None:
+async def test_hits_without_an_answer_are_faint_below_an_explanation(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         pane, found = pane_of(app), screen_of(app).query_one("#found")
@@ -374,7 +372,7 @@ async def test_hits_that_answer_nothing_stand_faint_under_an_honest_line(app: Ex
         assert not found.has_class("-unanswered")
 
 
-async def test_why_says_what_each_word_gave_and_why_it_is_not_higher(app: ExcerptApp) -> None:
+async def test_why_shows_the_part_of_each_word_and_why_the_rank_is_not_higher(app: ExcerptApp) -> None:
     async with app.run_test(size=(180, 60)) as pilot:
         await search(pilot, "sync conflct laptop")
         await pilot.press("down", "ctrl+t")
@@ -389,7 +387,7 @@ async def test_why_says_what_each_word_gave_and_why_it_is_not_higher(app: Excerp
         assert "Why it ranks below the hit above it" in drawn
 
 
-async def test_why_answers_for_any_other_note(app: ExcerptApp) -> None:
+async def test_why_explains_any_other_note(app: ExcerptApp) -> None:
     async with app.run_test(size=(100, 60)) as pilot:
         await search(pilot, '"sync conflict"')
         pane_of(app).action_why_not()
@@ -405,7 +403,7 @@ async def test_why_answers_for_any_other_note(app: ExcerptApp) -> None:
         assert top_screen(app) is screen_of(app)
 
 
-async def test_a_note_called_nearly_so_is_asked_for_by_enter_once_more(app: ExcerptApp) -> None:
+async def test_enter_again_accepts_a_similar_note_name(app: ExcerptApp) -> None:
     async with app.run_test(size=(100, 60)) as pilot:
         await search(pilot, "sync conflict")
         pane_of(app).action_why_not()
@@ -418,7 +416,7 @@ async def test_a_note_called_nearly_so_is_asked_for_by_enter_once_more(app: Exce
         assert top_screen(app).query_one("#note", Input).value == "Merging.md"
 
 
-def test_every_signal_is_told_in_the_legend() -> None:
+def test_every_signal_is_explained_in_the_legend() -> None:
     assert set(SIGNAL_LEGEND) == {
         *SIGNALS,
         *BOOST_WEIGHTS,
@@ -426,7 +424,7 @@ def test_every_signal_is_told_in_the_legend() -> None:
     }
 
 
-async def test_a_budget_of_the_settings_is_kept_until_a_key_changes_it(vault: Path, user_paths: Paths) -> None:
+async def test_a_budget_of_the_settings_applies_until_a_key_changes_it(vault: Path, user_paths: Paths) -> None:
     app = ExcerptApp(vault, Settings(pack=PackSettings(budget=777)), user_paths)
     async with app.run_test() as pilot:
         await pilot.pause()
@@ -434,7 +432,7 @@ async def test_a_budget_of_the_settings_is_kept_until_a_key_changes_it(vault: Pa
 
 
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 60)])
-async def test_hostile_names_and_text_are_shown_not_obeyed(app: ExcerptApp, size: tuple[int, int]) -> None:
+async def test_hostile_names_and_text_are_shown_as_text(app: ExcerptApp, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
         await search(pilot, "hostile")
         await until(pilot, lambda: preview_of(app).window is not None, "the context")
@@ -445,7 +443,7 @@ async def test_hostile_names_and_text_are_shown_not_obeyed(app: ExcerptApp, size
         assert "\u202e" not in drawn
 
 
-async def test_a_search_that_fails_says_so_where_the_hits_would_stand_and_in_one_toast(
+async def test_a_failed_search_is_reported_in_place_of_the_hits_and_in_one_notice(
     app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The end of a build repeats the query, and its answer would replace the error.
@@ -467,7 +465,7 @@ async def test_a_search_that_fails_says_so_where_the_hits_would_stand_and_in_one
         assert not notice.display
 
 
-async def test_this_answers_it_adds_the_query_and_the_section_to_the_gold_set(
+async def test_a_key_adds_the_query_and_the_section_to_the_gold_set(
     app: ExcerptApp, user_paths: Paths, vault: Path
 ) -> None:
     async with app.run_test(size=(100, 30)) as pilot:

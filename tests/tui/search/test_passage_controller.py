@@ -52,7 +52,7 @@ class Bench:
         self.engine.answer("window", draw_window(fragment.text, fragment, ()))
 
 
-def test_a_fragment_is_asked_for_and_shown_when_it_has_come() -> None:
+def test_a_fragment_is_requested_and_shown_when_it_arrives() -> None:
     bench = Bench()
     bench.passages.show_fragment(Location.from_hit(A), "sync")
     asked = bench.engine.questions["window"]
@@ -62,7 +62,7 @@ def test_a_fragment_is_asked_for_and_shown_when_it_has_come() -> None:
     assert bench.changes == ["", "a"]
 
 
-def test_a_note_is_shown_whole_until_another_note_is() -> None:
+def test_a_note_is_shown_whole_until_another_note_is_shown() -> None:
     bench = Bench()
     bench.look(A)
     assert bench.passages.toggle_whole()
@@ -75,7 +75,7 @@ def test_a_note_is_shown_whole_until_another_note_is() -> None:
     assert not bench.engine.questions["window"].view.whole
 
 
-def test_a_memory_is_no_note_to_read_on_in() -> None:
+def test_a_memory_cannot_be_browsed_like_a_note() -> None:
     bench = Bench()
     bench.look(A)
     bench.passages.show_memory(draw_window("thought", A.fragment, ()))
@@ -83,7 +83,7 @@ def test_a_memory_is_no_note_to_read_on_in() -> None:
     assert not bench.passages.toggle_whole()
 
 
-def test_links_lead_away_from_what_is_selected_and_one_comes_back_to_where_it_was_scrolled() -> None:
+def test_following_links_and_returning_restores_the_scroll_position() -> None:
     bench = Bench()
     bench.look(A)
     after: list[ResolvedLink] = []
@@ -102,7 +102,7 @@ def test_links_lead_away_from_what_is_selected_and_one_comes_back_to_where_it_wa
     assert not bench.passages.go_back()
 
 
-def test_another_hit_that_is_looked_at_leaves_no_way_back() -> None:
+def test_selecting_another_hit_clears_the_way_back() -> None:
     bench = Bench()
     bench.look(A)
     bench.go(B)
@@ -111,7 +111,7 @@ def test_another_hit_that_is_looked_at_leaves_no_way_back() -> None:
     assert not bench.passages.go_back()
 
 
-def test_an_edited_fragment_is_known_by_its_new_id() -> None:
+def test_an_edited_fragment_is_recognised_by_its_new_id() -> None:
     bench = Bench()
     bench.passages.show_fragment(Location.from_hit(A), "sync")
     bench.answer(make_hit("edited", 4))
@@ -132,12 +132,12 @@ SECTIONS = (
 @pytest.mark.parametrize(
     ("heading", "line"), [("Part", 5), ("Other#Part", 12), ("set-up-it", 3), ("Nowhere", None), (None, 1)]
 )
-def test_a_link_to_a_heading_leads_to_its_line_however_it_is_written(heading: str | None, line: int | None) -> None:
+def test_a_link_to_a_heading_leads_to_its_line_in_any_spelling(heading: str | None, line: int | None) -> None:
     assert target_line("", SECTIONS, Link(LinkKind.WIKILINK, "Note", 1, heading=heading)) == line
 
 
 @pytest.mark.programs
-def test_a_link_to_a_block_leads_to_the_line_that_has_its_name() -> None:
+def test_a_link_to_a_block_leads_to_the_line_with_its_id() -> None:
     link = Link(LinkKind.WIKILINK, "Note", 1, block_id="it")
     assert target_line("one\ntwo ^it2\nthree ^it\n", (), link) == 3
 
@@ -161,7 +161,7 @@ async def until_linked_note(pilot: AppPilot) -> None:
 
 
 @pytest.mark.programs
-async def test_a_link_is_gone_to_by_a_letter_and_followed_by_enter_and_one_comes_back(app: ExcerptApp) -> None:
+async def test_links_are_selected_by_a_letter_followed_by_enter_and_left_again(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
         cursor_token = await search_linking_note(pilot)
         preview_of(app).focus()
@@ -174,7 +174,7 @@ async def test_a_link_is_gone_to_by_a_letter_and_followed_by_enter_and_one_comes
 
 
 @pytest.mark.programs
-async def test_from_the_list_the_same_letter_leads_to_the_link(app: ExcerptApp) -> None:
+async def test_the_same_letter_selects_a_link_from_the_list(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
         await search_linking_note(pilot)
         await pilot.press("escape", "l", "enter")
@@ -182,7 +182,7 @@ async def test_from_the_list_the_same_letter_leads_to_the_link(app: ExcerptApp) 
 
 
 @pytest.mark.programs
-async def test_a_link_is_followed_by_a_click(app: ExcerptApp) -> None:
+async def test_a_click_follows_a_link(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
         await search_linking_note(pilot)
         preview = preview_of(app)
@@ -194,7 +194,7 @@ async def test_a_link_is_followed_by_a_click(app: ExcerptApp) -> None:
 
 
 @pytest.mark.programs
-async def test_enter_opens_the_note_where_the_cursor_is_on_no_link(
+async def test_enter_opens_the_note_if_no_link_is_selected(
     editor_arguments: Path, vault: Path, app: ExcerptApp
 ) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
@@ -206,7 +206,7 @@ async def test_enter_opens_the_note_where_the_cursor_is_on_no_link(
 
 
 @pytest.mark.programs
-async def test_a_key_in_the_panel_is_about_the_note_that_a_link_led_to_and_in_the_list_about_the_hit(
+async def test_keys_in_the_panel_act_on_the_linked_note_and_keys_in_the_list_on_the_hit(
     app: ExcerptApp,
 ) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
@@ -222,7 +222,7 @@ async def test_a_key_in_the_panel_is_about_the_note_that_a_link_led_to_and_in_th
 
 
 @pytest.mark.programs
-async def test_found_by_meaning_the_nearest_sentence_is_marked(app: ExcerptApp) -> None:
+async def test_a_hit_by_meaning_highlights_the_nearest_sentence(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
         await search(pilot, "when do two devices change the same note")
         await until(pilot, lambda: preview_of(app).window is not None, "the passage")
@@ -238,7 +238,7 @@ async def read(pilot: AppPilot, query: str) -> None:
 
 
 @pytest.mark.programs
-async def test_the_whole_note_is_shown_and_what_was_around_the_fragment_again(scripted: ScriptedApp) -> None:
+async def test_a_key_switches_between_whole_note_and_context(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(120, 30)) as pilot:
         await read(pilot, "compare")
         await pilot.press("unbound-whole-note")
@@ -248,7 +248,7 @@ async def test_the_whole_note_is_shown_and_what_was_around_the_fragment_again(sc
 
 
 @pytest.mark.programs
-async def test_lines_are_picked_and_kept_with_their_place(scripted: ScriptedApp) -> None:
+async def test_selected_lines_are_remembered_with_their_location(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(120, 30)) as pilot:
         await read(pilot, "compare")
         first = window_of(scripted).fragment.line_start
@@ -261,7 +261,7 @@ async def test_lines_are_picked_and_kept_with_their_place(scripted: ScriptedApp)
 
 
 @pytest.mark.programs
-async def test_what_of_the_note_is_in_the_pack_stands_at_the_margin(scripted: ScriptedApp) -> None:
+async def test_packed_lines_of_the_note_are_marked_at_the_margin(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(120, 30)) as pilot:
         await read(pilot, "compare")
         await until(pilot, lambda: bool(preview_of(scripted).packed_line_ranges), "the pack")

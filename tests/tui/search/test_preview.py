@@ -22,7 +22,7 @@ SECTIONS = (
 )
 
 
-def test_a_link_over_two_rows_is_one_link_and_each_cell_of_it_leads_there() -> None:
+def test_a_link_over_two_rows_is_one_link_with_its_target_in_every_cell() -> None:
     rows = wrap_lines([draw_line(1, "see [[Note|a long name]] and [[Other]]")], 12)
     note, other = WrittenLink(LinkKind.WIKILINK, "Note"), WrittenLink(LinkKind.WIKILINK, "Other")
     assert ["".join(run.text for run in row.runs) for row in rows] == ["see a long ", "name and ", "Other"]
@@ -31,18 +31,18 @@ def test_a_link_over_two_rows_is_one_link_and_each_cell_of_it_leads_there() -> N
     assert link_at(rows[1], 1) == note
 
 
-def test_what_goes_on_in_a_quote_keeps_its_bar() -> None:
+def test_continuation_rows_in_a_quote_keep_its_bar() -> None:
     rows = wrap_lines([draw_line(1, "> one two three four")], 12)
     assert ["".join(run.text for run in row.runs) for row in rows] == ["▎ one two ", "▎ three four"]
 
 
-def test_of_two_headings_the_next_below_and_the_nearest_above_are_gone_to() -> None:
+def test_keys_move_to_the_next_heading_below_and_the_previous_above() -> None:
     assert [next_heading(SECTIONS, 3, by) for by in (1, -1)] == [SECTIONS[2], None]
     assert next_heading(SECTIONS, 12, -1) == SECTIONS[2]
     assert [heading_path_at(SECTIONS, line) for line in (2, 3, 15)] == [(), ("Top",), ("Top", "Under")]
 
 
-def test_a_link_that_is_wrapped_in_a_callout_is_one_link() -> None:
+def test_a_wrapped_link_in_a_callout_is_one_link() -> None:
     rows = wrap_lines([draw_line(1, "> See [[Compost|what goes into the compost]] and [[Compost]].")], 20)
     assert len(rows) > 2
     assert len(list(find_links(rows, 0, 9))) == 2
@@ -50,7 +50,7 @@ def test_a_link_that_is_wrapped_in_a_callout_is_one_link() -> None:
 
 @pytest.mark.programs
 @pytest.mark.parametrize("before", [4, 9, 16])
-async def test_what_matched_stays_in_sight_when_the_terminal_gets_another_size(
+async def test_the_match_stays_in_view_when_the_terminal_is_resized(
     tmp_path: Path, user_paths: Paths, before: int
 ) -> None:
     filling = "Nothing of note was seen over the fields that day, and the wind came from the west as it mostly does."

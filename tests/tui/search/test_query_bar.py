@@ -60,7 +60,7 @@ def drawn(app: ExcerptApp) -> str:
 # --- completion -------------------------------------------------------------------------------------------------------
 
 
-async def test_a_menu_opens_behind_a_filter_and_tab_takes_its_row_into_the_query(scripted: ScriptedApp) -> None:
+async def test_a_menu_opens_after_a_filter_and_tab_inserts_its_row(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, "merge tag:")
         assert labels(scripted) == ["sync", "howto", "[bold]同步"]
@@ -73,7 +73,7 @@ async def test_a_menu_opens_behind_a_filter_and_tab_takes_its_row_into_the_query
         assert hit_list_of(scripted).cursor == 0
 
 
-async def test_while_the_menu_is_open_its_keys_are_its_own_and_escape_closes_it_until_another_word(
+async def test_the_open_menu_handles_its_keys_and_escape_closes_it_until_another_word(
     scripted: ScriptedApp,
 ) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
@@ -91,7 +91,7 @@ async def test_while_the_menu_is_open_its_keys_are_its_own_and_escape_closes_it_
         assert bar_of(scripted).field.value == "#sync #howto "
 
 
-async def test_a_query_that_is_put_there_opens_no_menu(scripted: ScriptedApp) -> None:
+async def test_an_inserted_query_opens_no_menu(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         bar_of(scripted).set_query("merge tag:how")
         await pilot.pause()
@@ -100,7 +100,7 @@ async def test_a_query_that_is_put_there_opens_no_menu(scripted: ScriptedApp) ->
         assert labels(scripted) == ["howto"]
 
 
-async def test_the_menu_stays_on_the_smallest_screen_and_a_click_takes_a_row(scripted: ScriptedApp) -> None:
+async def test_the_menu_fits_the_smallest_screen_and_a_click_inserts_a_row(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(60, 15)) as pilot:
         await type_text(pilot, "a few words more #")
         menu = screen_of(scripted).query_one(QueryMenu)
@@ -110,7 +110,7 @@ async def test_the_menu_stays_on_the_smallest_screen_and_a_click_takes_a_row(scr
         assert bar_of(scripted).field.value == "a few words more #howto "
 
 
-async def test_the_vaults_own_words_and_properties_complete_a_word(app: ExcerptApp) -> None:
+async def test_a_word_is_completed_by_words_and_properties_of_the_vault(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "devi")
         await pilot.press("ctrl+@")
@@ -121,7 +121,7 @@ async def test_the_vaults_own_words_and_properties_complete_a_word(app: ExcerptA
 # --- chips ------------------------------------------------------------------------------------------------------------
 
 
-async def test_filters_stand_in_the_field_as_chips_and_a_click_on_the_cross_takes_one_off(
+async def test_filters_are_chips_and_a_click_on_the_cross_removes_one(
     scripted: ScriptedApp,
 ) -> None:
     async with scripted.run_test(size=(100, 24)) as pilot:
@@ -134,7 +134,7 @@ async def test_filters_stand_in_the_field_as_chips_and_a_click_on_the_cross_take
         assert bar_of(scripted).field.value == "-draft merge -path:x "
 
 
-async def test_a_filter_goes_as_a_whole_by_ctrl_w_and_the_last_one_by_backspace_at_the_beginning(
+async def test_ctrl_w_removes_a_whole_filter_and_backspace_at_the_start_the_last(
     scripted: ScriptedApp,
 ) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
@@ -150,7 +150,7 @@ async def test_a_filter_goes_as_a_whole_by_ctrl_w_and_the_last_one_by_backspace_
 # --- periods ----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_period_is_a_chip_of_another_colour_than_a_filter(scripted: ScriptedApp) -> None:
+async def test_the_chip_of_a_period_has_another_colour_than_a_filter(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(120, 24)) as pilot:
         await type_text(pilot, "tag:howto merge in May 2025 ")
         assert drawn(scripted) == "tag:howto✕merge in May 2025✕"
@@ -163,7 +163,7 @@ async def test_a_period_is_a_chip_of_another_colour_than_a_filter(scripted: Scri
         assert tag[0] != period[0]
 
 
-async def test_a_click_on_the_cross_of_a_period_makes_its_words_plain(scripted: ScriptedApp) -> None:
+async def test_a_click_on_the_cross_of_a_period_makes_it_plain_words(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(100, 24)) as pilot:
         await type_text(pilot, "merge in May 2025 ")
         await pilot.click("#query", offset=(17, 0))
@@ -172,7 +172,7 @@ async def test_a_click_on_the_cross_of_a_period_makes_its_words_plain(scripted: 
         assert not bar_of(scripted).field.chips
 
 
-async def test_ctrl_w_deletes_a_word_of_a_period_and_not_the_period(scripted: ScriptedApp) -> None:
+async def test_ctrl_w_deletes_a_word_of_a_period_only(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, "merge in May 2025")
         await pilot.press("ctrl+w")
@@ -192,7 +192,7 @@ async def test_completion_at_a_period_offers_its_filter_and_to_ignore_it(scripte
         assert bar_of(scripted).field.value == "merge date:2025-05 "
 
 
-async def test_a_command_puts_the_filter_in_place_of_the_first_period(scripted: ScriptedApp) -> None:
+async def test_a_command_replaces_the_first_period_by_its_filter(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, "what changed in May 2025 about merging?")
         pane_of(scripted).query_bar.action_filter_time()
@@ -206,7 +206,7 @@ async def test_a_command_ignores_the_first_period(scripted: ScriptedApp) -> None
         assert bar_of(scripted).field.value == r"what changed \in May 2025 about merging?"
 
 
-async def test_commands_for_a_period_say_when_there_is_none(scripted: ScriptedApp) -> None:
+async def test_commands_for_a_period_are_disabled_without_one(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, "merge")
         for action in ("filter_time", "ignore_time"):
@@ -216,7 +216,7 @@ async def test_commands_for_a_period_say_when_there_is_none(scripted: ScriptedAp
 # --- order ------------------------------------------------------------------------------------------------------------
 
 
-async def test_d_in_the_list_goes_through_the_orders(scripted: ScriptedApp) -> None:
+async def test_d_in_the_list_cycles_through_the_orders(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_query(pilot, "merge tag:howto ")
         await press(pilot, "escape")
@@ -234,7 +234,7 @@ async def test_an_order_in_all_alternatives_is_one_order() -> None:
     assert (query, order) == ("sort:date a | sort:date b", "oldest first")
 
 
-async def test_without_words_the_order_lists_all_notes() -> None:
+async def test_an_order_without_words_lists_all_notes() -> None:
     assert use_next_order("") == ("sort:-date ", "newest first")
 
 
@@ -249,7 +249,7 @@ async def test_control_characters_in_a_query_are_shown_and_not_sent(scripted: Sc
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
-async def test_what_does_not_do_what_it_looks_like_is_said_when_the_query_stands(
+async def test_query_warnings_are_shown_when_typing_pauses(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(query_controller, "_WARNING_DELAY_SECONDS", 0.05)
@@ -266,14 +266,14 @@ async def test_what_does_not_do_what_it_looks_like_is_said_when_the_query_stands
 # --- the status -------------------------------------------------------------------------------------------------------
 
 
-async def test_a_long_query_leaves_the_status_its_room(scripted: ScriptedApp) -> None:
+async def test_a_long_query_leaves_space_for_the_status(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_query(pilot, "sync " + "a question that is much longer than its field " * 2)
         assert drawn_lines(screen_of(scripted).query_one(QueryStatus))[0].strip().startswith("auto: hybrid · ")
 
 
 @pytest.mark.parametrize(("sort", "label"), [("", "newest first"), ("date", "oldest first"), ("-date", "newest first")])
-async def test_where_nothing_ranks_the_status_names_the_order(scripted: ScriptedApp, sort: str, label: str) -> None:
+async def test_without_ranking_the_status_names_the_order(scripted: ScriptedApp, sort: str, label: str) -> None:
     async with scripted.run_test(size=(80, 24)):
         status = bar_of(scripted).status
         status.answer = AnswerStatus(Strategy.AUTO, None, 4, sort=sort)
@@ -286,7 +286,7 @@ def status_offset(app: ExcerptApp, text: str) -> tuple[int, int]:
     return drawn_lines(status)[0].index(text) + status.gutter.left, 0
 
 
-async def test_a_click_on_the_strategy_uses_the_next_one(scripted: ScriptedApp) -> None:
+async def test_a_click_on_the_strategy_selects_the_next(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_query(pilot, "sync conflict")
         await pilot.click(QueryStatus, offset=status_offset(scripted, "auto"))
@@ -294,7 +294,7 @@ async def test_a_click_on_the_strategy_uses_the_next_one(scripted: ScriptedApp) 
         assert pane_of(scripted).strategy is Strategy.ADAPTIVE
 
 
-async def test_a_click_on_the_confidence_shows_why_the_first_hit_is_first(scripted: ScriptedApp) -> None:
+async def test_a_click_on_the_confidence_explains_the_first_hit(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_query(pilot, "sync conflict")
         await press(pilot, "down", "down")
@@ -347,7 +347,7 @@ async def test_up_in_an_empty_bar_goes_back_through_the_queries_and_down_returns
         assert field.value == "sync tag:howto"
 
 
-async def test_the_history_is_a_menu_that_what_is_typed_chooses_from_and_delete_forgets(
+async def test_the_history_menu_is_filtered_by_typing_and_delete_forgets_a_query(
     scripted: ScriptedApp, history: Path
 ) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
@@ -360,7 +360,7 @@ async def test_the_history_is_a_menu_that_what_is_typed_chooses_from_and_delete_
         await until(pilot, lambda: read_history(history).queries == ("sync tag:howto",), "the file")
 
 
-async def test_a_query_that_stands_or_is_used_belongs_to_the_history(
+async def test_a_query_kept_or_used_is_added_to_the_history(
     scripted: ScriptedApp, history: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(query_controller, "_SETTLED_SECONDS", 0.05)
@@ -378,7 +378,7 @@ async def test_a_query_that_stands_or_is_used_belongs_to_the_history(
 # --- suggestions and saved queries ------------------------------------------------------------------------------------
 
 
-async def test_narrower_and_wider_queries_are_offered_with_their_hits(scripted: ScriptedApp) -> None:
+async def test_narrower_and_wider_queries_are_offered_with_their_counts(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, "merge")
         await pilot.press("unbound-suggest")
@@ -395,7 +395,7 @@ def saved_file(scripted: ScriptedApp) -> Path:
     return scripted.scripted_places.saved_queries_file(VAULT)
 
 
-async def test_a_query_is_saved_and_run_again(scripted: ScriptedApp) -> None:
+async def test_a_query_can_be_saved_and_run_again(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: bar_of(scripted).queries.store is not None, "the files")
         await type_text(pilot, "merge tag:x ")
@@ -418,7 +418,7 @@ async def test_a_saved_query_is_deleted_in_the_menu(scripted: ScriptedApp) -> No
         assert [one.name for one in read_saved(saved_file(scripted)).queries] == ["b"]
 
 
-async def test_the_list_of_saved_queries_shows_what_is_new_and_running_one_marks_it_as_seen(
+async def test_the_list_of_saved_queries_shows_news_and_running_one_marks_it_as_seen(
     scripted: ScriptedApp,
 ) -> None:
     change_saved(saved_file(scripted), lambda saved: saved.with_query("soup", "soup").with_query("sync", "sync"))
@@ -436,7 +436,7 @@ async def test_the_list_of_saved_queries_shows_what_is_new_and_running_one_marks
         assert engine.marked_seen == ["sync"]
 
 
-async def test_a_file_of_saved_queries_that_makes_no_sense_is_said_to_be_so_and_left(scripted: ScriptedApp) -> None:
+async def test_an_invalid_file_of_saved_queries_is_reported_and_kept(scripted: ScriptedApp) -> None:
     saved_file(scripted).parent.mkdir(parents=True)
     saved_file(scripted).write_text("{", encoding="utf-8")
     async with scripted.run_test(size=(80, 24)) as pilot:
@@ -453,7 +453,7 @@ async def test_a_file_of_saved_queries_that_makes_no_sense_is_said_to_be_so_and_
 # --- keys and paste ---------------------------------------------------------------------------------------------------
 
 
-async def test_keys_that_come_at_once_edit_in_their_order(scripted: ScriptedApp) -> None:
+async def test_keys_that_arrive_together_edit_in_their_order(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         for text, keys, left in (("soup", "ctrl+u a b", "ab"), ("merg", "backspace backspace a n", "mean")):
             bar_of(scripted).set_query(text)
@@ -464,7 +464,7 @@ async def test_keys_that_come_at_once_edit_in_their_order(scripted: ScriptedApp)
             assert bar_of(scripted).field.value == left
 
 
-async def test_all_lines_of_what_is_pasted_are_asked(scripted: ScriptedApp) -> None:
+async def test_all_pasted_lines_are_searched(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         scripted.post_message(events.Paste("  sync\n\n   conflict\r\nresolved\n"))
         await pilot.pause()

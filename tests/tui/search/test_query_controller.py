@@ -34,7 +34,7 @@ WARNED = QueryInterpretation((), (QueryWarning(0, 4, "needs a tag"),))
 READ = QueryInterpretation()
 
 
-def test_a_query_is_read_once_and_its_warnings_are_passed_on_after_a_pause() -> None:
+def test_a_query_is_interpreted_once_and_its_warnings_are_shown_after_a_pause() -> None:
     bench = Bench("tag:")
     bench.read()
     bench.engine.answer("reading", WARNED)
@@ -46,7 +46,7 @@ def test_a_query_is_read_once_and_its_warnings_are_passed_on_after_a_pause() -> 
     assert bench.stood == 1
 
 
-def test_an_answer_after_the_pause_has_its_warnings_at_once() -> None:
+def test_an_interpretation_after_the_pause_shows_its_warnings_at_once() -> None:
     bench = Bench("tag:")
     bench.read()
     bench.clock.pass_time(0.9)
@@ -54,7 +54,7 @@ def test_an_answer_after_the_pause_has_its_warnings_at_once() -> None:
     assert bench.heard == [WARNED]
 
 
-def test_a_menu_that_shows_what_to_type_delays_the_warnings() -> None:
+def test_a_menu_with_instructions_delays_the_warnings() -> None:
     bench = Bench("tag:")
     bench.read(lambda: True)
     bench.engine.answer("reading", WARNED)
@@ -62,7 +62,7 @@ def test_a_menu_that_shows_what_to_type_delays_the_warnings() -> None:
     assert bench.heard == [READ]
 
 
-def test_how_another_query_was_read_is_not_told() -> None:
+def test_the_interpretation_of_another_query_is_dropped() -> None:
     bench = Bench("tag:work")
     bench.read()
     bench.text = "tag:play"
@@ -70,7 +70,7 @@ def test_how_another_query_was_read_is_not_told() -> None:
     assert bench.heard == []
 
 
-def test_up_goes_back_through_the_history_from_an_empty_bar_alone() -> None:
+def test_up_goes_back_through_the_history_only_from_an_empty_bar() -> None:
     bench = Bench("typed")
     bench.queries.history = QueryHistory(("newest", "oldest"))
     assert bench.queries.step_history(-1, is_selected=False) == (None, False)
@@ -83,7 +83,7 @@ def test_up_goes_back_through_the_history_from_an_empty_bar_alone() -> None:
     assert bench.queries.step_history(1, is_selected=True) == ("newest", True)
 
 
-def test_past_the_newest_query_the_list_is_moved_again() -> None:
+def test_after_the_newest_query_arrows_move_in_the_list_again() -> None:
     bench = Bench()
     bench.queries.history = QueryHistory(("newest",))
     bench.queries.step_history(-1, is_selected=True)
@@ -92,7 +92,7 @@ def test_past_the_newest_query_the_list_is_moved_again() -> None:
     assert not bench.queries.is_in_history
 
 
-async def test_a_query_is_noted_once(tmp_path: Path) -> None:
+async def test_a_query_is_recorded_once(tmp_path: Path) -> None:
     bench = Bench("sync")
     await bench.queries.open_store(
         QueryStore(tmp_path / "history", tmp_path / "saved", tmp_path / "seen", bench.heard.append)
@@ -105,7 +105,7 @@ async def test_a_query_is_noted_once(tmp_path: Path) -> None:
     assert bench.queries.history.queries == ("sync",)
 
 
-def test_completion_begins_behind_a_filter_and_not_again_where_it_was_left() -> None:
+def test_completion_starts_after_a_filter_and_not_again_where_it_was_closed() -> None:
     bench = Bench("tag:w")
     assert bench.queries.complete_while_typing(5, bench.heard.append, is_menu_open=False)
     assert (bench.engine.questions["complete"].operator, bench.engine.questions["complete"].value) == ("tag", "w")
@@ -116,7 +116,7 @@ def test_completion_begins_behind_a_filter_and_not_again_where_it_was_left() -> 
     assert bench.queries.complete_while_typing(13, bench.heard.append, is_menu_open=False)
 
 
-def test_a_plain_word_is_completed_only_where_that_was_asked_for() -> None:
+def test_a_plain_word_is_completed_only_on_request() -> None:
     bench = Bench("wor")
     assert not bench.queries.complete_while_typing(3, bench.heard.append, is_menu_open=False)
     bench.queries.ask_completions_at(3, bench.heard.append)

@@ -12,22 +12,22 @@ from excerpt.tui.search import query_history
 from excerpt.tui.search.query_history import HistoryCursor, QueryHistory, add_query, forget_query, read_history
 
 
-def test_each_query_stands_once_the_newest_first() -> None:
+def test_each_query_is_listed_once_newest_first() -> None:
     assert QueryHistory.from_queries(["sync", "soup", "sync"]).queries == ("sync", "soup")
 
 
-def test_a_query_that_was_only_on_the_way_to_the_next_is_left_out() -> None:
+def test_an_unfinished_query_is_left_out() -> None:
     assert QueryHistory.from_queries(["soup", "sync", "sync conflict", "sync conflict tag:howto"]).queries == (
         "sync conflict tag:howto",
         "soup",
     )
 
 
-def test_history_is_looked_through_by_words_in_any_order_and_case() -> None:
+def test_the_history_is_searched_by_words_in_any_order_and_case() -> None:
     assert QueryHistory.from_queries(["Sync conflict", "soup"]).filter_by("CONFL sy") == ("Sync conflict",)
 
 
-def test_a_walk_goes_to_older_queries_and_back_and_ends_past_either_end() -> None:
+def test_the_cursor_moves_to_older_queries_and_back_and_stops_at_both_ends() -> None:
     step_history = HistoryCursor(QueryHistory.from_queries(["first", "second"])).step(1)
     assert step_history is not None
     assert step_history.query == "second"
@@ -38,7 +38,7 @@ def test_a_walk_goes_to_older_queries_and_back_and_ends_past_either_end() -> Non
     assert step_history.step(-1) is None
 
 
-def test_what_is_added_is_read_back_and_only_its_owner_may_read_it(tmp_path: Path) -> None:
+def test_an_added_query_is_read_back_from_a_private_file(tmp_path: Path) -> None:
     file = tmp_path / "state" / "notes.jsonl"
     for query in ("sync", 'a "quoted" 冲突 \udc80', "soup"):
         add_query(file, query)
@@ -46,7 +46,7 @@ def test_what_is_added_is_read_back_and_only_its_owner_may_read_it(tmp_path: Pat
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_a_query_is_forgotten_for_good(tmp_path: Path) -> None:
+def test_a_forgotten_query_is_removed_from_the_file(tmp_path: Path) -> None:
     file = tmp_path / "notes.jsonl"
     for query in ("sync", "soup"):
         add_query(file, query)
@@ -54,7 +54,7 @@ def test_a_query_is_forgotten_for_good(tmp_path: Path) -> None:
     assert read_history(file).queries == ("soup",)
 
 
-def test_a_line_that_a_dying_process_left_behind_costs_no_other_query(tmp_path: Path) -> None:
+def test_a_line_of_a_killed_process_loses_no_other_query(tmp_path: Path) -> None:
     file = tmp_path / "notes.jsonl"
     add_query(file, "sync")
     with file.open("ab") as opened:
@@ -63,7 +63,7 @@ def test_a_line_that_a_dying_process_left_behind_costs_no_other_query(tmp_path: 
     assert read_history(file).queries == ("soup", "sync")
 
 
-def test_a_large_file_is_made_small_again_and_the_newest_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_is_reduced_to_the_newest_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(query_history, "_COMPACT_ABOVE_BYTES", 100)
     file = tmp_path / "notes.jsonl"
     for _ in range(5):
@@ -73,7 +73,7 @@ def test_a_large_file_is_made_small_again_and_the_newest_stay(tmp_path: Path, mo
     assert read_history(file).queries == ("lentils", "soup", "sync")
 
 
-def test_apps_that_ask_at_the_same_time_lose_none_of_their_queries(tmp_path: Path) -> None:
+def test_concurrent_apps_lose_no_query(tmp_path: Path) -> None:
     file = tmp_path / "notes.jsonl"
     asked = [f"query {letter}{number}" for letter in "ab" for number in range(9)]
     threads = [threading.Thread(target=add_query, args=(file, query)) for query in asked]

@@ -21,7 +21,7 @@ async def search_and_list(pilot: AppPilot) -> None:
 
 
 @pytest.mark.parametrize("size", [NARROW, WIDE])
-async def test_one_key_of_the_list_goes_on_from_view_to_view_and_the_list_keeps_the_focus(
+async def test_a_key_in_the_list_cycles_through_the_views_and_keeps_the_focus(
     scripted: ScriptedApp, size: tuple[int, int]
 ) -> None:
     async with scripted.run_test(size=size) as pilot:
@@ -35,7 +35,7 @@ async def test_one_key_of_the_list_goes_on_from_view_to_view_and_the_list_keeps_
         assert (side.view, hit_list_of(scripted).has_focus) == (PanelView.PASSAGE, True)
 
 
-async def test_the_same_key_goes_on_within_the_panel_which_keeps_the_focus(scripted: ScriptedApp) -> None:
+async def test_the_same_key_in_the_panel_cycles_and_keeps_the_focus_there(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=WIDE) as pilot:
         await search_and_list(pilot)
         side = side_of(scripted)
@@ -45,7 +45,7 @@ async def test_the_same_key_goes_on_within_the_panel_which_keeps_the_focus(scrip
             await press(pilot, "v")
 
 
-async def test_its_last_line_names_the_views_and_a_click_there_shows_one(scripted: ScriptedApp) -> None:
+async def test_the_last_line_names_the_views_and_a_click_shows_one(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=WIDE) as pilot:
         await search_and_list(pilot)
         tabs = side_of(scripted).query_one(ViewTabs)
@@ -56,7 +56,7 @@ async def test_its_last_line_names_the_views_and_a_click_there_shows_one(scripte
         await until(pilot, lambda: side_of(scripted).view is PanelView.MAP, "the map")
 
 
-async def test_its_last_line_names_the_key_of_the_next_view_only_where_that_works(scripted: ScriptedApp) -> None:
+async def test_the_last_line_names_the_key_of_the_next_view_only_if_it_works(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=WIDE) as pilot:
         await search_and_list(pilot)
         tabs = side_of(scripted).query_one(ViewTabs)
@@ -66,7 +66,7 @@ async def test_its_last_line_names_the_key_of_the_next_view_only_where_that_work
             assert tabs.render_line(0).text.rstrip().endswith("v next") == is_named, key
 
 
-async def test_why_comes_and_goes_by_a_key_while_typing(scripted: ScriptedApp) -> None:
+async def test_why_is_toggled_by_a_key_while_typing(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=WIDE) as pilot:
         await search_and_list(pilot)
         await press(pilot, "slash", "ctrl+t")
@@ -76,7 +76,7 @@ async def test_why_comes_and_goes_by_a_key_while_typing(scripted: ScriptedApp) -
         assert screen_of(scripted).query_one("#query").has_focus
 
 
-async def test_each_view_is_left_where_it_was(scripted: ScriptedApp) -> None:
+async def test_each_view_keeps_its_state(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=WIDE) as pilot:
         await search_and_list(pilot)
         side = side_of(scripted)
@@ -95,7 +95,7 @@ async def test_each_view_is_left_where_it_was(scripted: ScriptedApp) -> None:
         assert side.map.cursor == branch
 
 
-async def test_what_is_out_of_sight_is_not_asked_for(scripted: ScriptedApp) -> None:
+async def test_a_hidden_view_is_not_requested(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=WIDE) as pilot:
         await search_and_list(pilot)
         side = side_of(scripted)
@@ -110,7 +110,7 @@ async def test_what_is_out_of_sight_is_not_asked_for(scripted: ScriptedApp) -> N
         assert side.related.related is not related
 
 
-async def test_without_room_for_two_the_panel_takes_the_place_of_the_list_and_escape_brings_the_list_back(
+async def test_without_space_for_two_the_panel_replaces_the_list_until_escape(
     scripted: ScriptedApp,
 ) -> None:
     async with scripted.run_test(size=SMALL) as pilot:
@@ -125,7 +125,7 @@ async def test_without_room_for_two_the_panel_takes_the_place_of_the_list_and_es
         assert (side.region.area, rows.has_focus) == (0, True)
 
 
-async def test_there_why_while_typing_is_closed_by_its_own_key(scripted: ScriptedApp) -> None:
+async def test_in_place_of_the_list_why_is_closed_by_its_own_key(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=SMALL) as pilot:
         await search_and_list(pilot)
         await press(pilot, "slash", "ctrl+t")
@@ -134,7 +134,7 @@ async def test_there_why_while_typing_is_closed_by_its_own_key(scripted: Scripte
         assert hit_list_of(scripted).region.area
 
 
-async def test_the_pack_takes_its_place_below_the_list_and_gives_it_back(scripted: ScriptedApp) -> None:
+async def test_the_pack_replaces_the_panel_below_the_list_and_returns_it(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=NARROW) as pilot:
         await search_and_list(pilot)
         side = side_of(scripted)
@@ -144,14 +144,14 @@ async def test_the_pack_takes_its_place_below_the_list_and_gives_it_back(scripte
         assert (side.display, hit_list_of(scripted).has_focus) == (True, True)
 
 
-async def test_the_panel_and_the_pack_stand_together_beside_the_list(scripted: ScriptedApp) -> None:
+async def test_panel_and_pack_are_both_beside_the_list(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=WIDE) as pilot:
         await search_and_list(pilot)
         await press(pilot, "ctrl+o")
         assert side_of(scripted).region and screen_of(scripted).query_one("#packed").region
 
 
-async def test_what_is_told_of_one_row_gets_more_room_than_a_passage_below_the_list(scripted: ScriptedApp) -> None:
+async def test_views_of_one_row_get_more_space_than_a_passage_below_the_list(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 40)) as pilot:
         await search_and_list(pilot)
         before = side_of(scripted).region.height

@@ -53,7 +53,7 @@ def check(memories: Sequence[Memory], *stale: int) -> tuple[SourceCheck, ...]:
     return tuple(SourceCheck(SourceStatus.CHANGED, each) for each in memories if int(each.id[3:]) in stale)
 
 
-def test_a_part_without_rows_is_left_out() -> None:
+def test_an_empty_part_is_omitted() -> None:
     controller, engine = make_controller()
     controller.request(())
     assert texts(controller) == []
@@ -61,7 +61,7 @@ def test_a_part_without_rows_is_left_out() -> None:
     assert [(row.part, row.text, row.detail) for row in controller.rows(9)] == [("newest notes", "A", "2026-03-01")]
 
 
-def test_each_part_has_five_rows_at_most_and_an_equal_share_of_a_small_place() -> None:
+def test_each_part_has_at_most_five_rows_and_an_equal_share_of_a_small_list() -> None:
     controller, engine = make_controller()
     controller.request([f"query {number}" for number in range(9)])
     engine.answer("newest", NEWEST_NOTES)
@@ -70,7 +70,7 @@ def test_each_part_has_five_rows_at_most_and_an_equal_share_of_a_small_place() -
     assert texts(controller, room=0) == ["query 0", NEWEST_NOTES[0].title]
 
 
-def test_sources_are_checked_a_few_at_a_time_those_of_the_newest_memories_first() -> None:
+def test_sources_are_checked_in_small_groups_newest_memories_first() -> None:
     controller, engine = make_controller()
     memories = [make_memory(number) for number in range(20)]
     controller.check_memories(memories)
@@ -82,7 +82,7 @@ def test_sources_are_checked_a_few_at_a_time_those_of_the_newest_memories_first(
     assert texts(controller) == ["finding 15", "finding 3"]
 
 
-def test_no_more_sources_are_checked_than_are_listed() -> None:
+def test_at_most_as_many_sources_are_checked_as_are_listed() -> None:
     controller, engine = make_controller()
     controller.check_memories([make_memory(number) for number in range(20)])
     engine.answer("stale_memories", check(engine.questions["stale_memories"].memories, *range(20)))
@@ -90,7 +90,7 @@ def test_no_more_sources_are_checked_than_are_listed() -> None:
     assert len(texts(controller)) == MAX_ROWS
 
 
-def test_the_known_memories_stay_until_the_new_checks_are_known() -> None:
+def test_listed_memories_stay_until_their_new_checks_arrive() -> None:
     controller, engine = make_controller()
     memories = [make_memory(0)]
     controller.check_memories(memories)
@@ -114,7 +114,7 @@ def started(scripted: ScriptedApp) -> ScriptedApp:
     return scripted
 
 
-async def test_with_no_query_recent_queries_changed_memories_and_new_notes_are_listed(started: ScriptedApp) -> None:
+async def test_an_empty_query_lists_recent_queries_stale_memories_and_new_notes(started: ScriptedApp) -> None:
     async with started.run_test(size=(80, 24)) as pilot:
         rows = await show_start_list(pilot)
         lines = [line.strip() for line in drawn_lines(rows)]
@@ -127,7 +127,7 @@ async def test_with_no_query_recent_queries_changed_memories_and_new_notes_are_l
 
 
 @pytest.mark.programs
-async def test_down_goes_into_the_list_and_up_from_its_first_row_back_to_the_query(started: ScriptedApp) -> None:
+async def test_down_moves_into_the_list_and_up_from_its_first_row_back(started: ScriptedApp) -> None:
     async with started.run_test(size=(80, 24)) as pilot:
         rows = await show_start_list(pilot)
         field = pane_of(started).query_one("#query")
@@ -189,7 +189,7 @@ async def test_enter_opens_a_note(started: ScriptedApp, monkeypatch: pytest.Monk
 
 
 @pytest.mark.programs
-async def test_it_is_gone_with_the_hits_and_back_when_the_query_is_cleared(started: ScriptedApp) -> None:
+async def test_the_list_gives_way_to_hits_and_returns_when_the_query_is_cleared(started: ScriptedApp) -> None:
     async with started.run_test(size=(80, 24)) as pilot:
         rows = await show_start_list(pilot)
         await type_query(pilot, "sync")
@@ -199,7 +199,7 @@ async def test_it_is_gone_with_the_hits_and_back_when_the_query_is_cleared(start
 
 
 @pytest.mark.programs
-async def test_a_key_for_a_hit_says_why_it_does_nothing_there(started: ScriptedApp) -> None:
+async def test_a_key_for_a_hit_gives_the_reason_why_it_does_nothing(started: ScriptedApp) -> None:
     async with started.run_test(size=(80, 24)) as pilot:
         await show_start_list(pilot)
         await press(pilot, "down", "y")

@@ -28,7 +28,7 @@ def places(*lists: str) -> list[tuple[str, tuple[int | None, ...]]]:
     return [(row.name, row.ranks) for row in rows]
 
 
-def test_each_fragment_has_its_rank_under_each_strategy_and_those_that_differ_most_go_first() -> None:
+def test_each_fragment_has_its_rank_under_each_strategy_largest_differences_first() -> None:
     assert places("abc", "acd") == [("B", (2, None)), ("D", (None, 3)), ("C", (3, 2)), ("A", (1, 1))]
 
 
@@ -45,7 +45,7 @@ def test_only_the_first_ten_are_compared() -> None:
         (("", ""), "No strategy finds anything."),
     ],
 )
-def test_one_line_says_what_is_the_same_in_all(lists: tuple[str, str], said: str) -> None:
+def test_one_line_states_what_is_equal_in_all(lists: tuple[str, str], said: str) -> None:
     assert (
         describe_unchanged_ranks(
             compare_ranks([result(strategy, ids) for strategy, ids in zip(Strategy, lists, strict=False)])
@@ -61,7 +61,7 @@ async def open_comparison(pilot: Pilot[None]) -> StrategiesScreen:
     return screen
 
 
-async def test_enter_goes_on_with_the_strategy_that_ranks_the_fragment_highest(scripted: ScriptedApp) -> None:
+async def test_enter_selects_the_strategy_that_ranks_the_fragment_highest(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(120, 36)) as pilot:
         await show_results(pilot)
         dialog = await open_comparison(pilot)
@@ -75,7 +75,9 @@ async def test_enter_goes_on_with_the_strategy_that_ranks_the_fragment_highest(s
         assert selected.fragment.id == row.fragment.id
 
 
-async def test_the_selected_fragment_is_selected_there_too_and_escape_changes_nothing(scripted: ScriptedApp) -> None:
+async def test_the_selected_fragment_is_selected_in_the_dialog_and_escape_changes_nothing(
+    scripted: ScriptedApp,
+) -> None:
     async with scripted.run_test(size=(60, 15)) as pilot:
         await show_results(pilot)
         selected = hit_list_of(scripted).selected
@@ -100,7 +102,7 @@ async def test_a_long_title_is_shown_whole(scripted: ScriptedApp) -> None:
         assert all(word in drawn for word in long.split())
 
 
-async def test_a_strategy_that_the_query_forces_is_said_to_stand_there(scripted: ScriptedApp) -> None:
+async def test_a_strategy_forced_in_the_query_is_labelled_so(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await show_results(pilot)
         pane = pane_of(scripted)
@@ -114,7 +116,7 @@ async def test_a_strategy_that_the_query_forces_is_said_to_stand_there(scripted:
         assert pane.strategy is Strategy.AUTO
 
 
-async def test_the_palette_asks_why_a_note_is_not_there_and_takes_its_name_at_once(scripted: ScriptedApp) -> None:
+async def test_the_palette_explains_a_missing_note_and_accepts_its_name_in_one_read(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await pilot.press("unbound-why-not")
         assert scripted.screen is screen_of(scripted)

@@ -20,19 +20,19 @@ STYLE_CLASSES = ("plus", "minus")
 PARTS = st.lists(st.floats(-3, 3).filter(lambda part: abs(part) > 1e-3), min_size=1, max_size=12)
 
 
-def test_each_part_begins_where_the_one_before_ended() -> None:
+def test_each_part_starts_where_the_previous_ended() -> None:
     steps = waterfall_bars([0.5, 0.25, 0.25], STYLE_CLASSES)
     assert [step.draw_bar(8) for step in steps] == ["████", "    ██", "      ██"]
 
 
-def test_what_takes_away_goes_back_and_has_another_ink() -> None:
+def test_a_negative_part_points_back_in_another_colour() -> None:
     assert waterfall_bars([1.0, -0.5], STYLE_CLASSES) == [
         WaterfallBar(0.0, 1.0, "plus"),
         WaterfallBar(0.5, 1.0, "minus", is_loss=True),
     ]
 
 
-def test_a_loss_is_told_from_a_gain_without_colours() -> None:
+def test_a_loss_differs_from_a_gain_without_colours() -> None:
     gain, loss = waterfall_bars([1.0, -0.5], STYLE_CLASSES)
     assert (gain.draw_bar(8), loss.draw_bar(8)) == ("████████", "    ░░░░")
     cost, help_ = waterfall_bars([1.0, -0.5], STYLE_CLASSES, is_cost=True)
@@ -40,7 +40,7 @@ def test_a_loss_is_told_from_a_gain_without_colours() -> None:
 
 
 @given(PARTS, st.integers(1, 60))
-def test_every_part_is_seen_and_none_is_wider_than_the_line(parts: list[float], width: int) -> None:
+def test_every_part_is_visible_and_within_the_line(parts: list[float], width: int) -> None:
     for step in waterfall_bars(parts, STYLE_CLASSES):
         cells = step.draw_bar(width)
         assert cells.strip()
@@ -48,13 +48,13 @@ def test_every_part_is_seen_and_none_is_wider_than_the_line(parts: list[float], 
 
 
 @given(PARTS)
-def test_the_steps_are_as_long_as_the_parts_beside_each_other(parts: list[float]) -> None:
+def test_the_lengths_of_the_steps_are_proportional_to_the_parts(parts: list[float]) -> None:
     steps = waterfall_bars(parts, STYLE_CLASSES)
     whole = abs(parts[0]) / (steps[0].end - steps[0].start)
     assert [(step.end - step.start) * whole for step in steps] == pytest.approx([abs(part) for part in parts])
 
 
-def test_the_legend_has_every_signal_so_that_no_name_is_cut() -> None:
+def test_the_legend_has_every_signal_with_its_full_name() -> None:
     assert set(SIGNALS) <= set(SIGNAL_LEGEND)
 
 
@@ -70,7 +70,7 @@ MANY = hit_with_parts(
 )
 
 
-def test_the_six_signals_that_change_the_score_most_are_first() -> None:
+def test_the_six_signals_with_the_largest_effect_come_first() -> None:
     strongest, weaker = split_signals(MANY.signals)
     assert [signal.name for signal in strongest] == ["words", "attachment", "note", "anchor", "meaning", "heading"]
     assert [signal.name for signal in weaker] == ["links", "coverage", "recency"]
@@ -90,7 +90,7 @@ def drawn_explanation(hit: Hit) -> list[str]:
     return [" ".join(line.split()) for line in capture.get().splitlines()]
 
 
-def test_the_weaker_signals_are_summed_in_one_row_and_listed_below() -> None:
+def test_several_weaker_signals_are_summed_in_one_row_and_listed_below() -> None:
     lines = drawn_explanation(MANY)
     assert any(line.startswith("3 weaker 0.040") for line in lines)
     at = lines.index("The 3 weaker signals:")
@@ -98,7 +98,7 @@ def test_the_weaker_signals_are_summed_in_one_row_and_listed_below() -> None:
     assert at > next(number for number, line in enumerate(lines) if line.startswith("score"))
 
 
-def test_what_gives_no_points_and_what_a_common_word_counts_is_said_plainly() -> None:
+def test_signals_without_points_and_common_words_are_explained() -> None:
     lines = drawn_explanation(MANY)
     assert "89 % of the first hit's score; no answer; no points for title" in lines
     assert "conflict: similar spelling (×0.28)" in lines

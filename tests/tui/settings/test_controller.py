@@ -22,7 +22,7 @@ async def start_controller(vault: Path, user_paths: Paths, **files: str) -> Sett
     return controller
 
 
-async def test_what_was_chosen_for_this_time_stays_until_a_file_says_something_else_about_it(
+async def test_a_choice_for_this_session_applies_until_a_file_changes_that_setting(
     vault: Path, user_paths: Paths
 ) -> None:
     controller = await start_controller(vault, user_paths, excerpt="[search]\nlimit = 7\n")
@@ -36,7 +36,7 @@ async def test_what_was_chosen_for_this_time_stays_until_a_file_says_something_e
     assert controller.in_effect.search.strategy is Strategy.PROXIMITY
 
 
-async def test_a_file_is_read_again_only_when_it_is_another(vault: Path, user_paths: Paths) -> None:
+async def test_an_unchanged_file_is_not_read_again(vault: Path, user_paths: Paths) -> None:
     controller = await start_controller(vault, user_paths)
     assert not await controller.have_files_changed()
     user_paths.vault_settings_file(vault).parent.mkdir(parents=True, exist_ok=True)
@@ -47,9 +47,7 @@ async def test_a_file_is_read_again_only_when_it_is_another(vault: Path, user_pa
     assert controller.in_effect.pack.budget == 777
 
 
-async def test_a_file_that_is_not_valid_is_an_error_once_and_leaves_the_settings_as_they_are(
-    vault: Path, user_paths: Paths
-) -> None:
+async def test_an_invalid_file_is_reported_once_and_keeps_the_settings(vault: Path, user_paths: Paths) -> None:
     controller = await start_controller(vault, user_paths)
     user_paths.settings_file.write_text("[pack]\nbugdet = 777\n")
     with pytest.raises(SettingsError, match=r"pack\.budget"):
@@ -58,7 +56,9 @@ async def test_a_file_that_is_not_valid_is_an_error_once_and_leaves_the_settings
     assert not await controller.have_files_changed()
 
 
-async def test_a_file_is_made_without_a_setting_and_never_written_over(vault: Path, user_paths: Paths) -> None:
+async def test_a_settings_file_is_created_without_settings_and_never_overwritten(
+    vault: Path, user_paths: Paths
+) -> None:
     controller = await start_controller(vault, user_paths)
     controller.create_file(user_paths.settings_file)
     assert user_paths.settings_file.read_text().startswith("#:schema")

@@ -31,7 +31,7 @@ from tests.tui.terminal import TerminalApp
 SHIPPED = find_theme_files(Path("no own themes"))
 
 
-def test_a_dark_and_a_light_one_ship() -> None:
+def test_a_dark_and_a_light_theme_ship() -> None:
     assert {load_theme(file).dark for file in SHIPPED.values()} == {True, False}
     assert {"excerpt-dark", "excerpt-light"} <= SHIPPED.keys()
 
@@ -51,7 +51,7 @@ def test_a_broken_theme_is_refused_with_its_file_named(tmp_path: Path, text: str
         load_theme(file)
 
 
-async def test_a_theme_of_the_users_own_is_used(vault: Path, user_paths: Paths) -> None:
+async def test_a_theme_of_the_user_can_be_used(vault: Path, user_paths: Paths) -> None:
     own = user_paths.config / "themes"
     own.mkdir(parents=True)
     (own / "mine.toml").write_text('primary = "#ff0000"\nbackground = "#000010"\n')
@@ -61,7 +61,7 @@ async def test_a_theme_of_the_users_own_is_used(vault: Path, user_paths: Paths) 
         assert app.screen.styles.background == Color.parse("#000010")
 
 
-async def test_a_broken_or_unknown_theme_falls_back_and_is_told_in_one_notice(vault: Path, user_paths: Paths) -> None:
+async def test_a_broken_or_unknown_theme_is_replaced_with_one_notice(vault: Path, user_paths: Paths) -> None:
     own = user_paths.config / "themes"
     own.mkdir(parents=True)
     (own / "broken.toml").write_text("primary = ")
@@ -92,7 +92,7 @@ async def open_theme_picker(pilot: Pilot[None]) -> ThemePicker:
 
 
 @pytest.mark.programs
-async def test_the_screen_is_drawn_in_the_theme_under_the_cursor_and_escape_gives_the_old_one_back(
+async def test_the_screen_previews_the_theme_under_the_cursor_and_escape_restores_the_old_one(
     tmp_path: Path,
 ) -> None:
     app = app_with_themes(tmp_path)
@@ -109,7 +109,7 @@ async def test_the_screen_is_drawn_in_the_theme_under_the_cursor_and_escape_give
 
 
 @pytest.mark.programs
-async def test_a_theme_that_is_chosen_is_written_into_the_settings_and_nothing_else_there_is_touched(
+async def test_a_chosen_theme_is_written_to_the_settings_without_other_changes(
     tmp_path: Path,
 ) -> None:
     app = app_with_themes(tmp_path, mine='primary = "#88ff88"\nbackground = "#001000"\n')
@@ -125,7 +125,7 @@ async def test_a_theme_that_is_chosen_is_written_into_the_settings_and_nothing_e
 
 
 @pytest.mark.programs
-async def test_a_theme_of_ones_own_is_drawn_anew_when_its_file_is_saved(tmp_path: Path) -> None:
+async def test_a_theme_of_the_user_is_redrawn_when_its_file_is_saved(tmp_path: Path) -> None:
     app = app_with_themes(tmp_path, mine='primary = "#88ff88"\nbackground = "#001000"\n')
     file = tmp_path / "config/themes/mine.toml"
     async with app.run_test() as pilot:
@@ -143,7 +143,7 @@ async def test_a_theme_of_ones_own_is_drawn_anew_when_its_file_is_saved(tmp_path
         assert app.theme == "mine"
 
 
-def test_a_theme_is_loaded_anew_once_for_each_time_its_file_is_saved(tmp_path: Path) -> None:
+def test_a_theme_is_reloaded_once_per_saving_of_its_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('primary = "#88ff88"\n')
     themes = ThemeController(tmp_path)
@@ -154,7 +154,7 @@ def test_a_theme_is_loaded_anew_once_for_each_time_its_file_is_saved(tmp_path: P
     assert themes.load_if_changed("excerpt-dark") is None
 
 
-def test_a_theme_of_two_colours_can_be_read(tmp_path: Path) -> None:
+def test_a_theme_of_two_colours_is_readable(tmp_path: Path) -> None:
     file = tmp_path / "two.toml"
     file.write_text('primary = "#8888ff"\nbackground = "#101018"\n')
     theme = load_theme(file)
@@ -182,7 +182,7 @@ def seen_by(kind: str, colour: Color) -> Color:
 
 @pytest.mark.parametrize("kind", _MACHADO)
 @pytest.mark.parametrize("name", ["clear-dark", "clear-light"])
-def test_good_and_bad_can_be_told_apart_with_every_kind_of_colour_vision(name: str, kind: str) -> None:
+def test_good_and_bad_differ_with_every_kind_of_colour_vision(name: str, kind: str) -> None:
     theme = load_theme(SHIPPED[name])
     assert theme.success
     good = seen_by(kind, Color.parse(theme.success))
@@ -224,7 +224,7 @@ async def test_the_terminal_is_asked_for_its_background_after_the_first_frame(tm
 @pytest.mark.parametrize(
     ("background", "theme"), [("#ffffff", "excerpt-light"), ("#fdf6e3", "excerpt-light"), ("#002b36", "excerpt-dark")]
 )
-async def test_the_background_of_the_terminal_chooses_the_theme(
+async def test_the_theme_follows_the_background_of_the_terminal(
     scripted: ScriptedApp, background: str, theme: str
 ) -> None:
     async with scripted.run_test() as pilot:
@@ -234,7 +234,7 @@ async def test_the_background_of_the_terminal_chooses_the_theme(
         assert scripted.screen.styles.background == Color.parse(scripted.current_theme.background or "")
 
 
-async def test_a_theme_that_is_set_is_kept_and_the_terminal_not_asked(tmp_path: Path, home: Path) -> None:
+async def test_with_a_theme_in_the_settings_the_terminal_is_not_asked(tmp_path: Path, home: Path) -> None:
     app = AskedApp(tmp_path, Settings(screen=ScreenSettings(theme="harbour")))
     async with app.run_test(size=app.size_now, headless=False) as pilot:
         await until(pilot, lambda: "phosphor" in app.available_themes, "the themes")
@@ -245,7 +245,7 @@ async def test_a_theme_that_is_set_is_kept_and_the_terminal_not_asked(tmp_path: 
 
 
 @pytest.mark.programs
-async def test_the_theme_of_the_terminal_is_used_again_once_no_theme_is_set(tmp_path: Path) -> None:
+async def test_removing_the_theme_from_the_settings_returns_to_the_terminals(tmp_path: Path) -> None:
     app = ScriptedApp(tmp_path, Settings(screen=ScreenSettings(theme="harbour")))
     async with app.run_test() as pilot:
         await until(pilot, lambda: "phosphor" in app.available_themes, "the themes")
@@ -260,13 +260,13 @@ ENHANCED = 7.0
 """The contrast that WCAG 2 (AAA) requires for text."""
 
 
-def test_the_contrast_is_that_of_the_definition() -> None:
+def test_the_contrast_equals_its_definition() -> None:
     assert contrast(Color.parse("white"), Color.parse("black")) == pytest.approx(21)
     assert contrast(Color.parse("#777777"), Color.parse("white")) == pytest.approx(4.48, abs=0.01)
 
 
 @pytest.mark.parametrize("name", SHIPPED_THEMES)
-def test_the_line_above_the_pane_that_has_the_focus_is_told_from_others_without_colours(name: str) -> None:
+def test_the_focused_pane_is_recognisable_without_colours(name: str) -> None:
     theme = SHIPPED_THEMES[name]
     assert theme.accent
     greys = [Color.parse(colour).monochrome for colour in (theme.accent, theme.variables["border-blurred"])]
@@ -274,7 +274,7 @@ def test_the_line_above_the_pane_that_has_the_focus_is_told_from_others_without_
 
 
 @pytest.mark.parametrize("name", SHIPPED_THEMES)
-def test_with_256_colours_the_selected_row_is_seen_and_can_be_read(name: str) -> None:
+def test_with_256_colours_the_selected_row_is_visible_and_readable(name: str) -> None:
     theme = SHIPPED_THEMES[name]
     colours = {**theme.to_color_system().generate(), **theme.variables}
 
@@ -376,7 +376,7 @@ async def look_at_query(pilot: Pilot[None], looker: Looker) -> None:
 
 
 @pytest.mark.programs
-async def test_whatever_is_drawn_can_be_read_in_every_theme(scripted: ScriptedApp) -> None:
+async def test_everything_drawn_is_readable_in_every_theme(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(100, 30), notifications=True) as pilot:
         looker = Looker(scripted)
         await show_everything(pilot, looker)

@@ -33,11 +33,11 @@ def header_of_png(width: int, height: int) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM"])
-def test_the_size_stands_in_the_header_of_each_format(kind: str) -> None:
+def test_the_size_is_read_from_the_header_of_each_format(kind: str) -> None:
     assert image_size(saved(Image.new("RGB", (321, 123), "white"), kind)) == (321, 123)
 
 
-def test_a_jpeg_may_say_much_before_its_size() -> None:
+def test_a_jpeg_may_have_long_metadata_before_its_size() -> None:
     image = Image.new("RGB", (321, 123), "white")
     assert image_size(saved(image, "JPEG", progressive=True, comment=b"x" * 60_000, icc_profile=b"y" * 90_000)) == (
         321,
@@ -45,14 +45,14 @@ def test_a_jpeg_may_say_much_before_its_size() -> None:
     )
 
 
-def test_a_webp_may_be_without_loss_or_have_parts_beside_the_image() -> None:
+def test_a_webp_may_be_lossless_or_have_other_chunks() -> None:
     image = Image.new("RGB", (321, 123), "white")
     assert image_size(saved(image, "WEBP", lossless=True)) == (321, 123)
     assert image_size(saved(image, "WEBP", icc_profile=b"y" * 100)) == (321, 123)
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
-def test_a_tiff_has_either_order_of_bytes(order: str) -> None:
+def test_a_tiff_has_either_byte_order(order: str) -> None:
     entries = struct.pack(f"{order}HHIHH HHII", 256, 3, 1, 321, 0, 257, 4, 1, 123)
     head = (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(f"{order}IH", 8, 2)
     assert image_size(head + entries) == (321, 123)
@@ -70,7 +70,7 @@ def test_a_tiff_has_either_order_of_bytes(order: str) -> None:
         b"P5\nx",
     ],
 )
-def test_what_is_no_image_is_skipped(data: bytes) -> None:
+def test_a_file_that_is_not_an_image_is_skipped(data: bytes) -> None:
     with pytest.raises(ReadError, match="not an image that can be read"):
         ImageReader().read(data, "a.png", ReadOptions())
 
@@ -83,7 +83,7 @@ def test_an_image_too_small_or_too_large_is_skipped_unopened(width: int, height:
         ImageReader().read(header_of_png(width, height), "a.png", ReadOptions(ocr=Ocr.AUTO))
 
 
-def test_the_pages_of_a_damaged_tiff_are_counted_as_far_as_they_go() -> None:
+def test_pages_of_a_damaged_tiff_are_counted_as_far_as_possible() -> None:
     data = saved(Image.new("L", (40, 40)), "TIFF", save_all=True, append_images=[Image.new("L", (40, 40))] * 2)
     assert [count_tiff_pages(data[:end]) for end in (len(data), 100)] == [3, 1]
     assert count_tiff_pages(struct.pack("<4sIHI", b"II*\0", 8, 0, 8)) == 1
@@ -93,26 +93,26 @@ def test_the_pages_of_a_damaged_tiff_are_counted_as_far_as_they_go() -> None:
 # --- one image --------------------------------------------------------------------------------------------------------
 
 
-def test_without_ocr_an_image_is_a_note_without_text_that_says_so() -> None:
+def test_without_ocr_an_image_is_a_note_without_text_with_a_warning() -> None:
     note = ImageReader().read(saved(drawn(SHOPPING)), "shots/list.png", ReadOptions())
     assert (note.title, note.text, note.unread) == ("list", "", 1)
 
 
 @pytest.mark.needs("tesseract")
-def test_with_ocr_its_text_is_one_section_that_says_where_it_is_from() -> None:
+def test_with_ocr_its_text_is_one_section_with_its_origin() -> None:
     note = ImageReader().read(saved(drawn(SHOPPING)), "shots/list.png", ReadOptions(ocr=Ocr.AUTO))
     assert (note.text, note.unread, note.warnings) == (SHOPPING, 0, ())
     assert [one.heading_path for one in note.sections] == [(), ("Text in the image (OCR)",)]
 
 
 @pytest.mark.needs("tesseract")
-def test_an_image_without_text_is_done() -> None:
+def test_an_image_without_text_is_complete() -> None:
     note = ImageReader().read(saved(Image.new("RGB", (400, 300), "white")), "a.png", ReadOptions(ocr=Ocr.AUTO))
     assert (note.text, note.unread, note.warnings) == ("", 0, ())
 
 
 @pytest.mark.needs("tesseract")
-def test_of_a_tiff_of_several_pages_the_first_is_read_and_the_others_are_told_of() -> None:
+def test_the_first_page_of_a_tiff_is_read_and_the_others_reported() -> None:
     pages = [drawn("Minutes of May"), drawn("Minutes of June"), drawn("Minutes of July")]
     data = saved(pages[0], "TIFF", save_all=True, append_images=pages[1:])
     note = ImageReader().read(data, "minutes.tif", ReadOptions(ocr=Ocr.AUTO))
@@ -134,7 +134,7 @@ def vault(tmp_path: Path) -> Path:
 
 @pytest.mark.programs
 @pytest.mark.needs("tesseract")
-def test_a_screenshot_is_found_by_what_is_written_in_it(vault: Path, tmp_path: Path) -> None:
+def test_a_screenshot_is_found_by_its_text(vault: Path, tmp_path: Path) -> None:
     report = build(vault, tmp_path / "index", ON)
     assert (report.skipped, report.warnings) == ((), ())
     with closing(Snapshot.open(tmp_path / "index", ON)) as snapshot:
@@ -143,7 +143,7 @@ def test_a_screenshot_is_found_by_what_is_written_in_it(vault: Path, tmp_path: P
     assert hit.fragment.heading_path[-1] == "Text in the image (OCR)"
 
 
-def test_without_ocr_images_are_counted_and_nothing_else(vault: Path, tmp_path: Path) -> None:
+def test_without_ocr_images_are_only_counted(vault: Path, tmp_path: Path) -> None:
     report = build(vault, tmp_path / "index", OFF)
     assert (report.added, report.skipped, report.warnings) == (1, (), ())
     with closing(Catalog.open_to_read(tmp_path / "index")) as catalog:
@@ -152,7 +152,7 @@ def test_without_ocr_images_are_counted_and_nothing_else(vault: Path, tmp_path: 
 
 
 @pytest.mark.programs
-def test_an_image_that_ocr_fails_for_keeps_its_place_and_is_tried_again_when_it_changes(
+def test_an_image_whose_ocr_failed_is_listed_and_tried_again_after_a_change(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = tmp_path / "calls"
@@ -194,7 +194,9 @@ def test_a_scanned_pdf_is_found_by_page(tmp_path: Path) -> None:
 
 @pytest.mark.programs
 @pytest.mark.needs("tesseract")
-def test_images_are_read_once_there_is_a_program(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_are_read_once_the_program_is_installed(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as without:
         without.setenv("PATH", str(tmp_path))
         without.setitem(sys.modules, "rapidocr", None)

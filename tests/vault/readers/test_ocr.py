@@ -39,7 +39,7 @@ def test_a_page_is_read_with_nearly_all_of_its_words() -> None:
 
 @pytest.mark.programs
 @with_tesseract
-def test_the_paragraphs_of_a_page_are_those_of_its_text() -> None:
+def test_paragraphs_of_a_page_are_those_of_its_text() -> None:
     found = recognise_text(saved(drawn(DARWIN)), Ocr.TESSERACT, "en")
     assert [each[:5] for each in found.text.split("\n\n")] == ["When ", "There"]
 
@@ -61,7 +61,7 @@ def test_each_format_is_read(kind: str) -> None:
 # --- missing or failing program ---------------------------------------------------------------------------------------
 
 
-def test_without_a_program_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_program_is_reported_with_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setitem(sys.modules, "rapidocr", None)
     with pytest.raises(OcrMissingError, match="neither tesseract nor rapidocr") as raised:
@@ -89,23 +89,21 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     return put
 
 
-def test_a_program_that_fails_says_why(program: Program) -> None:
+def test_a_failing_program_is_reported_with_its_reason(program: Program) -> None:
     program("echo Estimating >&2; echo Image too large >&2; exit 1")
     with pytest.raises(ReadError, match="Image too large"):
         recognise_text(saved(drawn("a")), Ocr.AUTO, "")
 
 
 @pytest.mark.programs
-def test_a_program_that_does_not_end_is_ended(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_program_is_ended(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ocr, "MAX_CPU_SECONDS", 1)
     program("while :; do :; done")
     with pytest.raises(ReadError, match="longer than 1 s"):
         recognise_text(saved(drawn("a")), Ocr.AUTO, "")
 
 
-def test_what_is_no_image_never_reaches_the_program_which_would_take_it_for_a_list_of_files(
-    program: Program, tmp_path: Path
-) -> None:
+def test_a_list_of_files_in_place_of_an_image_never_reaches_the_program(program: Program, tmp_path: Path) -> None:
     program(f"touch {tmp_path}/reached")
     (tmp_path / "secret.png").write_bytes(saved(drawn("Secret")))
     with pytest.raises(ReadError, match="not an image that can be read"):
@@ -129,7 +127,7 @@ def test_what_is_no_image_never_reaches_the_program_which_would_take_it_for_a_li
         ("de", ("osd",), ()),
     ],
 )
-def test_images_are_read_in_the_languages_of_the_vault_that_there_is_data_for(
+def test_images_are_read_in_the_languages_of_the_vault_that_are_installed(
     language: str, installed: tuple[str, ...], wanted: tuple[str, ...]
 ) -> None:
     assert languages_for(language, installed) == wanted
@@ -150,7 +148,7 @@ def test_the_lines_of_a_paragraph_are_joined() -> None:
     assert join_blocks([lines("a sync conflict", "arises when two", "meet")]) == "a sync conflict arises when two meet"
 
 
-def test_a_word_divided_at_the_end_of_a_line_is_joined() -> None:
+def test_a_hyphenated_word_is_joined() -> None:
     assert join_blocks([lines("it was synchro-", "nised")]) == "it was synchronised"
     assert join_blocks([lines("the state-of-the-", "art of it")]) == "the state-of-the-art of it"
     assert (
@@ -158,13 +156,13 @@ def test_a_word_divided_at_the_end_of_a_line_is_joined() -> None:
     )
 
 
-def test_a_line_end_is_kept_where_the_next_word_had_room() -> None:
+def test_a_line_break_is_kept_if_the_next_word_would_have_fitted() -> None:
     assert join_blocks([lines("Shopping", "spruce boards, wood glue", "sandpaper")]) == (
         "Shopping\nspruce boards, wood glue sandpaper"
     )
 
 
-def test_the_items_of_a_list_are_lines() -> None:
+def test_list_items_are_lines() -> None:
     assert join_blocks([lines("• seven boards", "• glue", "2. sandpaper")]) == "• seven boards\n• glue\n2. sandpaper"
 
 
@@ -175,14 +173,14 @@ def test_chinese_and_japanese_lines_are_joined_without_spaces() -> None:
     )
 
 
-def test_a_paragraph_begins_after_more_than_the_usual_space() -> None:
+def test_a_paragraph_starts_after_a_larger_gap() -> None:
     end = ImageLine(("The", "end"), 0, 70, 150, 170)
     assert join_blocks([[*lines("a sync conflict", "arises when two", "meet"), end]]) == (
         "a sync conflict arises when two meet\n\nThe end"
     )
 
 
-def test_a_paragraph_begins_with_an_indent() -> None:
+def test_a_paragraph_starts_with_an_indent() -> None:
     first, second, third, fourth = lines("a sync conflict", "arises", "Then one of them", "is kept")
     assert join_blocks([[first, second, replace(third, left=20), fourth]]) == (
         "a sync conflict arises\n\nThen one of them is kept"
@@ -196,7 +194,7 @@ def test_columns_are_read_one_after_the_other() -> None:
     assert group_lines([*left, *apart]) == [left, apart]
 
 
-def test_what_is_recognised_with_doubt_is_a_warning() -> None:
+def test_uncertain_recognition_is_a_warning() -> None:
     assert ocr_warning(RecognisedText("clear", 91.0)) == ()
     assert ocr_warning(RecognisedText("", 0.0)) == ()
     assert ocr_warning(RecognisedText("cl3ar", 43.2)) == (

@@ -71,7 +71,7 @@ def document() -> Note:
     return DocumentReader().read(saved(paper), "papers/pigeons.docx", ENGLISH)
 
 
-def test_each_slide_is_a_section_at_its_place(slides: Note) -> None:
+def test_each_slide_is_a_section_with_its_location(slides: Note) -> None:
     assert [section.place for section in slides.sections[1:]] == ["slide=1", "slide=2", "slide=3"]
     headings = [section.heading_path for section in slides.sections[1:]]
     assert headings == [("Slide 1: Variation under domestication",), ("Slide 2: 计划 2026",), ("Slide 3",)]
@@ -87,11 +87,11 @@ def test_notes_tables_and_groups_are_part_of_their_slide(slides: Note) -> None:
     assert text_at(slides, 3) == "A box within a group"
 
 
-def test_a_title_that_names_the_program_is_none(slides: Note) -> None:
+def test_a_title_that_names_the_program_is_ignored(slides: Note) -> None:
     assert slides.title == "pigeons"
 
 
-def test_headings_of_a_document_make_sections_without_a_place(document: Note) -> None:
+def test_headings_of_a_document_make_sections_without_a_location(document: Note) -> None:
     paths = [section.heading_path for section in document.sections[1:]]
     assert ("Methods",) in paths
     assert ("Methods", "Breeds") in paths
@@ -110,7 +110,7 @@ def test_a_heading_with_nothing_below_it_is_still_found(document: Note) -> None:
     assert "Still to be written" in document.text
 
 
-def test_a_document_is_called_what_is_printed_on_it(document: Note) -> None:
+def test_the_title_of_a_document_is_the_one_printed_in_it(document: Note) -> None:
     assert document.title == "On pigeons"
 
 
@@ -149,29 +149,29 @@ def test_cells_in_content_controls_are_read() -> None:
 
 
 @pytest.mark.parametrize(("reader", "old"), [(SlidesReader(), "a.ppt"), (DocumentReader(), "a.doc")])
-def test_files_of_the_old_formats_say_what_to_do(reader: SlidesReader | DocumentReader, old: str) -> None:
+def test_files_of_the_old_formats_are_reported_with_what_to_do(reader: SlidesReader | DocumentReader, old: str) -> None:
     with pytest.raises(ReadError) as caught:
         reader.read(OLE_SIGNATURE + b"\0" * 600, old, ENGLISH)
     assert str(caught.value) == f"Old {old[1:]} files are not read. Save it as {old[1:]}x."
 
 
-def test_a_file_behind_a_password_says_so() -> None:
+def test_a_file_with_a_password_is_reported() -> None:
     data = OLE_SIGNATURE + b"\0" * 512 + "EncryptedPackage".encode("utf-16-le")
     with pytest.raises(ReadError, match=r"The file is protected by a password\."):
         DocumentReader().read(data, "a.docx", ENGLISH)
 
 
-def test_slides_that_are_called_a_document_are_no_document() -> None:
+def test_slides_named_like_a_document_are_refused() -> None:
     with pytest.raises(ReadError, match="despite its name"):
         DocumentReader().read(saved(pptx.Presentation()), "a.docx", ENGLISH)
 
 
-def test_a_file_without_text_says_so() -> None:
+def test_a_file_without_text_is_reported() -> None:
     with pytest.raises(ReadError, match="The file has no text"):
         SlidesReader().read(saved(pptx.Presentation()), "a.pptx", ENGLISH)
 
 
-def test_an_archive_that_would_fill_the_memory_is_not_unpacked() -> None:
+def test_an_archive_bomb_is_not_unpacked() -> None:
     data = BytesIO()
     with ZipFile(data, "w", ZIP_DEFLATED) as archive:
         archive.writestr("word/document.xml", b" " * 30_000_000)

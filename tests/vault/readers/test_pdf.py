@@ -72,25 +72,25 @@ def test_the_words_of_a_printed_page_are_found(note: Note) -> None:
     assert words_found(whole, note) >= 0.98
 
 
-def test_each_sentence_stands_on_its_page(note: Note) -> None:
+def test_each_sentence_is_on_its_page(note: Note) -> None:
     assert at_their_places(SENTENCES, note, "page={}") == 1.0
 
 
-def test_a_section_is_a_page_and_called_so(note: Note) -> None:
+def test_a_page_is_a_section_named_so(note: Note) -> None:
     assert [one.heading for one in note.sections[1:4]] == ["Page 1", "Page 2", "Page 3"]
     assert note.title == "On rivers"
     assert note.language == "en"
 
 
-def test_what_stands_on_top_of_most_pages_is_left_out(note: Note) -> None:
+def test_headers_repeated_on_most_pages_are_removed(note: Note) -> None:
     assert "A walk by the river" not in note.text
 
 
-def test_paragraphs_are_put_together_and_kept_apart(note: Note) -> None:
+def test_paragraphs_are_joined_and_separated(note: Note) -> None:
     assert page(note, 2).split("\n\n") == ["Part again", FILLER, SENTENCES[1], FILLER]
 
 
-def test_words_broken_at_the_end_of_a_line_are_whole(note: Note) -> None:
+def test_words_hyphenated_at_line_ends_are_joined(note: Note) -> None:
     assert "considerable international happening" in page(note, 4)
     assert "the understanding grows" in page(note, 3)
 
@@ -112,7 +112,7 @@ def written_by_hand(*lines: str) -> bytes:
     return f"{body}trailer\n<</Size 6/Root 1 0 R>>\n%%EOF\n".encode()
 
 
-def test_words_broken_by_the_hyphen_of_unicode_are_whole_too() -> None:
+def test_words_hyphenated_with_the_unicode_hyphen_are_joined() -> None:
     note = read(written_by_hand("A consider=", "able inter=", "national bridge is well=", "known, a well=known one."))
     assert page(note, 1) == "A considerable international bridge is well-known, a well\u2010known one."
 
@@ -128,14 +128,14 @@ def test_other_scripts_are_read(note: Note) -> None:
     assert "تعيش الفقمة في المياه وتأكل الأسماك" in page(note, 4)
 
 
-def test_pages_beyond_the_bound_are_told_of(data: bytes) -> None:
+def test_pages_beyond_the_limit_are_reported(data: bytes) -> None:
     note = read(data, max_pages=5)
     assert [one.place for one in note.sections[1:]] == [f"page={number}" for number in range(1, 6)]
     assert note.warnings == (f"Only the first 5 of {len(SENTENCES)} pages are read.",)
 
 
 @pytest.mark.programs
-def test_a_title_that_is_a_file_name_is_none(tmp_path: Path) -> None:
+def test_a_title_that_is_a_file_name_is_ignored(tmp_path: Path) -> None:
     assert read(printed(tmp_path, paper([f"<p>{FILLER}</p>"], "draft-3.docx"))).title == "rivers"
 
 
@@ -171,7 +171,7 @@ def test_scanned_pages_are_counted_as_unread() -> None:
 
 @pytest.mark.programs
 @pytest.mark.needs("tesseract")
-def test_scanned_pages_are_read_by_ocr_and_say_so() -> None:
+def test_scanned_pages_are_read_by_ocr_with_a_warning() -> None:
     first, second = DARWIN.split("\n\n")
     note = read(scan(first, second), ocr=Ocr.TESSERACT, language="en")
     assert note.unread == 0
@@ -186,7 +186,7 @@ def test_a_page_with_text_is_not_read_by_ocr(data: bytes) -> None:
 
 @pytest.mark.programs
 @pytest.mark.needs("tesseract")
-def test_a_page_as_large_as_a_field_is_read_in_bounds() -> None:
+def test_a_huge_page_is_read_within_limits() -> None:
     image = Image.new("L", (50, 50), 255)
     file = io.BytesIO()
     image.save(file, "PDF", resolution=0.1)
@@ -212,7 +212,7 @@ LOCKED = (
     ],
     ids=["empty", "another kind", "damaged", "locked"],
 )
-def test_what_cannot_be_read_is_refused_with_the_reason(data: bytes, reason: str) -> None:
+def test_an_unreadable_file_is_refused_with_the_reason(data: bytes, reason: str) -> None:
     with pytest.raises(ReadError, match=reason):
         read(data)
 
@@ -254,7 +254,7 @@ for seed in range(200):
 
 
 @pytest.mark.programs
-def test_200_damaged_copies_are_read_or_refused(data: bytes, tmp_path: Path) -> None:
+def test_two_hundred_damaged_copies_are_read_or_refused(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "whole.pdf").write_bytes(data)
     done = subprocess.run(
         [sys.executable, "-c", DAMAGES, tmp_path / "whole.pdf"],

@@ -55,23 +55,23 @@ def test_a_reader_is_chosen_by_extension() -> None:
             reader_for(name, settings)
 
 
-def test_the_kind_of_a_file_is_told_by_its_longest_known_ending() -> None:
+def test_the_kind_of_a_file_is_that_of_its_longest_known_suffix() -> None:
     settings = VaultSettings()
     kinds = {path: kind_of_file(path, settings) for path in ("a.md", "a.pdf.md", "A.b.PDF", "x/plan.excalidraw.md")}
     assert kinds == {"a.md": "", "a.pdf.md": "", "A.b.PDF": "pdf", "x/plan.excalidraw.md": "drawing"}
 
 
-def test_what_the_settings_call_notes_is_no_attachment() -> None:
+def test_a_suffix_configured_as_a_note_is_not_an_attachment() -> None:
     assert kind_of_file("a.txt", VaultSettings()) == "text"
     assert kind_of_file("a.txt", VaultSettings(extensions=(".md", ".txt"))) == ""
 
 
-def test_images_are_read_when_ocr_is_on() -> None:
+def test_images_are_read_if_ocr_is_on() -> None:
     assert ".png" in suffixes_of(VaultSettings()).unread
     assert ".png" in suffixes_of(VaultSettings(attachments=AttachmentSettings(ocr=Ocr.AUTO))).read
 
 
-def test_attachments_can_be_left_out() -> None:
+def test_attachments_can_be_disabled() -> None:
     found = suffixes_of(VaultSettings(attachments=AttachmentSettings(read=False)))
     assert (found.read, found.unread) == ((".md", ".markdown"), ())
 
@@ -105,7 +105,7 @@ def test_utf8_needs_no_warning(mark: str) -> None:
         (KOREAN, "euc-kr", "cp949"),
     ],
 )
-def test_other_encodings_are_read_and_named(text: str, encoding: str, named: str) -> None:
+def test_other_encodings_are_decoded_with_a_warning(text: str, encoding: str, named: str) -> None:
     data = text.encode(encoding)
     if encoding in ("utf-16", "utf-32"):
         assert data[:2] in (b"\xff\xfe", b"\xfe\xff")
@@ -114,7 +114,7 @@ def test_other_encodings_are_read_and_named(text: str, encoding: str, named: str
     assert named in note.warnings[0]
 
 
-def test_a_little_damage_to_utf8_stays_little() -> None:
+def test_slightly_damaged_utf8_loses_little() -> None:
     data = CHINESE.encode()
     note = read(data[:31] + b"\xff" + data[34:])
     assert note.text.count("\ufffd") == 1
@@ -129,7 +129,7 @@ def test_two_encodings_in_one_file_are_both_read() -> None:
 
 
 @pytest.mark.parametrize("after", [b"", b" and", b" and more" * 20])
-def test_a_zero_byte_here_and_there_is_text(after: bytes) -> None:
+def test_a_few_null_bytes_are_text(after: bytes) -> None:
     note = read(b"some text\x00" + after)
     assert note.text.startswith("some text")
     assert note.warnings == ()
@@ -144,13 +144,13 @@ def test_a_zero_byte_here_and_there_is_text(after: bytes) -> None:
         (b"\x00\x01\x02\x00\x00\x00\x05\x00\x00\x00\x00\x00" * 50, "not text"),
     ],
 )
-def test_what_is_no_note_is_refused_with_the_reason(data: bytes, reason: str) -> None:
+def test_a_file_that_is_not_a_note_is_refused_with_the_reason(data: bytes, reason: str) -> None:
     with pytest.raises(ReadError, match=reason):
         read(data)
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"\xef\xbb\xbf", b" \t\r\n", b"x" * LIMIT])
-def test_the_smallest_and_the_largest_notes_are_notes(data: bytes) -> None:
+def test_the_smallest_and_largest_allowed_notes_are_read(data: bytes) -> None:
     assert read(data).warnings == ()
 
 
@@ -159,12 +159,12 @@ def test_a_file_over_the_limit_is_refused_with_the_limit(tmp_path: Path) -> None
         load(tmp_path, b"x" * (LIMIT + 1))
 
 
-def test_a_file_that_vanished_says_so(tmp_path: Path) -> None:
+def test_a_file_that_disappeared_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="deleted"):
         load_bytes(tmp_path, "gone.md", LIMIT)
 
 
-def test_a_link_put_in_the_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_in_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("secret")
     (tmp_path / "link.md").symlink_to(tmp_path / "target")
     with pytest.raises(ReadError):
@@ -178,7 +178,7 @@ def test_a_pipe_does_not_block(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
-def test_a_file_that_may_not_be_read_says_so(tmp_path: Path) -> None:
+def test_a_file_without_permission_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "a.md"
     file.write_text("x")
     file.chmod(0)
@@ -187,7 +187,7 @@ def test_a_file_that_may_not_be_read_says_so(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=300))
-def test_any_bytes_are_text_that_can_be_stored_or_refused(data: bytes) -> None:
+def test_any_bytes_are_read_as_text_or_refused(data: bytes) -> None:
     try:
         text, _ = decode(data)
     except ReadError:
@@ -279,7 +279,7 @@ def ends(data: bytes, ending: str) -> str:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_an_empty_file_is_no_failure(ending: str) -> None:
+def test_an_empty_file_is_valid(ending: str) -> None:
     assert ending in ("txt", "ipynb", "canvas", "excalidraw") or ends(b"", ending)
 
 
@@ -289,12 +289,12 @@ def test_random_bytes_are_refused(ending: str) -> None:
 
 
 @pytest.mark.parametrize("ending", [ending for ending in ENDINGS if ending != "html"])
-def test_an_image_under_another_name_is_refused(ending: str) -> None:
+def test_an_image_with_another_suffix_is_refused(ending: str) -> None:
     assert ends(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(200), ending)
 
 
 @pytest.mark.parametrize("ending", PACKED)
-def test_an_archive_that_would_fill_the_memory_is_refused(ending: str) -> None:
+def test_an_archive_bomb_is_refused(ending: str) -> None:
     data = BytesIO()
     with ZipFile(data, "w", ZIP_DEFLATED) as archive:
         for number in range(3):
@@ -312,7 +312,7 @@ def test_an_archive_of_something_else_is_refused(ending: str) -> None:
 
 @pytest.mark.programs
 @pytest.mark.parametrize(("name", "data"), [pytest.param(*file, id=file[0]) for file in real_files()])
-def test_200_damaged_copies_are_read_or_refused(name: str, data: bytes, tmp_path: Path) -> None:
+def test_two_hundred_damaged_copies_are_read_or_refused(name: str, data: bytes, tmp_path: Path) -> None:
     file = tmp_path / name
     file.write_bytes(data)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(["src", ".", os.environ.get("PYTHONPATH", "")])}

@@ -54,13 +54,13 @@ def test_a_sheet_is_read_in_ranges_of_forty_rows_each_with_the_header() -> None:
     assert "member 41 | 61.5" in note.text
 
 
-def test_a_range_begins_in_the_column_and_row_where_the_values_do() -> None:
+def test_a_range_starts_at_the_first_value() -> None:
     rows: list[list[object]] = [[], [], *([None, *row] for row in table(4))]
     note = SheetReader().read(workbook(Sales=rows), "sales.xlsx", ENGLISH)
     assert places(note) == [("Sales!B3:C6", "Sales B3:C6")]
 
 
-def test_blank_columns_are_left_out_and_blank_cells_keep_their_place() -> None:
+def test_blank_columns_are_removed_and_blank_cells_kept() -> None:
     rows: list[list[object]] = [["a", None, "b", "c"], [1, None, None, 3]]
     assert SheetReader().read(workbook(S=rows), "s.xlsx", ENGLISH).text == "a | b | c\n1 |  | 3"
 
@@ -81,14 +81,14 @@ def test_every_sheet_of_a_workbook_is_read() -> None:
     assert [place for place, _ in places(note)] == ["One!A1:B3", "Two!A1:B3"]
 
 
-def test_what_is_too_much_is_left_out_and_said() -> None:
+def test_values_beyond_the_limit_are_dropped_with_a_warning() -> None:
     note = SheetReader().read(workbook(S=[[number] for number in range(5_100)]), "s.xlsx", ENGLISH)
     assert note.warnings == ("Only the first 5,000 rows of the file are read; 100 are left out.",)
     wide = SheetReader().read(workbook(S=[list(range(60))]), "s.xlsx", ENGLISH)
     assert wide.warnings == ("Only 50 columns of the file are read; 10 are left out.",)
 
 
-def test_a_large_table_ends_at_the_bound_of_its_text() -> None:
+def test_a_large_table_ends_at_its_text_limit() -> None:
     note = CsvReader().read(b"word,number\n" + (b"x" * 300 + b",1\n") * 2_000, "a.csv", ENGLISH)
     assert MAX_TEXT * 0.9 < len(note.text) < MAX_TEXT * 1.1
     assert "are left out" in note.warnings[0]
@@ -102,13 +102,13 @@ def test_a_large_table_ends_at_the_bound_of_its_text() -> None:
     ],
     ids=["csv", "xlsx"],
 )
-def test_text_that_is_cut_within_a_range_is_said(reader: SheetReader | CsvReader, data: bytes) -> None:
+def test_text_cut_within_a_range_is_a_warning(reader: SheetReader | CsvReader, data: bytes) -> None:
     note = reader.read(data, "a", ENGLISH)
     assert len(note.text) <= MAX_TEXT
     assert "Only the first 200,000 characters of the file are read." in note.warnings
 
 
-def test_a_table_far_from_the_first_cell_is_placed_where_it_stands() -> None:
+def test_a_table_far_from_the_first_cell_has_its_true_location() -> None:
     data = BytesIO()
     with xlsxwriter.Workbook(data) as opened:
         opened.add_worksheet("S").write(1_000_000, 2_000, "far")
@@ -145,16 +145,16 @@ def test_an_open_document_spreadsheet_is_read() -> None:
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_the_delimiter_is_that_of_most_lines(delimiter: str) -> None:
+def test_the_delimiter_is_the_one_of_most_lines(delimiter: str) -> None:
     text = "\n".join(delimiter.join(row) for row in (["name", "note"], ["ann", '"a, b; c"'], ["bob", "d"]))
     assert CsvReader().read(text.encode(), "a.csv", ENGLISH).text == "name | note\nann | a, b; c\nbob | d"
 
 
-def test_decimal_commas_part_no_values() -> None:
+def test_decimal_commas_do_not_separate_values() -> None:
     assert CsvReader().read(b"1,5;2,5\n3,5;4,0\n", "a.csv", ENGLISH).text == "1,5 | 2,5\n3,5 | 4,0"
 
 
-def test_rows_of_a_table_are_counted_with_its_header() -> None:
+def test_rows_of_a_table_include_its_header() -> None:
     text = "name,age\n" + "\n".join(f"member{number},{number}" for number in range(2, 91))
     note = CsvReader().read(text.encode(), "a.csv", ENGLISH)
     assert places(note) == [("row=2-41", "Rows 2-41"), ("row=42-81", "Rows 42-81"), ("row=82-90", "Rows 82-90")]
@@ -162,18 +162,18 @@ def test_rows_of_a_table_are_counted_with_its_header() -> None:
     assert "member42" in note.text.split("\n")[note.sections[2].line_start]
 
 
-def test_a_quotation_mark_that_none_closes_hides_nothing() -> None:
+def test_an_unclosed_quotation_mark_hides_nothing() -> None:
     text = 'name,said\nann,"hello\n' + "bob,hi\n" * 30_000
     assert "bob" in CsvReader().read(text.encode(), "a.csv", ENGLISH).text
 
 
-def test_another_encoding_is_read_and_said() -> None:
+def test_another_encoding_is_read_with_a_warning() -> None:
     note = CsvReader().read("name,town\nJörg,Köln\n".encode("utf-16"), "a.csv", ENGLISH)
     assert "Jörg | Köln" in note.text
     assert note.warnings
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b",,\n,,\n"])
-def test_a_table_without_values_says_so(data: bytes) -> None:
+def test_a_table_without_values_is_reported(data: bytes) -> None:
     with pytest.raises(ReadError, match="The file has no text"):
         CsvReader().read(data, "a.csv", ENGLISH)

@@ -63,7 +63,7 @@ def test_the_title_is_the_page_s_own(page: Note) -> None:
     assert page.title == "Pigeons & doves"
 
 
-def test_what_only_programs_and_ways_to_other_pages_say_is_left_out(page: Note) -> None:
+def test_scripts_and_navigation_are_removed(page: Note) -> None:
     assert not any(word in page.text for word in ("track", "All pages", "color", "¶"))
 
 
@@ -89,7 +89,7 @@ def test_a_page_laid_out_by_a_table_has_its_paragraphs_and_headings() -> None:
     assert note.text.count("\n\n") == 1
 
 
-def test_a_page_names_its_encoding() -> None:
+def test_the_encoding_declared_by_a_page_is_used() -> None:
     head = '<meta http-equiv="Content-Type" content="text/html; charset=windows-1251">'
     assert read(f"{head}<p>Голуби".encode("cp1251")).text == "Голуби"
 
@@ -99,18 +99,18 @@ def test_a_page_nested_ten_thousand_deep_is_read() -> None:
 
 
 @pytest.mark.parametrize("element", ['<script src="a.js"/>', "<title/>"])
-def test_what_xhtml_closes_at_once_hides_nothing_after_it(element: str) -> None:
+def test_self_closing_xhtml_elements_hide_nothing(element: str) -> None:
     assert read(f'<?xml version="1.0"?><html><head>{element}</head><body><p>Shown</p></body></html>').text == "Shown"
 
 
-def test_a_page_beyond_the_bound_of_its_text_is_cut_there_and_it_is_said() -> None:
+def test_a_page_beyond_the_text_limit_is_cut_with_a_warning() -> None:
     note = read("<p>" + "x" * (MAX_TEXT + 10))
     assert len(note.text) == MAX_TEXT
     assert note.warnings == ("Only the first 5,000,000 characters of the file are read.",)
 
 
 @pytest.mark.parametrize(("html", "reason"), [("no tags", "not HTML"), ("<html><p> </p>", "no text")])
-def test_what_is_no_page_is_refused(html: str, reason: str) -> None:
+def test_a_file_that_is_not_a_page_is_refused(html: str, reason: str) -> None:
     with pytest.raises(ReadError, match=reason):
         read(html)
 
@@ -151,7 +151,7 @@ def book(**more: str) -> bytes:
 
 
 @pytest.mark.parametrize("contents", [{"OPS_nav.xhtml": NAVIGATION}, {"OPS_toc.ncx": NCX}])
-def test_chapters_are_counted_as_they_are_read_and_called_as_in_the_contents(contents: dict[str, str]) -> None:
+def test_chapters_are_numbered_in_reading_order_and_named_as_in_the_contents(contents: dict[str, str]) -> None:
     note = EpubReader().read(book(**contents), "origin.epub", ENGLISH)
     assert note.title == "On the Origin"
     assert [(section.place, section.heading_path) for section in note.sections[1:]] == [
@@ -165,13 +165,13 @@ def test_a_book_without_contents_has_its_chapters_numbered() -> None:
     assert EpubReader().read(book(), "origin.epub", ENGLISH).sections[1].heading == "Chapter 1"
 
 
-def test_a_book_that_its_seller_encrypted_says_so() -> None:
+def test_an_encrypted_book_is_reported() -> None:
     data = book(**{"META-INF_encryption.xml": '<e><CipherReference URI="OPS/text/one.xhtml"/></e>'})
     with pytest.raises(ReadError, match="Only its seller's programs"):
         EpubReader().read(data, "origin.epub", ENGLISH)
 
 
-def test_entities_that_grow_without_end_are_refused() -> None:
+def test_expanding_entities_are_refused() -> None:
     bomb = '<!DOCTYPE ncx [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><ncx>&b;</ncx>'
     with pytest.raises(ReadError, match="damaged"):
         EpubReader().read(book(**{"OPS_toc.ncx": bomb}), "origin.epub", ENGLISH)
