@@ -16,7 +16,7 @@ from excerpt.cancellation import CancelToken, WorkCancelledError, cancelled_by, 
 from excerpt.search.engine import Engine
 from excerpt.served_vaults import ServedSnapshot, ServedVaults
 from tests.mcp import conftest as mcp
-from tests.mcp.conftest import indexed
+from tests.mcp.conftest import indexed_vaults
 from tests.service.manual_loop import TIMEOUT_SECONDS
 
 home, vault = mcp.home, mcp.vault  # fixtures
@@ -25,7 +25,7 @@ home, vault = mcp.home, mcp.vault  # fixtures
 @pytest.fixture
 def served(home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServedVaults]:
     monkeypatch.setattr(served_vaults, "ANSWER_SECONDS", TIMEOUT_SECONDS)
-    vaults = indexed(vault)
+    vaults = indexed_vaults(vault)
     yield vaults
     vaults.end()
 

@@ -20,7 +20,7 @@ from excerpt.served_vaults import IndexingState, ServedSnapshot, ServedVaults, V
 from excerpt.settings import load_vault_settings, user_paths
 from excerpt.vault.watched import mark_watched
 from mcp import Client
-from tests.mcp.conftest import Ask, asking, failed, indexed, written
+from tests.mcp.conftest import Ask, failure_text, indexed_vaults, tool_caller, write_vault
 from tests.mcp.conftest import home as empty_excerpt_home
 from tests.mcp.conftest import vault as vault_of_bees
 from tests.mcp.test_server import started
@@ -49,7 +49,7 @@ def freshness(at: ServedSnapshot) -> str:
 def part(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a vault of twenty notes with a cancelled build that has read eight."""
     monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 8)
-    vault = written(
+    vault = write_vault(
         tmp_path / "large", {f"{number}.md": f"# Hive {number}\n\nIt stands dry.\n" for number in range(20)}
     )
     control = BuildControl()
@@ -70,7 +70,7 @@ def part(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def test_a_build_that_ends_during_an_answer_does_not_change_its_freshness(home: Path, vault: Path) -> None:
-    vaults = indexed(vault)
+    vaults = indexed_vaults(vault)
     (served,) = vaults.all
     served.indexing.handle_event(progress(3, 900))
 
@@ -85,7 +85,7 @@ async def test_a_build_that_ends_during_an_answer_does_not_change_its_freshness(
 
 
 async def test_a_generation_older_than_the_last_build_is_not_up_to_date(home: Path, vault: Path) -> None:
-    vaults = indexed(vault)
+    vaults = indexed_vaults(vault)
     (served,) = vaults.all
     served.indexing.handle_event(built(99))
     with mark_watched(user_paths().watch_folder(vault)):
@@ -96,8 +96,8 @@ async def test_a_generation_older_than_the_last_build_is_not_up_to_date(home: Pa
 async def test_a_partial_index_in_another_process_is_not_up_to_date(part: Path) -> None:
     vaults = ServedVaults([part], watched=False)
     with mark_watched(user_paths().watch_folder(part)):
-        async with Client(build_server(vaults, failed)) as client:
-            unsure = await asking(client)("search", query="volcano")
+        async with Client(build_server(vaults, failure_text)) as client:
+            unsure = await tool_caller(client)("search", query="volcano")
     assert unsure.first_line.endswith(" · indexing")
     assert unsure.last_line.endswith("Indexing is not finished: ask again later.")
     vaults.end()
@@ -105,8 +105,8 @@ async def test_a_partial_index_in_another_process_is_not_up_to_date(part: Path) 
 
 async def test_an_abandoned_partial_index_is_reported_as_such(part: Path) -> None:
     vaults = ServedVaults([part], watched=False)
-    async with Client(build_server(vaults, failed)) as client:
-        told = await asking(client)("search", query="hive")
+    async with Client(build_server(vaults, failure_text)) as client:
+        told = await tool_caller(client)("search", query="hive")
     assert told.first_line.endswith(" · partly indexed")
     vaults.end()
 
@@ -123,11 +123,13 @@ def test_while_another_process_writes_the_state_of_the_vault_is_unknown(tmp_path
 async def test_no_answer_of_a_partial_first_index_claims_to_be_up_to_date(home: Path, tmp_path: Path, run: int) -> None:
     text = "\n".join(f"In week {week} the hive is weighed, and the keeper looks at a frame." for week in range(25))
     vault = (
-        Path(VAULT) if VAULT else written(tmp_path / "many", {f"{n}.md": f"# Hive {n}\n\n{text}\n" for n in range(500)})
+        Path(VAULT)
+        if VAULT
+        else write_vault(tmp_path / "many", {f"{n}.md": f"# Hive {n}\n\n{text}\n" for n in range(500)})
     )
     told: list[tuple[str, int]] = []
     async with Client(started(home, vault)) as client:
-        ask = asking(client)
+        ask = tool_caller(client)
         while [freshness for freshness, _ in told[-4:]].count("up to date") < 4:
             told += await _search(ask) + await _status(ask)
     with excerpt.open(vault) as notes:

@@ -44,15 +44,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
-def plan(agent: str, *vaults: str, hook: bool = False, project: Path | None = None) -> tuple[Edit, ...]:
+def planned_edits(agent: str, *vaults: str, hook: bool = False, project: Path | None = None) -> tuple[Edit, ...]:
     return plan_install(agent, vaults or [VAULT], project, user_paths(), hook=hook)
 
 
-def put(agent: str, *vaults: str, hook: bool = False, project: Path | None = None) -> None:
-    install(plan(agent, *vaults, hook=hook, project=project), user_paths())
+def install_into(agent: str, *vaults: str, hook: bool = False, project: Path | None = None) -> None:
+    install(planned_edits(agent, *vaults, hook=hook, project=project), user_paths())
 
 
-def state(agent: str, project: Path | None = None) -> Installed:
+def installation_of(agent: str, project: Path | None = None) -> Installed:
     return installed(agent, project, user_paths())
 
 
@@ -63,7 +63,7 @@ def write(file: Path | None, text: str) -> Path:
     return file
 
 
-def take(agent: str, project: Path | None = None) -> None:
+def uninstall_from(agent: str, project: Path | None = None) -> None:
     uninstall(plan_uninstall(agent, project, user_paths()), user_paths())
 
 
@@ -86,68 +86,71 @@ def all_files(folder: Path) -> dict[Path, bytes]:
 @pytest.mark.parametrize("is_project", [False, True])
 def test_uninstall_leaves_an_empty_configuration_empty(agent: str, is_project: bool, home: Path) -> None:
     project = home / "project" if is_project else None
-    put(agent, hook=agent in HOOK_AGENTS, project=project)
-    assert state(agent, project).is_any
-    take(agent, project)
+    install_into(agent, hook=agent in HOOK_AGENTS, project=project)
+    assert installation_of(agent, project).is_any
+    uninstall_from(agent, project)
     assert all_files(home) == {}
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_uninstall_restores_the_bytes_of_an_existing_configuration(agent: str, home: Path) -> None:
     before = write_existing(agent)
-    put(agent, hook=agent in HOOK_AGENTS)
+    install_into(agent, hook=agent in HOOK_AGENTS)
     assert all(file.read_bytes() != text for file, text in before.items())
-    take(agent)
+    uninstall_from(agent)
     assert all_files(home) == before
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_later_changes_by_other_programs_are_kept(agent: str) -> None:
     write_existing(agent)
-    put(agent, hook=agent in HOOK_AGENTS)
+    install_into(agent, hook=agent in HOOK_AGENTS)
     tools = agent_files(agent, None).tools
     text = tools.read_text()
     added = text + "\n[later]\nx = 1\n" if tools.suffix == ".toml" else text.replace('"theme"', '"later": 1, "theme"')
     tools.write_text(added)
-    take(agent)
+    uninstall_from(agent)
     after = tools.read_text()
     assert "later" in after
     assert VAULT not in after
-    assert not state(agent).is_any
+    assert not installation_of(agent).is_any
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_second_install_changes_nothing(agent: str) -> None:
     write_existing(agent)
-    put(agent, hook=agent in HOOK_AGENTS)
-    assert plan(agent, hook=agent in HOOK_AGENTS) == ()
+    install_into(agent, hook=agent in HOOK_AGENTS)
+    assert planned_edits(agent, hook=agent in HOOK_AGENTS) == ()
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_vault_installed_later_is_added_to_the_first(agent: str, tmp_path: Path) -> None:
     write_existing(agent)
     has_hook = agent in HOOK_AGENTS
-    put(agent, VAULT, str(tmp_path), hook=has_hook)
-    put(agent, str(tmp_path / "home"), hook=has_hook)
+    install_into(agent, VAULT, str(tmp_path), hook=has_hook)
+    install_into(agent, str(tmp_path / "home"), hook=has_hook)
     expected = (VAULT, str(tmp_path), str(tmp_path / "home"))
-    assert state(agent).vaults == expected
-    assert state(agent).hook_vaults == (expected if has_hook else ())
-    assert plan(agent, str(tmp_path), hook=has_hook) == ()
+    assert installation_of(agent).vaults == expected
+    assert installation_of(agent).hook_vaults == (expected if has_hook else ())
+    assert planned_edits(agent, str(tmp_path), hook=has_hook) == ()
 
 
 def test_a_missing_folder_is_replaced_by_the_folder_it_was_moved_to(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
-    put("claude", str(tmp_path / "old"))
+    install_into("claude", str(tmp_path / "old"))
     (tmp_path / "old").rename(tmp_path / "new")
-    put("claude", str(tmp_path / "new"))
-    assert state("claude").vaults == (str(tmp_path / "new"),)
+    install_into("claude", str(tmp_path / "new"))
+    assert installation_of("claude").vaults == (str(tmp_path / "new"),)
 
 
 def test_the_hook_does_not_search_a_vault_that_was_added_for_the_tools_only(tmp_path: Path) -> None:
-    put("claude", hook=True)
-    put("claude", str(tmp_path))
-    assert state("claude").hook_vaults == (VAULT,)
-    assert state("claude").describe() == f"the tools for {VAULT}, {tmp_path}, the skill, the prompt hook for {VAULT}"
+    install_into("claude", hook=True)
+    install_into("claude", str(tmp_path))
+    assert installation_of("claude").hook_vaults == (VAULT,)
+    assert (
+        installation_of("claude").describe()
+        == f"the tools for {VAULT}, {tmp_path}, the skill, the prompt hook for {VAULT}"
+    )
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -162,16 +165,16 @@ def test_options_and_members_of_the_server_are_kept(agent: str) -> None:
         key = "servers" if agent == "vscode" else "mcpServers"
         server = {"command": "excerpt", "args": ["mcp", "--no-memory"], "env": {"EXCERPT_HOME": "/x"}}
         write(tools, json.dumps({key: {"excerpt": server}}))
-    put(agent)
+    install_into(agent)
     assert "/x" in tools.read_text()
     assert "--no-memory" in tools.read_text()
-    assert state(agent).vaults == (VAULT,)
+    assert installation_of(agent).vaults == (VAULT,)
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_the_rest_of_the_configuration_is_unchanged(agent: str) -> None:
     write_existing(agent)
-    put(agent)
+    install_into(agent)
     text = agent_files(agent, None).tools.read_text()
     if agent == "codex":
         assert text.startswith(TOML)
@@ -190,9 +193,9 @@ def test_a_damaged_configuration_is_not_changed(agent: str, text: bytes) -> None
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(text)
     with pytest.raises(ExcerptError, match=r"config|json"):
-        plan(agent)
+        planned_edits(agent)
     assert file.read_bytes() == text
-    assert state(agent).problem
+    assert installation_of(agent).problem
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -203,7 +206,7 @@ def test_a_read_only_configuration_is_not_changed(agent: str) -> None:
     tools = agent_files(agent, None).tools
     tools.chmod(0o400)
     with pytest.raises(ExcerptError, match="read-only"):
-        put(agent)
+        install_into(agent)
     assert tools.read_bytes() == before[tools]
 
 
@@ -211,7 +214,7 @@ def test_a_link_to_a_configuration_stays_a_link(home: Path) -> None:
     (home / "dotfiles").mkdir()
     (home / "dotfiles" / "claude.json").write_text(JSON)
     (home / ".claude.json").symlink_to(home / "dotfiles" / "claude.json")
-    put("claude")
+    install_into("claude")
     assert (home / ".claude.json").is_symlink()
     assert VAULT in (home / "dotfiles" / "claude.json").read_text()
 
@@ -253,8 +256,8 @@ def commands(file: Path) -> list[str]:
 def test_a_hook_of_excerpt_is_replaced_wherever_its_program_was(program: str) -> None:
     group = {"hooks": [{"type": "command", "command": f"{program} agents hook claude {shlex.quote(VAULT)}"}]}
     hooks = write(agent_files("claude", None).hooks, json.dumps({"hooks": {"UserPromptSubmit": [group]}}))
-    assert state("claude").hook_vaults == (VAULT,)
-    put("claude", "postgresql://host/more", hook=True)
+    assert installation_of("claude").hook_vaults == (VAULT,)
+    install_into("claude", "postgresql://host/more", hook=True)
     assert len(commands(hooks)) == 1
 
 
@@ -263,37 +266,37 @@ def test_a_hook_of_excerpt_is_replaced_wherever_its_program_was(program: str) ->
 def test_a_hook_of_another_program_is_kept(agent: str, command: str) -> None:
     group = {"hooks": [{"type": "command", "command": command}]}
     hooks = write(agent_files(agent, None).hooks, json.dumps({"hooks": {"UserPromptSubmit": [group]}}))
-    put(agent, hook=True)
-    put(agent, "postgresql://host/more", hook=True)
+    install_into(agent, hook=True)
+    install_into(agent, "postgresql://host/more", hook=True)
     assert commands(hooks)[0] == command
     assert len(commands(hooks)) == 2
     hooks.write_text(hooks.read_text() + "\n")  # so that its former bytes are not restored
-    take(agent)
+    uninstall_from(agent)
     assert commands(hooks) == [command]
-    assert not state(agent).hook
+    assert not installation_of(agent).hook
 
 
 def test_a_hook_in_the_same_group_keeps_its_position() -> None:
-    put("claude", hook=True)
+    install_into("claude", hook=True)
     hooks = agent_files("claude", None).hooks
     assert hooks is not None
     text = hooks.read_text()
     mine = '{"type": "command", "command": "mine.sh"}'
     hooks.write_text(text.replace('"hooks": [\n          {', f'"hooks": [\n          {mine}, {{'))
-    put("claude", "postgresql://host/more", hook=True)
+    install_into("claude", "postgresql://host/more", hook=True)
     assert commands(hooks)[0] == "mine.sh"
-    assert state("claude").hook_vaults == (VAULT, "postgresql://host/more")
-    take("claude")
+    assert installation_of("claude").hook_vaults == (VAULT, "postgresql://host/more")
+    uninstall_from("claude")
     assert commands(hooks) == ["mine.sh"]
 
 
 def test_duplicate_hooks_become_one() -> None:
-    put("claude", hook=True)
+    install_into("claude", hook=True)
     hooks = agent_files("claude", None).hooks
     assert hooks is not None
     groups = json.loads(hooks.read_text())["hooks"]["UserPromptSubmit"]
     write(hooks, json.dumps({"hooks": {"UserPromptSubmit": [*groups, {"hooks": []}, *groups, 5, {"hooks": 5}]}}))
-    put("claude", hook=True)
+    install_into("claude", hook=True)
     assert json.loads(hooks.read_text())["hooks"]["UserPromptSubmit"] == [*groups, {"hooks": []}, 5, {"hooks": 5}]
 
 
@@ -309,10 +312,10 @@ def test_a_server_named_excerpt_of_another_program_is_not_changed(agent: str, se
     )
     before = tools.read_bytes()
     with pytest.raises(ExcerptError, match="a server called excerpt that excerpt has not written"):
-        plan(agent)
-    assert "has not written" in state(agent).problem
-    assert not state(agent).tools
-    take(agent)
+        planned_edits(agent)
+    assert "has not written" in installation_of(agent).problem
+    assert not installation_of(agent).tools
+    uninstall_from(agent)
     assert tools.read_bytes() == before
 
 
@@ -320,9 +323,9 @@ def test_a_server_named_excerpt_of_another_program_is_not_changed(agent: str, se
 def test_codex_servers_of_another_type_are_not_changed(text: str) -> None:
     tools = write(agent_files("codex", None).tools, f"mcp_servers = {text}\n")
     with pytest.raises(ExcerptError, match=r"config\.toml: mcp_servers is not a table"):
-        plan("codex")
-    assert not state("codex").is_any
-    take("codex")
+        planned_edits("codex")
+    assert not installation_of("codex").is_any
+    uninstall_from("codex")
     assert tools.read_text() == f"mcp_servers = {text}\n"
 
 
@@ -332,8 +335,8 @@ def test_codex_servers_of_another_type_are_not_changed(text: str) -> None:
 def test_malformed_or_duplicate_servers_are_not_changed(text: str) -> None:
     tools = write(agent_files("claude", None).tools, text)
     with pytest.raises(ExcerptError, match="Cannot understand"):
-        plan("claude")
-    assert not state("claude").tools
+        planned_edits("claude")
+    assert not installation_of("claude").tools
     assert tools.read_text() == text
 
 
@@ -341,7 +344,7 @@ def test_malformed_or_duplicate_servers_are_not_changed(text: str) -> None:
 def test_malformed_or_duplicate_hooks_are_not_changed(text: str) -> None:
     hooks = write(agent_files("claude", None).hooks, text)
     with pytest.raises(ExcerptError, match="Cannot understand"):
-        plan("claude", hook=True)
+        planned_edits("claude", hook=True)
     assert hooks.read_text() == text
 
 
@@ -349,52 +352,52 @@ def test_malformed_or_duplicate_hooks_are_not_changed(text: str) -> None:
 def test_a_skill_of_another_program_is_not_changed(text: str) -> None:
     skill = write(agent_files("claude", None).skill, text)
     with pytest.raises(ExcerptError, match="is a skill that excerpt has not written"):
-        plan("claude")
-    take("claude")
+        planned_edits("claude")
+    uninstall_from("claude")
     assert skill.read_text() == text
-    assert "is not the skill that excerpt writes" in state("claude").problem
+    assert "is not the skill that excerpt writes" in installation_of("claude").problem
 
 
 def test_a_skill_that_an_earlier_version_wrote_is_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(installing, "SKILL_FILE", write(tmp_path / "SKILL.md", "---\nname: excerpt\n---\nOld.\n"))
-        put("claude")
-    put("claude")
+        install_into("claude")
+    install_into("claude")
     assert agent_files("claude", None).skill.read_text() == SKILL_FILE.read_text(encoding="utf-8")
 
 
 def test_a_skill_with_other_line_ends_is_recognised() -> None:
-    put("claude")
+    install_into("claude")
     skill = agent_files("claude", None).skill
     skill.write_bytes(skill.read_bytes().replace(b"\n", b"\r\n"))
-    assert plan("claude") == ()
-    take("claude")
+    assert planned_edits("claude") == ()
+    uninstall_from("claude")
     assert not skill.exists()
 
 
 def test_changes_between_two_installations_are_kept(tmp_path: Path) -> None:
     write_existing("claude")
-    put("claude")
+    install_into("claude")
     tools = agent_files("claude", None).tools
     tools.write_text(tools.read_text().replace('"theme"', '"later": 1, "theme"'))
-    put("claude", str(tmp_path))
-    take("claude")
+    install_into("claude", str(tmp_path))
+    uninstall_from("claude")
     assert "later" in tools.read_text()
-    assert not state("claude").is_any
+    assert not installation_of("claude").is_any
 
 
 def test_a_file_whose_backup_is_missing_is_not_removed() -> None:
     write_existing("claude")
-    put("claude")
+    install_into("claude")
     for copy in user_paths().agents_folder.glob("*.claude.json"):
         copy.unlink()
-    take("claude")
+    uninstall_from("claude")
     assert json.loads(agent_files("claude", None).tools.read_text())["theme"] == "dark"
 
 
 def test_a_file_that_changed_after_the_diff_was_shown_is_not_written() -> None:
     write_existing("claude")
-    edits = plan("claude")
+    edits = planned_edits("claude")
     tools = agent_files("claude", None).tools
     tools.write_text("{}")
     with pytest.raises(ExcerptError, match="was changed meanwhile"):
@@ -428,43 +431,43 @@ def test_a_link_out_of_the_project_is_refused(project: Path, link: str, target: 
     (project / link).symlink_to((project / target).resolve())
     before = all_files(project.parent / "ssh")
     with pytest.raises(ExcerptError, match=r"leads out of the project, to .*ssh"):
-        put("claude", hook=True, project=project)
+        install_into("claude", hook=True, project=project)
     with pytest.raises(ExcerptError, match="leads out of the project"):
-        take("claude", project)
-    assert "leads out of the project" in state("claude", project).problem
+        uninstall_from("claude", project)
+    assert "leads out of the project" in installation_of("claude", project).problem
     assert all_files(project.parent / "ssh") == before
 
 
 def test_a_link_within_the_project_is_followed(project: Path) -> None:
     (project / "agents").mkdir()
     (project / ".claude").symlink_to("agents")
-    put("claude", project=project)
+    install_into("claude", project=project)
     assert (project / "agents" / "skills" / "excerpt" / "SKILL.md").exists()
-    take("claude", project)
+    uninstall_from("claude", project)
     assert all_files(project) == {}
 
 
 def test_the_diff_names_the_file_that_a_link_leads_to(home: Path) -> None:
     (home / "dotfiles").mkdir()
     (home / ".claude.json").symlink_to(home / "dotfiles" / "claude")
-    (tools, *_) = plan("claude")
+    (tools, *_) = planned_edits("claude")
     assert str((home / "dotfiles" / "claude").resolve()) in tools.diff
 
 
 @pytest.mark.parametrize("agent", ["cursor", "vscode"])
 def test_a_hook_is_refused_for_an_agent_without_hooks(agent: str) -> None:
     with pytest.raises(ExcerptError, match="Nothing was installed"):
-        plan(agent, hook=True)
+        planned_edits(agent, hook=True)
 
 
 def test_inline_tables_of_codex_are_changed_or_left_unchanged() -> None:
     file = agent_files("codex", None).tools
     write(file, 'mcp_servers = {excerpt = {command = "excerpt", args = ["mcp"]}}\n')
-    put("codex")
+    install_into("codex")
     assert tomllib.loads(file.read_text())["mcp_servers"]["excerpt"]["args"][-1] == VAULT
     file.write_text('mcp_servers = {other = {command = "mine"}}\n')
     with pytest.raises(ExcerptError, match=r"config\.toml"):
-        plan("codex")
+        planned_edits("codex")
 
 
 def test_the_skill_costs_at_most_400_tokens() -> None:
@@ -473,7 +476,7 @@ def test_the_skill_costs_at_most_400_tokens() -> None:
 
 def test_every_change_is_shown_as_a_diff() -> None:
     write_existing("claude")
-    diffs = [edit.diff for edit in plan("claude", hook=True)]
+    diffs = [edit.diff for edit in planned_edits("claude", hook=True)]
     assert len(diffs) == 3
     assert all(any(line.startswith("+") for line in diff.split("\n")) for diff in diffs)
 

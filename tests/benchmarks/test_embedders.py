@@ -23,8 +23,8 @@ from excerpt.index.vectors import quantise
 from excerpt.search.engine import Engine
 from excerpt.search.query_vectors import has_chosen_embedder
 from excerpt.settings import Settings
-from tests.search.chosen import Floats, WordEmbedder
 from tests.search.library import NOTES, open_vault
+from tests.search.scripted_models import Floats, WordEmbedder
 
 QUERIES = ("harbor firework", "what does the beta need", "first plan")
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from excerpt.check.answer import CitedAnswer, QuoteKind, parse_answer
 
 
-def cited(text: str) -> list[tuple[int, ...]]:
+def citation_numbers(text: str) -> list[tuple[int, ...]]:
     return [citation.numbers for citation in parse_answer(text).citations]
 
 
-def quoted(text: str) -> list[str]:
+def quotation_texts(text: str) -> list[str]:
     return [quotation.text for quotation in parse_answer(text).quotations]
 
 
@@ -40,7 +40,7 @@ def quoted(text: str) -> list[str]:
     ],
 )
 def test_citations_in_the_forms_of_models_are_parsed(text: str, numbers: list[tuple[int, ...]]) -> None:
-    assert cited(text) == numbers
+    assert citation_numbers(text) == numbers
 
 
 @pytest.mark.parametrize(
@@ -61,11 +61,11 @@ def test_citations_in_the_forms_of_models_are_parsed(text: str, numbers: list[tu
     ],
 )
 def test_text_that_resembles_a_citation_is_not_one(text: str) -> None:
-    assert cited(text) == []
+    assert citation_numbers(text) == []
 
 
 def test_a_footnote_of_the_answer_may_be_a_citation() -> None:
-    assert cited("So it is[^1].\n\n[^1]: See [2].") == [(2,)]
+    assert citation_numbers("So it is[^1].\n\n[^1]: See [2].") == [(2,)]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_footnote_of_the_answer_may_be_a_citation() -> None:
     ],
 )
 def test_quotation_marks_blockquotes_and_long_code_spans_are_quotations(text: str, passages: list[str]) -> None:
-    assert quoted(text) == passages
+    assert quotation_texts(text) == passages
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_quotation_marks_blockquotes_and_long_code_spans_are_quotations(text: st
     ],
 )
 def test_text_that_resembles_a_quotation_is_not_one(text: str) -> None:
-    assert quoted(text) == []
+    assert quotation_texts(text) == []
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ _APOSTROPHES = [
 @given(st.lists(st.sampled_from([*_APOSTROPHES, "and", "notes.", "(so)", "- 2,", "well"]), max_size=12), st.booleans())
 def test_apostrophes_do_not_quote(words: list[str], curly: bool) -> None:
     text = " ".join(words)
-    assert quoted(text.replace("'", "’") if curly else text) == []
+    assert quotation_texts(text.replace("'", "’") if curly else text) == []
     assert parse_answer(text).unchecked == ()
 
 
@@ -247,7 +247,7 @@ def test_apostrophes_do_not_quote(words: list[str], curly: bool) -> None:
 )
 def test_a_quotation_among_apostrophes_is_found(words: list[str], marks: str, before: str, after: str) -> None:
     inner = " ".join(["Two", *words, "end"])
-    assert quoted(f"{before}{marks.format(inner)}{after}") == [inner]
+    assert quotation_texts(f"{before}{marks.format(inner)}{after}") == [inner]
 
 
 def test_a_citation_of_many_sources_is_one_range() -> None:

@@ -365,7 +365,7 @@ _PARAGRAPHS = st.lists(_SENTENCE, min_size=1, max_size=5)
 _NOTES = st.fixed_dictionaries({path: _PARAGRAPHS.map("\n\n".join) for path in ("a.md", "b/c.md", "d.md")})
 
 
-def packed(notes: dict[str, str]) -> PackFile:
+def pack_of(notes: dict[str, str]) -> PackFile:
     vault = Vault(notes)
     hits = [Hit(fragment, 1.0) for fragment in vault.fragments]
     result = build_pack(
@@ -388,7 +388,7 @@ def cuts(draw: st.DrawFn) -> tuple[dict[str, str], PackFile, int, list[str]]:
     """Draw a vault, its pack, a source number and three or more consecutive words of a line of that source."""
     notes = draw(_NOTES)
     notes = {path: f"{text}\n\nOnly in {path}." for path, text in notes.items()}  # no two notes alike
-    pack = packed(notes)
+    pack = pack_of(notes)
     source = draw(st.sampled_from(pack.sources))
     words = draw(st.sampled_from([line for line in source.text.split("\n") if len(line.split()) > 2])).split()
     first = draw(st.integers(0, len(words) - 3))
@@ -440,7 +440,7 @@ _PIECES = st.lists(
 
 @given(_NOTES, st.one_of(_PIECES, st.text()))
 def test_every_answer_can_be_checked_and_gives_the_same_result_twice(notes: dict[str, str], answer: str) -> None:
-    pack = packed(notes)
+    pack = pack_of(notes)
     found = check_against(answer, pack, notes)
     assert found == check_against(answer, pack, notes)
     for each in found.quotations:
@@ -452,5 +452,5 @@ def test_every_answer_can_be_checked_and_gives_the_same_result_twice(notes: dict
 def test_only_paths_in_the_pack_are_read() -> None:
     notes = {"a.md": "One two three four."}
     lookup = Notes(notes)
-    check_answer(parse_answer("See /etc/passwd and [x](../../y) [1]."), packed(notes), lookup)
+    check_answer(parse_answer("See /etc/passwd and [x](../../y) [1]."), pack_of(notes), lookup)
     assert set(lookup.asked) == {"a.md"}

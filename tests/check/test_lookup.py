@@ -112,7 +112,7 @@ class CountedLookup(SnapshotLookup):
         return super()._embed(texts)
 
 
-def work(answer: str, lookup: SnapshotLookup) -> tuple[int, int, int, int]:
+def work_of_check(answer: str, lookup: SnapshotLookup) -> tuple[int, int, int, int]:
     """Return the work of a check: words counted, characters analyzed, embedded and compared."""
     counted = CountedLookup(lookup)
     pack = PackFile((PackSource(1, "sync.md", "Sync", 3, 3, NOTES["sync.md"].split("\n")[2]),))
@@ -130,7 +130,7 @@ def work(answer: str, lookup: SnapshotLookup) -> tuple[int, int, int, int]:
     ["> a\n", "(a) ", "gadgets and Unicorns [1]. ", "a-b c_d ", '"two gadgets change" [1] ', "“", "`a` ", "[1] 1,500 "],
 )
 def test_the_work_of_a_check_grows_no_faster_than_the_answer(lookup: SnapshotLookup, part: str) -> None:
-    once, thrice = (work(part * count, lookup) for count in (200, 600))
+    once, thrice = (work_of_check(part * count, lookup) for count in (200, 600))
     assert all(after <= 3 * before + 1_000 for before, after in zip(once, thrice, strict=True))
     assert once[0] == thrice[0]
 

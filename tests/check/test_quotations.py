@@ -20,7 +20,7 @@ Use `excerpt pack` at 1.5 GB of snake_case, non-empty. ^id-1
 """
 
 
-def found(quotation: str) -> tuple[str, list[str]] | None:
+def difference_of(quotation: str) -> tuple[str, list[str]] | None:
     passage = find_quotation(quotation, NOTE)
     if passage is None:
         return None
@@ -28,7 +28,7 @@ def found(quotation: str) -> tuple[str, list[str]] | None:
 
 
 def test_a_literal_quotation_has_no_difference() -> None:
-    assert found("arises when *two devices* change") == ("arises when *two devices* change", [])
+    assert difference_of("arises when *two devices* change") == ("arises when *two devices* change", [])
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_literal_quotation_has_no_difference() -> None:
     ],
 )
 def test_a_similar_quotation_names_its_differences(quotation: str, differences: list[str]) -> None:
-    passage = found(quotation)
+    passage = difference_of(quotation)
     assert passage is not None
     assert passage[1] == differences
 
@@ -72,7 +72,7 @@ def test_a_similar_quotation_names_its_differences(quotation: str, differences: 
     ],
 )
 def test_unrelated_words_are_not_found(quotation: str) -> None:
-    assert found(quotation) is None
+    assert difference_of(quotation) is None
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_nested_quotation_marks_may_differ_but_feet_are_not_inches() -> None:
 @pytest.mark.parametrize("quotation", ["ync conflict", "two device", "It isn", "5 GB of", "at 1", "empty", "t able to"])
 def test_a_quotation_does_not_match_a_part_of_a_word(quotation: str) -> None:
     """Check word boundaries: "able to" does not match in "unable to", nor "5 GB" in "1.5 GB"."""
-    assert found(quotation) is None
+    assert difference_of(quotation) is None
 
 
 def test_scripts_without_spaces_match_at_any_character() -> None:

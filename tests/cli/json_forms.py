@@ -37,7 +37,7 @@ class Field:
         return not self.fields and any(words in self.said for words in _ELSEWHERE)
 
 
-def form(heading: str) -> dict[str, Field]:
+def documented_fields(heading: str) -> dict[str, Field]:
     """Return the fields described by the list under a heading."""
     page = (DEMO / "JSON forms.md").read_text(encoding="utf-8")
     lines = page.split(f"\n## {heading}\n")[1].split("\n## ")[0].split("\n")
@@ -54,7 +54,7 @@ def form(heading: str) -> dict[str, Field]:
             assert found, line
             at = found.end()
             if found["form"]:
-                new = form(found["form"])
+                new = documented_fields(found["form"])
             else:
                 what = found["type"] or "", found["said"] or ""
                 new = {name: Field(shape, *what) for name, shape in re.findall(r"`(\w+)([^`]*)`", found["names"])}
@@ -64,14 +64,14 @@ def form(heading: str) -> dict[str, Field]:
     return levels[0][0]
 
 
-def paths(fields: Mapping[str, Field], at: str = "") -> Iterator[str]:
+def field_paths(fields: Mapping[str, Field], at: str = "") -> Iterator[str]:
     """Yield the path of every described field: `[]` for objects in a list, `*` for names that the vault defines."""
     for name, one in fields.items():
         yield f"{at}.{name}"
         inner = f"{at}.{name}{one.shape.replace('?', '').replace('{}', '.*')}"
         if "{}" in one.shape:
             yield inner.partition("*")[0] + "*"
-        yield from paths(one.fields, inner)
+        yield from field_paths(one.fields, inner)
 
 
 def printed_paths(value: Any, fields: Mapping[str, Field], at: str = "") -> Iterator[str]:
@@ -94,7 +94,7 @@ def _inner_paths(value: Any, one: Field, at: str, *, by_name: bool) -> Iterator[
         yield from printed_paths(value, one.fields, at)
 
 
-def wrong(value: Any, fields: Mapping[str, Field], at: str = "") -> Iterator[str]:
+def mismatches(value: Any, fields: Mapping[str, Field], at: str = "") -> Iterator[str]:
     """Yield a message for each field that is printed but not described, missing, or of another type."""
     for name in value.keys() ^ fields.keys():
         if not (name in fields and fields[name].is_optional):
@@ -115,6 +115,6 @@ def _wrong(value: Any, one: Field, shape: str, at: str) -> Iterator[str]:
         for element in elements:
             yield from _wrong(element, one, shape[2:], f"{at}{shape[:2]}")
     elif one.fields and isinstance(value, dict):
-        yield from wrong(value, one.fields, at)
+        yield from mismatches(value, one.fields, at)
     elif not (one.is_told_elsewhere and isinstance(value, dict)) and type(value) not in _TYPES[one.type]:
         yield f"{at} is {type(value).__name__}, not {one.type or 'str'}"

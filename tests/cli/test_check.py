@@ -22,23 +22,25 @@ def answer(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=["markdown", "json", "xml", "plain"])
-def form(request: pytest.FixtureRequest) -> str:
+def pack_format(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def packed(excerpt: Excerpt, vault: Path, folder: Path, form: str = "markdown", query: str = "sync conflict") -> Path:
+def write_pack(
+    excerpt: Excerpt, vault: Path, folder: Path, pack_format: str = "markdown", query: str = "sync conflict"
+) -> Path:
     """Write a pack of the one passage about conflicts to a file and return its path."""
-    options = ("--limit", "1", "--expand", "none", "--format", form, "--vault", vault)
+    options = ("--limit", "1", "--expand", "none", "--format", pack_format, "--vault", vault)
     file = folder / "pack"
     file.write_text(excerpt("pack", query, *options).out, encoding="utf-8")
     return file
 
 
 def test_a_true_answer_is_reported_as_true(
-    excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path, form: str
+    excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path, pack_format: str
 ) -> None:
     answer.write_text(f'# Conflicts\n\nThe note says "{CONFLICT}" [1].\n', encoding="utf-8")
-    told = excerpt("check", answer, "--pack", packed(excerpt, vault, tmp_path, form), "--vault", vault)
+    told = excerpt("check", answer, "--pack", write_pack(excerpt, vault, tmp_path, pack_format), "--vault", vault)
     assert told.code == 0
     assert told.out.split("\n")[0] == "    3  stands        [1] Sync.md:9"
     assert told.out.split("\n")[1].startswith("    3  true          “A sync conflict arises")
@@ -46,7 +48,7 @@ def test_a_true_answer_is_reported_as_true(
 
 
 def test_an_untrue_answer_exits_with_1(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
-    pack = packed(excerpt, vault, tmp_path)
+    pack = write_pack(excerpt, vault, tmp_path)
     answer.write_text(
         'It says "a sync conflict arises when three devices change one note" [1].\n'
         'It says "simmer red lentils with cumin" [1].\n'
@@ -63,7 +65,7 @@ def test_an_untrue_answer_exits_with_1(excerpt: Excerpt, vault: Path, tmp_path: 
 
 
 def test_a_changed_source_is_shown_as_a_difference(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
-    pack = packed(excerpt, vault, tmp_path)
+    pack = write_pack(excerpt, vault, tmp_path)
     note = vault / "Sync.md"
     note.write_text(note.read_text().replace("two devices", "three devices"), encoding="utf-8")
     answer.write_text(f"> {CONFLICT} [1]\n", encoding="utf-8")
@@ -74,7 +76,7 @@ def test_a_changed_source_is_shown_as_a_difference(excerpt: Excerpt, vault: Path
 
 
 def test_a_moved_text_is_still_true(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
-    pack = packed(excerpt, vault, tmp_path)
+    pack = write_pack(excerpt, vault, tmp_path)
     (vault / "Sync.md").rename(vault / "Old sync.md")
     answer.write_text(f"> {CONFLICT} [1]\n", encoding="utf-8")
     told = excerpt("check", answer, "--pack", pack, "--vault", vault)
@@ -83,7 +85,7 @@ def test_a_moved_text_is_still_true(excerpt: Excerpt, vault: Path, tmp_path: Pat
 
 
 def test_the_answer_is_read_from_stdin(excerpt: Excerpt, vault: Path, tmp_path: Path, piped: Piped) -> None:
-    pack = packed(excerpt, vault, tmp_path)
+    pack = write_pack(excerpt, vault, tmp_path)
     piped(b"So it is [1].\r\n")
     assert excerpt("check", "-", "--pack", pack, "--vault", vault).code == 0
 
@@ -91,7 +93,7 @@ def test_the_answer_is_read_from_stdin(excerpt: Excerpt, vault: Path, tmp_path: 
 def test_a_pack_written_by_a_shell_as_utf_16_is_read(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
 ) -> None:
-    pack = packed(excerpt, vault, tmp_path)
+    pack = write_pack(excerpt, vault, tmp_path)
     pack.write_bytes(pack.read_text(encoding="utf-8").replace("\n", "\r\n").encode("utf-16"))
     answer.write_text(f"> {CONFLICT} [1]\n", encoding="utf-8")
     assert excerpt("check", answer, "--pack", pack, "--vault", vault).code == 0
@@ -100,7 +102,7 @@ def test_a_pack_written_by_a_shell_as_utf_16_is_read(
 def test_sentences_are_counted_and_uncited_ones_listed_with_an_option(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
 ) -> None:
-    pack = packed(excerpt, vault, tmp_path)
+    pack = write_pack(excerpt, vault, tmp_path)
     answer.write_text("Some devices never meet [1]. Nothing backs this up.\n", encoding="utf-8")
     told = excerpt("check", answer, "--pack", pack, "--vault", vault)
     assert told.code == 0
@@ -114,7 +116,7 @@ def test_sentences_are_counted_and_uncited_ones_listed_with_an_option(
 def test_a_sentence_not_found_is_counted_first_and_exits_with_1(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
 ) -> None:
-    pack = packed(excerpt, vault, tmp_path)
+    pack = write_pack(excerpt, vault, tmp_path)
     answer.write_text("The backend is Django and MongoDB [1]. Two devices change one note [1].\n", encoding="utf-8")
     told = excerpt("check", answer, "--pack", pack, "--vault", vault)
     assert told.code == 1
@@ -128,7 +130,7 @@ def test_a_sentence_not_found_is_counted_first_and_exits_with_1(
 
 
 def test_the_json_has_the_documented_keys(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
-    pack = packed(excerpt, vault, tmp_path)
+    pack = write_pack(excerpt, vault, tmp_path)
     answer.write_text(f'It says "{CONFLICT}" [1, 2]. Devices meet [1]. So they do it.\n', encoding="utf-8")
     told = excerpt("check", answer, "--pack", pack, "--vault", vault, "--json")
     assert told.code == 1
@@ -175,7 +177,7 @@ def test_the_json_has_the_documented_keys(excerpt: Excerpt, vault: Path, tmp_pat
 def test_unchecked_parts_are_named_and_exit_with_3_with_strict(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
 ) -> None:
-    pack = packed(excerpt, vault, tmp_path)
+    pack = write_pack(excerpt, vault, tmp_path)
     answer.write_text('It says "two devices change it [1].\n', encoding="utf-8")
     told = excerpt("check", answer, "--pack", pack, "--vault", vault)
     assert told.code == 0
@@ -191,7 +193,7 @@ def test_unchecked_parts_are_named_and_exit_with_3_with_strict(
 
 def test_an_ellipsis_that_omits_a_not_is_reported(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
     (vault / "Keys.md").write_text("You must not delete the key.\n", encoding="utf-8")
-    pack = packed(excerpt, vault, tmp_path, query="delete key")
+    pack = write_pack(excerpt, vault, tmp_path, query="delete key")
     answer.write_text("It says “You must […] delete the key.” [1]\n", encoding="utf-8")
     told = excerpt("check", answer, "--pack", pack, "--vault", vault)
     assert told.code == 1
@@ -204,7 +206,7 @@ def test_an_ellipsis_that_omits_a_not_is_reported(excerpt: Excerpt, vault: Path,
 def test_the_report_of_an_answer_is_limited(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path, apart: str
 ) -> None:
-    pack = packed(excerpt, vault, tmp_path)
+    pack = write_pack(excerpt, vault, tmp_path)
     answer.write_text(apart.join(["[1-999]"] * 500), encoding="utf-8")
     told = excerpt("check", answer, "--pack", pack, "--vault", vault)
     assert told.code == 1
@@ -222,7 +224,7 @@ def test_the_report_of_an_answer_is_limited(
 def test_untrue_quotations_are_reported_first_among_thousands(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
 ) -> None:
-    pack = packed(excerpt, vault, tmp_path)
+    pack = write_pack(excerpt, vault, tmp_path)
     lines = ['"A sync conflict arises" [1].'] * 3000
     lines[2500] = lines[2600] = '"the moon settles all of it" [1].'
     answer.write_text("\n".join(lines), encoding="utf-8")
@@ -251,7 +253,7 @@ def test_unreadable_input_is_wrong_usage(
     if isinstance(pack, bytes):
         file.write_bytes(pack)
     elif pack:
-        file = packed(excerpt, vault, tmp_path)
+        file = write_pack(excerpt, vault, tmp_path)
     told = excerpt("check", answer, "--pack", file, "--vault", vault)
     assert told.code == 2
     assert told.out == ""
@@ -265,7 +267,7 @@ def test_a_missing_pack_or_both_inputs_from_stdin_are_wrong_usage(excerpt: Excer
 
 def test_a_check_without_a_vault_is_an_error(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
     answer.write_text("So it is [1].", encoding="utf-8")
-    pack = packed(excerpt, vault, tmp_path)
+    pack = write_pack(excerpt, vault, tmp_path)
     assert excerpt("check", answer, "--pack", pack, "--vault", tmp_path / "none").code == 3
 
 

@@ -17,12 +17,12 @@ from excerpt.settings import Paths, user_paths
 from tests.cli.conftest import Excerpt
 
 
-def skipped(excerpt: Excerpt, vault: Path) -> dict[str, str]:
+def skipped_files(excerpt: Excerpt, vault: Path) -> dict[str, str]:
     status = excerpt("status", "--vault", vault, "--json").json
     return {one["path"]: one["reason"] for one in status["skipped"]}
 
 
-def first(excerpt: Excerpt, vault: Path, query: str) -> str:
+def first_hit(excerpt: Excerpt, vault: Path, query: str) -> str:
     hits = excerpt("search", query, "--vault", vault, "--json").json["hits"]
     path = hits[0]["path"]
     assert isinstance(path, str)
@@ -34,34 +34,34 @@ def test_a_note_of_ten_megabytes_is_found_without_delaying_the_others(excerpt: E
     paragraph = "The quick brown fox jumps over the lazy dog while the marmalade cools.\n\n"
     text = paragraph * (10_000_000 // len(paragraph)) + "At the very end stands a zeppelin.\n"
     (vault / "Large.md").write_text(text, encoding="utf-8")
-    assert first(excerpt, vault, '"zeppelin"') == "Large.md"
-    assert first(excerpt, vault, "sync conflict") == "Sync.md"
+    assert first_hit(excerpt, vault, '"zeppelin"') == "Large.md"
+    assert first_hit(excerpt, vault, "sync conflict") == "Sync.md"
 
 
 @pytest.mark.programs
 def test_a_note_of_one_line_is_found(excerpt: Excerpt, vault: Path) -> None:
     (vault / "Line.md").write_text("word " * 200_000 + "zeppelin", encoding="utf-8")
-    assert first(excerpt, vault, '"zeppelin"') == "Line.md"
+    assert first_hit(excerpt, vault, '"zeppelin"') == "Line.md"
 
 
 @pytest.mark.programs
 def test_a_note_of_null_bytes_is_skipped_with_its_reason(excerpt: Excerpt, vault: Path) -> None:
     (vault / "Zeros.md").write_bytes(bytes(1_000_000))
-    assert list(skipped(excerpt, vault)) == ["Zeros.md"]
-    assert first(excerpt, vault, "sync conflict") == "Sync.md"
+    assert list(skipped_files(excerpt, vault)) == ["Zeros.md"]
+    assert first_hit(excerpt, vault, "sync conflict") == "Sync.md"
 
 
 def test_a_note_over_the_size_limit_is_skipped_with_its_reason(excerpt: Excerpt, home: Path, vault: Path) -> None:
     (home / "config").mkdir(parents=True)
     (home / "config" / "excerpt.toml").write_text("[vault]\nmax_bytes = 100\n", encoding="utf-8")
-    assert list(skipped(excerpt, vault)) == ["Sync.md"]
+    assert list(skipped_files(excerpt, vault)) == ["Sync.md"]
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read every file")
 def test_a_note_without_read_permission_is_skipped_with_its_reason(excerpt: Excerpt, vault: Path) -> None:
     (vault / "Colour.md").chmod(0)
-    assert list(skipped(excerpt, vault)) == ["Colour.md"]
-    assert first(excerpt, vault, "sync conflict") == "Sync.md"
+    assert list(skipped_files(excerpt, vault)) == ["Colour.md"]
+    assert first_hit(excerpt, vault, "sync conflict") == "Sync.md"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX special files")
@@ -70,7 +70,7 @@ def test_folders_pipes_and_links_are_not_notes(excerpt: Excerpt, vault: Path) ->
     (vault / "Folder.md").mkdir()
     (vault / "Dangling.md").symlink_to(vault / "nowhere.md")
     (vault / "Loop.md").symlink_to(vault / "Loop.md")
-    assert first(excerpt, vault, "sync conflict") == "Sync.md"
+    assert first_hit(excerpt, vault, "sync conflict") == "Sync.md"
     assert excerpt("status", "--vault", vault, "--json").json["notes"] == 3
 
 
@@ -80,7 +80,7 @@ def test_a_file_name_that_is_not_utf_8_is_reported_and_the_rest_is_indexed(excer
     answer = excerpt("index", "--vault", vault)
     assert answer.code == 0
     assert "1 skipped" in answer.out
-    assert first(excerpt, vault, "sync conflict") == "Sync.md"
+    assert first_hit(excerpt, vault, "sync conflict") == "Sync.md"
 
 
 def index_files(home: Path) -> list[Path]:
@@ -101,14 +101,14 @@ def test_any_damaged_file_of_the_index_is_repaired_by_the_next_command(
             file.unlink()
         else:
             file.write_bytes({"emptied": b"", "cut short": data[: len(data) // 2]}.get(damage, b"\xff" * len(data)))
-        assert first(excerpt, vault, "sync conflict") == "Sync.md", f"after {name} was {damage}"
+        assert first_hit(excerpt, vault, "sync conflict") == "Sync.md", f"after {name} was {damage}"
 
 
 def test_a_missing_index_folder_is_built_again(excerpt: Excerpt, home: Path, vault: Path) -> None:
     excerpt("index", "--vault", vault)
     for file in index_files(home):
         file.unlink()
-    assert first(excerpt, vault, "sync conflict") == "Sync.md"
+    assert first_hit(excerpt, vault, "sync conflict") == "Sync.md"
 
 
 def test_a_file_in_place_of_the_index_folder_is_reported(excerpt: Excerpt, home: Path, vault: Path) -> None:

@@ -27,17 +27,17 @@ def indexed(excerpt: Excerpt, vault: Path, home: Path, monkeypatch: pytest.Monke
     return folder
 
 
-def lines(answer: Answer, level: str) -> list[str]:
+def finding_lines(answer: Answer, level: str) -> list[str]:
     return [line[11:] for line in answer.out.splitlines() if line.startswith(f"  {level:<8} ")]
 
 
-def flip(file: Path) -> None:
+def flip_byte(file: Path) -> None:
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 0xFF
     file.write_bytes(data)
 
 
-def files(*folders: Path) -> Files:
+def file_states(*folders: Path) -> Files:
     return {str(file): file.read_bytes() for folder in folders for file in folder.rglob("*") if file.is_file()}
 
 
@@ -45,8 +45,8 @@ def files(*folders: Path) -> Files:
 def test_a_healthy_index_lists_the_checks_and_exits_with_0(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("doctor", "--vault", vault)
     assert (answer.code, answer.err) == (0, "")
-    assert lines(answer, "problem") == []
-    said = lines(answer, "ok")
+    assert finding_lines(answer, "problem") == []
+    said = finding_lines(answer, "ok")
     assert any(line.startswith(f"3 notes (0 kB) in 2 folders: {vault}") for line in said)
     for fact in ("line ranges of 5 fragments", " postings ", "5 vectors"):
         assert any(fact in line for line in said), fact
@@ -57,7 +57,7 @@ def test_a_healthy_index_lists_the_checks_and_exits_with_0(excerpt: Excerpt, vau
 
 @pytest.mark.usefixtures("indexed")
 def test_quick_names_the_omitted_checks(excerpt: Excerpt, vault: Path) -> None:
-    said = lines(excerpt("doctor", "--vault", vault, "--quick"), "ok")
+    said = finding_lines(excerpt("doctor", "--vault", vault, "--quick"), "ok")
     assert any("(--quick)" in line for line in said)
     assert not any(" postings " in line for line in said)
 
@@ -66,18 +66,23 @@ def test_a_damaged_file_is_named_repaired_by_fix_and_healthy_afterwards(
     excerpt: Excerpt, vault: Path, indexed: Path
 ) -> None:
     file = next((indexed / "words").glob("*.pst"))
-    flip(file)
+    flip_byte(file)
     found = excerpt("doctor", "--vault", vault)
     assert found.code == 3
-    (problem,) = lines(found, "problem")
+    (problem,) = finding_lines(found, "problem")
     assert problem.startswith(f"words/{file.name}: ")
     assert "`excerpt doctor --fix`" in problem
     mended = excerpt("doctor", "--vault", vault, "--fix")
     assert mended.code == 0
-    (done,) = lines(mended, "done")
+    (done,) = finding_lines(mended, "done")
     assert f"words/{file.name}" in done
     again = excerpt("doctor", "--vault", vault, "--fix")
-    assert (again.code, lines(again, "problem"), lines(again, "done"), lines(again, "left")) == (0, [], [], [])
+    assert (
+        again.code,
+        finding_lines(again, "problem"),
+        finding_lines(again, "done"),
+        finding_lines(again, "left"),
+    ) == (0, [], [], [])
 
 
 def test_a_catalog_that_is_not_a_database_is_rebuilt_from_the_vault(
@@ -86,8 +91,8 @@ def test_a_catalog_that_is_not_a_database_is_rebuilt_from_the_vault(
     (indexed / "catalog.sqlite").write_bytes(b"garbage" * 1000)
     found = excerpt("doctor", "--vault", vault)
     assert found.code == 3
-    assert lines(found, "problem")[0].startswith("catalog.sqlite: ")
-    assert "not a database" in lines(found, "problem")[0]
+    assert finding_lines(found, "problem")[0].startswith("catalog.sqlite: ")
+    assert "not a database" in finding_lines(found, "problem")[0]
     assert excerpt("doctor", "--vault", vault, "--fix").code == 0
 
 
@@ -96,21 +101,23 @@ def test_notes_that_are_not_indexed_yet_are_a_warning_and_fix_indexes_them(excer
     (vault / "Colour.md").rename(vault / "Hue.md")
     found = excerpt("doctor", "--vault", vault)
     assert found.code == 0
-    assert any("1 note is new (Hue.md)" in line for line in lines(found, "warning"))
-    assert any("1 note is gone (Colour.md)" in line for line in lines(found, "warning"))
+    assert any("1 note is new (Hue.md)" in line for line in finding_lines(found, "warning"))
+    assert any("1 note is gone (Colour.md)" in line for line in finding_lines(found, "warning"))
     mended = excerpt("doctor", "--vault", vault, "--fix")
-    (done,) = lines(mended, "done")
+    (done,) = finding_lines(mended, "done")
     assert re.findall(r"\d+ \w+", done) == ["1 added", "1 removed", "3 notes"]
-    assert not any("Hue.md" in line or "Colour.md" in line for line in lines(mended, "warning"))
+    assert not any("Hue.md" in line or "Colour.md" in line for line in finding_lines(mended, "warning"))
 
 
 def test_leftovers_of_a_killed_build_are_removed(excerpt: Excerpt, vault: Path, indexed: Path) -> None:
     leftover = indexed / "words" / "words_leftover.pst"
     leftover.write_bytes(b"half")
     os.utime(leftover, ns=(leftover.stat().st_mtime_ns + 10**11,) * 2)
-    assert any("words/words_leftover.pst" in line for line in lines(excerpt("doctor", "--vault", vault), "warning"))
+    assert any(
+        "words/words_leftover.pst" in line for line in finding_lines(excerpt("doctor", "--vault", vault), "warning")
+    )
     mended = excerpt("doctor", "--vault", vault, "--fix")
-    assert any(line.startswith("Removed ") for line in lines(mended, "done"))
+    assert any(line.startswith("Removed ") for line in finding_lines(mended, "done"))
     assert not leftover.exists()
 
 
@@ -120,10 +127,10 @@ def test_fix_changes_neither_vault_nor_settings_nor_memories(
     excerpt("remember", "Lentils keep well.", "--vault", vault)
     (home / "config").mkdir()
     (home / "config" / "excerpt.toml").write_text("[search]\nlimit = 9\n")
-    before = files(vault, home / "config", home / "data")
-    flip(next(indexed.glob("vectors-*")))
+    before = file_states(vault, home / "config", home / "data")
+    flip_byte(next(indexed.glob("vectors-*")))
     assert excerpt("doctor", "--vault", vault, "--fix").code == 0
-    assert files(vault, home / "config", home / "data") == before
+    assert file_states(vault, home / "config", home / "data") == before
 
 
 def test_a_broken_settings_file_is_a_problem_and_fix_does_not_rebuild_with_defaults(
@@ -132,13 +139,13 @@ def test_a_broken_settings_file_is_a_problem_and_fix_does_not_rebuild_with_defau
     (home / "config").mkdir(exist_ok=True)
     (home / "config" / "excerpt.toml").write_text("[vault\n")
     (vault / "New.md").write_text("New.\n")
-    before = files(indexed / "words")
+    before = file_states(indexed / "words")
     answer = excerpt("doctor", "--vault", vault, "--fix")
     assert answer.code == 3
-    assert any("excerpt.toml" in line and "TOML" in line for line in lines(answer, "problem"))
-    (left,) = lines(answer, "left")
+    assert any("excerpt.toml" in line and "TOML" in line for line in finding_lines(answer, "problem"))
+    (left,) = finding_lines(answer, "left")
     assert "settings" in left
-    assert files(indexed / "words") == before
+    assert file_states(indexed / "words") == before
 
 
 @pytest.mark.usefixtures("indexed")
@@ -146,8 +153,8 @@ def test_a_missing_vault_is_a_problem_and_its_index_is_kept(excerpt: Excerpt, va
     vault.rename(vault.with_name("elsewhere"))
     answer = excerpt("doctor", "--vault", vault, "--fix")
     assert answer.code == 3
-    assert any(str(vault) in line for line in lines(answer, "problem"))
-    assert any("5 fragments" in line for line in lines(answer, "ok"))
+    assert any(str(vault) in line for line in finding_lines(answer, "problem"))
+    assert any("5 fragments" in line for line in finding_lines(answer, "ok"))
 
 
 @pytest.mark.usefixtures("indexed")
@@ -155,22 +162,22 @@ def test_a_vault_that_lost_all_notes_keeps_its_index(excerpt: Excerpt, vault: Pa
     for file in vault.rglob("*.md"):
         file.unlink()
     answer = excerpt("doctor", "--vault", vault, "--fix")
-    (left,) = lines(answer, "left")
+    (left,) = finding_lines(answer, "left")
     assert str(vault) in left
     assert "--accept-empty" in left
-    assert any("3 notes, 5 fragments" in line for line in lines(answer, "ok"))
+    assert any("3 notes, 5 fragments" in line for line in finding_lines(answer, "ok"))
 
 
 def test_without_a_vault_the_other_checks_run(excerpt: Excerpt) -> None:
     answer = excerpt("doctor")
-    assert any("`excerpt doctor --vault" in line for line in lines(answer, "warning"))
+    assert any("`excerpt doctor --vault" in line for line in finding_lines(answer, "warning"))
     assert "\nversions\n" in answer.out
 
 
 def test_a_missing_index_is_reported_and_built_by_fix(excerpt: Excerpt, vault: Path) -> None:
-    assert any("no index" in line for line in lines(excerpt("doctor", "--vault", vault), "warning"))
+    assert any("no index" in line for line in finding_lines(excerpt("doctor", "--vault", vault), "warning"))
     mended = excerpt("doctor", "--vault", vault, "--fix")
-    (done,) = lines(mended, "done")
+    (done,) = finding_lines(mended, "done")
     assert re.findall(r"\d+ \w+", done) == ["3 added", "3 notes"]
 
 
@@ -190,12 +197,12 @@ def test_a_file_in_place_of_the_index_folders_is_a_problem_that_fix_does_not_cha
     (home / "cache").write_text("")
     answer = excerpt("doctor", "--vault", vault, "--fix")
     assert answer.code == 3
-    assert any(f"{home / 'cache'} is a file" in line for line in lines(answer, "problem"))
-    assert "index" in lines(answer, "left")[0]
+    assert any(f"{home / 'cache'} is a file" in line for line in finding_lines(answer, "problem"))
+    assert "index" in finding_lines(answer, "left")[0]
 
 
 def test_the_json_has_every_finding_with_level_and_advice(excerpt: Excerpt, vault: Path, indexed: Path) -> None:
-    flip(next(indexed.glob("vectors-*")))
+    flip_byte(next(indexed.glob("vectors-*")))
     answer = excerpt("doctor", "--vault", vault, "--json", "--quick")
     assert answer.code == 3
     found = answer.json
@@ -233,7 +240,7 @@ def test_the_process_that_writes_the_index_is_named(excerpt: Excerpt, vault: Pat
         holder.stdout.readline()
         answer = excerpt("doctor", "--vault", vault, "--quick")
         holder.communicate()
-    assert any(f"process {holder.pid} (" in line for line in lines(answer, "ok"))
+    assert any(f"process {holder.pid} (" in line for line in finding_lines(answer, "ok"))
 
 
 def test_an_unknown_option_is_wrong_usage(excerpt: Excerpt) -> None:

@@ -19,7 +19,7 @@ from excerpt.index import build as building
 from excerpt.index.catalog import CATALOG_FILE
 from excerpt.settings import Ocr, load_vault_settings, user_paths
 from tests.cli.conftest import NOTES, Excerpt
-from tests.drawn import drawn, saved
+from tests.images import image_bytes, text_image
 from tests.index.conftest import MEMORY, full_disk
 
 
@@ -134,7 +134,7 @@ def test_a_damaged_index_is_repaired_by_the_next_search_which_reports_it(excerpt
 
 @pytest.fixture
 def with_image(vault: Path) -> Path:
-    (vault / "list.png").write_bytes(saved(drawn("Buy seven spruce boards for the trellis.")))
+    (vault / "list.png").write_bytes(image_bytes(text_image("Buy seven spruce boards for the trellis.")))
     return vault
 
 

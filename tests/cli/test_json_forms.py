@@ -23,31 +23,31 @@ from excerpt.search import rerank
 from excerpt.search.saved_queries import change_saved
 from excerpt.search.usage import UsedHit, UseKind, UseLog
 from excerpt.settings import user_paths
-from tests.cli.json_forms import form, paths, printed_paths, wrong
+from tests.cli.json_forms import documented_fields, field_paths, mismatches, printed_paths
 from tests.commands import parameters_of
 from tests.encoders.server import embeddings, running_server
 from tests.golden import read_golden
-from tests.insight.bees import NOTES
-from tests.search.chosen import ScriptedReranker
+from tests.insight.bee_notes import NOTES
+from tests.search.scripted_models import ScriptedReranker
 
 ORDER = Path(__file__).with_name("golden") / "json_order.txt"
 _NAMED_BY_VAULT = ("signals", "properties", "attachments")
 """Objects whose keys are names of signals or of a note's own properties."""
 
 
-def orders(value: Any, at: str = "") -> Iterator[tuple[str, list[str]]]:
+def key_orders(value: Any, at: str = "") -> Iterator[tuple[str, list[str]]]:
     """Yield the keys of every object in order, with the path to it."""
     if isinstance(value, list):
         for element in value:
-            yield from orders(element, f"{at}[]")
+            yield from key_orders(element, f"{at}[]")
     elif isinstance(value, dict) and not at.endswith(_NAMED_BY_VAULT):
         yield at, list(value)
         for key, inner in value.items():
-            yield from orders(inner, f"{at}.{key}")
+            yield from key_orders(inner, f"{at}.{key}")
 
 
 @pytest.fixture(scope="module")
-def printed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Any]]:
+def printed_forms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Any]]:
     """Return what the commands print about one vault, by the name of the form."""
     root = tmp_path_factory.mktemp("forms")
     vault = root / "vault"
@@ -148,7 +148,10 @@ def _of_memories(vault: Path, ask: Callable[..., Any]) -> Iterator[tuple[str, An
     note = vault / "Bees/Swarms.md"
     note.write_text(note.read_text(encoding="utf-8").replace("a week", "ten days"), encoding="utf-8")
     (stale, *_) = ask("recall", "queen cells", "--stale")["memories"]
-    yield "recalled", {"memories": [{key: value for key, value in stale.items() if key not in form("Memories")}]}
+    yield (
+        "recalled",
+        {"memories": [{key: value for key, value in stale.items() if key not in documented_fields("Memories")}]},
+    )
     yield "forgotten", ask("forget", first["id"])
 
 
@@ -228,29 +231,29 @@ FORMS = {
 
 @pytest.mark.programs
 @pytest.mark.parametrize("name", FORMS)
-def test_every_printed_field_is_described(name: str, printed: Mapping[str, Any]) -> None:
-    assert list(wrong(printed[name], form(FORMS[name]))) == []
+def test_every_printed_field_is_described(name: str, printed_forms: Mapping[str, Any]) -> None:
+    assert list(mismatches(printed_forms[name], documented_fields(FORMS[name]))) == []
 
 
 @pytest.mark.parametrize("heading", sorted({*FORMS.values()}))
-def test_every_described_field_is_printed(heading: str, printed: Mapping[str, Any]) -> None:
+def test_every_described_field_is_printed(heading: str, printed_forms: Mapping[str, Any]) -> None:
     """Check that every described field is printed, also in lists and objects that may be empty."""
-    fields = form(heading)
-    all_printed = (printed_paths(printed[name], fields) for name in FORMS if FORMS[name] == heading)
-    assert set(paths(fields)) == set(chain(*all_printed))
+    fields = documented_fields(heading)
+    all_printed = (printed_paths(printed_forms[name], fields) for name in FORMS if FORMS[name] == heading)
+    assert set(field_paths(fields)) == set(chain(*all_printed))
 
 
-def test_keys_are_printed_in_the_recorded_order(printed: Mapping[str, Any]) -> None:
-    now = {f"{name}{at}": keys for name in FORMS for at, keys in orders(printed[name])}
+def test_keys_are_printed_in_the_recorded_order(printed_forms: Mapping[str, Any]) -> None:
+    now = {f"{name}{at}": keys for name in FORMS for at, keys in key_orders(printed_forms[name])}
     text = "".join(f"{at}: {' '.join(keys)}\n" for at, keys in now.items())
     assert text == read_golden(ORDER, text)
 
 
-def test_every_command_with_json_is_tested(printed: Mapping[str, Any]) -> None:
+def test_every_command_with_json_is_tested(printed_forms: Mapping[str, Any]) -> None:
     commands = {name: program.get_command(click.Context(program), name) for name in COMMANDS}
     with_json = {name for name, one in commands.items() if any("--json" in each.opts for each in parameters_of(one))}
-    assert printed["commands"] == with_json - {"push"}  # `push` needs a server: see tests/store
+    assert printed_forms["commands"] == with_json - {"push"}  # `push` needs a server: see tests/store
 
 
-def test_the_last_line_of_progress_is_the_report(printed: Mapping[str, Any]) -> None:
-    assert set(printed["done"]) == {"event", *form("index")}
+def test_the_last_line_of_progress_is_the_report(printed_forms: Mapping[str, Any]) -> None:
+    assert set(printed_forms["done"]) == {"event", *documented_fields("index")}

@@ -18,7 +18,7 @@ def log(home: Path, vault: Path) -> UseLog:
 
 
 @pytest.fixture
-def used(log: UseLog) -> UseLog:
+def filled_log(log: UseLog) -> UseLog:
     now = time.time()
     log.record(UseKind.OPENED, [UsedHit("Sync conflict", "Sync.md", "", 1)], now - 1)
     log.record(UseKind.MARKED, [UsedHit("sync conflict", "Sync.md", "", 1)], now)
@@ -32,52 +32,56 @@ def test_nothing_learned_is_reported_and_exits_with_1(excerpt: Excerpt, vault: P
     assert "opened, marked or copied" in answer.err
 
 
-def test_queries_are_listed_with_their_notes_the_most_recent_first(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+def test_queries_are_listed_with_their_notes_the_most_recent_first(
+    excerpt: Excerpt, vault: Path, filled_log: UseLog
+) -> None:
     answer = excerpt("learned", "--vault", vault)
     assert answer.code == 0
     first, second = answer.out.splitlines()
     assert "opened 1×, marked 1×" in first
     assert first.endswith("sync conflict  Sync.md")
     assert second.endswith("theme  Colour.md")
-    assert str(used.file) in answer.err
+    assert str(filled_log.file) in answer.err
 
 
-def test_json_has_the_file_counts_and_times(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+def test_json_has_the_file_counts_and_times(excerpt: Excerpt, vault: Path, filled_log: UseLog) -> None:
     answer = excerpt("learned", "--vault", vault, "--json").json
-    assert (answer["vault"], answer["file"], answer["events"]) == (str(vault), str(used.file), 3)
+    assert (answer["vault"], answer["file"], answer["events"]) == (str(vault), str(filled_log.file), 3)
     sync = answer["learned"][0]
     assert (sync["query"], sync["path"]) == ("sync conflict", "Sync.md")
     assert (sync["opened"], sync["marked"], sync["copied"]) == (1, 1, 0)
     assert sync["last"].endswith("Z")
 
 
-def test_one_query_can_be_listed_ignoring_case(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+def test_one_query_can_be_listed_ignoring_case(excerpt: Excerpt, vault: Path, filled_log: UseLog) -> None:
     assert len(excerpt("learned", "SYNC conflict", "--vault", vault).out.splitlines()) == 1
     assert excerpt("learned", "bread", "--vault", vault).code == 1
 
 
-def test_one_query_can_be_forgotten(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+def test_one_query_can_be_forgotten(excerpt: Excerpt, vault: Path, filled_log: UseLog) -> None:
     assert "2 events" in excerpt("learned", "SYNC conflict", "--clear", "--vault", vault).out
-    assert [event.query for event in used.events()] == ["theme"]
+    assert [event.query for event in filled_log.events()] == ["theme"]
 
 
-def test_everything_can_be_forgotten(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+def test_everything_can_be_forgotten(excerpt: Excerpt, vault: Path, filled_log: UseLog) -> None:
     assert "3 events" in excerpt("learned", "--vault", vault, "--clear", "--all").out
     assert excerpt("learned", "--vault", vault, "--json").json["learned"] == []
     assert excerpt("learned", "--vault", vault, "--clear", "--all", "--json").json == {"forgotten": 0}
 
 
 @pytest.mark.parametrize("options", [("--clear",), ("--all",), ("theme", "--clear", "--all")])
-def test_forget_requires_a_query_or_all(excerpt: Excerpt, vault: Path, used: UseLog, options: tuple[str, ...]) -> None:
+def test_forget_requires_a_query_or_all(
+    excerpt: Excerpt, vault: Path, filled_log: UseLog, options: tuple[str, ...]
+) -> None:
     assert excerpt("learned", *options, "--vault", vault).code == 2
-    assert len(used.events()) == 3
+    assert len(filled_log.events()) == 3
 
 
-def test_only_the_named_vault_is_forgotten(excerpt: Excerpt, vault: Path, tmp_path: Path, used: UseLog) -> None:
+def test_only_the_named_vault_is_forgotten(excerpt: Excerpt, vault: Path, tmp_path: Path, filled_log: UseLog) -> None:
     other = tmp_path / "other"
     other.mkdir()
     excerpt("learned", "--vault", other, "--clear", "--all")
-    assert used.events()
+    assert filled_log.events()
 
 
 def test_a_log_that_cannot_be_removed_is_reported(excerpt: Excerpt, vault: Path, log: UseLog) -> None:
@@ -87,15 +91,15 @@ def test_a_log_that_cannot_be_removed_is_reported(excerpt: Excerpt, vault: Path,
     assert str(log.file) in answer.err
 
 
-def test_commands_neither_record_nor_use_what_was_learned(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
-    before = used.file.read_bytes()
+def test_commands_neither_record_nor_use_what_was_learned(excerpt: Excerpt, vault: Path, filled_log: UseLog) -> None:
+    before = filled_log.file.read_bytes()
     assert excerpt("pack", "sync conflict", "--vault", vault).code == 0
     hits = excerpt("search", "sync conflict", "--vault", vault, "--json").json["hits"]
     assert all("reopened" not in hit["signals"] for hit in hits)
-    assert used.file.read_bytes() == before
+    assert filled_log.file.read_bytes() == before
 
 
-def test_a_renamed_note_keeps_what_was_learned(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+def test_a_renamed_note_keeps_what_was_learned(excerpt: Excerpt, vault: Path, filled_log: UseLog) -> None:
     excerpt("index", "--vault", vault)
     (vault / "Sync.md").rename(vault / "Synchronising.md")
     excerpt("index", "--vault", vault)

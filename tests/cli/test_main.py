@@ -23,7 +23,7 @@ from tests.cli.conftest import Excerpt
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+def opened_vaults(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Return a list that collects the vaults that the app is started with."""
     vaults: list[Path] = []
 
@@ -77,9 +77,11 @@ def test_the_largest_number_is_accepted(excerpt: Excerpt, vault: Path, name: str
     assert answer.code in (0, 1), answer.err
 
 
-def test_a_first_word_that_is_not_a_command_is_the_vault(excerpt: Excerpt, opened: list[Path], vault: Path) -> None:
+def test_a_first_word_that_is_not_a_command_is_the_vault(
+    excerpt: Excerpt, opened_vaults: list[Path], vault: Path
+) -> None:
     assert excerpt(vault).code == 0
-    assert opened == [vault]
+    assert opened_vaults == [vault]
 
 
 @pytest.mark.parametrize("argv", [("--plain", "VAULT"), ("VAULT", "--plain"), ("--plain", "demo")])
@@ -93,12 +95,12 @@ def test_the_plain_option_may_precede_or_follow_the_vault(
 
 
 def test_a_vault_named_like_a_command_opens_as_a_path(
-    excerpt: Excerpt, opened: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    excerpt: Excerpt, opened_vaults: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "index").mkdir()
     monkeypatch.chdir(tmp_path)
     assert excerpt("./index").code == 0
-    assert opened == [Path("./index")]
+    assert opened_vaults == [Path("./index")]
 
 
 def test_a_misspelt_command_is_suggested(excerpt: Excerpt) -> None:
@@ -108,17 +110,19 @@ def test_a_misspelt_command_is_suggested(excerpt: Excerpt) -> None:
 
 
 def test_an_existing_folder_named_nearly_like_a_command_is_opened(
-    excerpt: Excerpt, opened: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    excerpt: Excerpt, opened_vaults: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "indexes").mkdir()
     monkeypatch.chdir(tmp_path)
     assert excerpt("indexes").code == 0
-    assert opened == [Path("indexes")]
+    assert opened_vaults == [Path("indexes")]
 
 
-def test_two_vaults_are_opened_together(excerpt: Excerpt, opened: list[Path], vault: Path, tmp_path: Path) -> None:
+def test_two_vaults_are_opened_together(
+    excerpt: Excerpt, opened_vaults: list[Path], vault: Path, tmp_path: Path
+) -> None:
     assert excerpt(vault, tmp_path).code == 0
-    assert opened == [vault, tmp_path]
+    assert opened_vaults == [vault, tmp_path]
 
 
 def test_a_missing_vault_among_several_is_reported(
@@ -142,11 +146,11 @@ def test_a_store_cannot_be_opened_with_other_vaults(excerpt: Excerpt, vault: Pat
 
 
 def test_without_arguments_the_vault_of_the_environment_is_opened(
-    excerpt: Excerpt, opened: list[Path], vault: Path, monkeypatch: pytest.MonkeyPatch
+    excerpt: Excerpt, opened_vaults: list[Path], vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_VAULT", str(vault))
     assert excerpt().code == 0
-    assert opened == [vault]
+    assert opened_vaults == [vault]
 
 
 def test_without_any_known_vault_the_first_steps_are_shown(excerpt: Excerpt) -> None:
@@ -370,7 +374,7 @@ PRINTING = (
 )
 
 
-def through_a_shell(
+def run_in_shell(
     home: Path, vault: Path, argv: tuple[str, ...], redirection: str, before: str = ""
 ) -> tuple[int, str, str]:
     """Return exit code, stdout and stderr of a command with redirected streams, after the shell code `before`."""
@@ -405,7 +409,7 @@ def unwritten_for(err: str) -> str:
 def test_an_unwritable_output_is_reported(
     tmp_path: Path, vault: Path, argv: tuple[str, ...], redirection: str, reason: str
 ) -> None:
-    code, _, err = through_a_shell(tmp_path, vault, argv, redirection)
+    code, _, err = run_in_shell(tmp_path, vault, argv, redirection)
     assert (code, unwritten_for(err)) == (3, reason)
 
 
@@ -431,7 +435,7 @@ def test_an_unwritable_output_is_reported_with_unbuffered_python(
 ) -> None:
     monkeypatch.setenv("PYTHONUNBUFFERED", "1")
     for argv in (("--help",), ("search", "sync", "--json")):
-        code, _, err = through_a_shell(tmp_path, vault, argv, ">/dev/full")
+        code, _, err = run_in_shell(tmp_path, vault, argv, ">/dev/full")
         assert (code, unwritten_for(err)) == (3, FULL[1])
 
 
@@ -462,7 +466,7 @@ def test_watching_ends_if_its_events_cannot_be_written(tmp_path: Path, vault: Pa
     ],
 )
 def test_a_closed_input_is_reported(tmp_path: Path, vault: Path, argv: tuple[str, ...], what: str) -> None:
-    code, out, err = through_a_shell(tmp_path, vault, argv, "<&-")
+    code, out, err = run_in_shell(tmp_path, vault, argv, "<&-")
     assert (code, out) == (3, "")
     assert err.count("\n") == 1
     assert f"The {what} on stdin" in err
@@ -476,7 +480,7 @@ def test_a_closed_input_is_reported(tmp_path: Path, vault: Path, argv: tuple[str
 def test_a_command_keeps_its_exit_code_without_stderr(
     tmp_path: Path, vault: Path, argv: tuple[str, ...], code: int, redirection: str
 ) -> None:
-    ended, out, err = through_a_shell(tmp_path, vault, argv, redirection)
+    ended, out, err = run_in_shell(tmp_path, vault, argv, redirection)
     assert (ended, bool(out), err) == (code, code == 0, "")
 
 
@@ -509,7 +513,7 @@ def test_a_deleted_working_directory_is_reported_if_it_is_needed(
     tmp_path: Path, vault: Path, argv: tuple[str, ...], code: int, said: str
 ) -> None:
     (tmp_path / "gone").mkdir()
-    ended, _, err = through_a_shell(
+    ended, _, err = run_in_shell(
         tmp_path / "home", vault, argv, "", before=f"cd {tmp_path}/gone && rmdir {tmp_path}/gone &&"
     )
     assert ended == code, err
@@ -521,7 +525,7 @@ def test_a_deleted_working_directory_is_reported_if_it_is_needed(
 @pytest.mark.skipif(os.name != "posix", reason="Windows names no users by ~")
 @pytest.mark.parametrize("argv", [("search", "sync"), ("doctor",), ("config",), ()])
 def test_an_unknown_home_folder_is_reported(vault: Path, argv: tuple[str, ...]) -> None:
-    code, out, err = through_a_shell(Path("~nobody-of-that-name"), vault, argv, "</dev/null")
+    code, out, err = run_in_shell(Path("~nobody-of-that-name"), vault, argv, "</dev/null")
     assert (code, out) == (3, "")
     assert err.count("\n") == 1
     assert "EXCERPT_HOME" in err
@@ -552,7 +556,7 @@ sys.stderr.write("\\n".join({name.partition(".")[0] for name in sys.modules}))
 """
 
 
-def imported(home: Path, *argv: str | Path) -> set[str]:
+def imported_modules(home: Path, *argv: str | Path) -> set[str]:
     """Return the packages imported after the command, or after the last of several separated by "--then"."""
     environment = {**os.environ, "EXCERPT_HOME": str(home)}
     command = [sys.executable, "-c", _RUN, *map(str, argv)]
@@ -562,16 +566,16 @@ def imported(home: Path, *argv: str | Path) -> set[str]:
 
 @pytest.mark.parametrize("argv", [("--version",), ("--help",), ("config",), ("config", "--check"), ("demo", "--path")])
 def test_commands_that_do_not_search_import_neither_engine_nor_screen(tmp_path: Path, argv: tuple[str, ...]) -> None:
-    assert not imported(tmp_path, *argv) & (ENGINE | SCREEN)
+    assert not imported_modules(tmp_path, *argv) & (ENGINE | SCREEN)
 
 
 def test_opening_the_app_imports_no_module_of_the_engine(tmp_path: Path, vault: Path) -> None:
-    assert not imported(tmp_path, "--app", vault) & ENGINE
+    assert not imported_modules(tmp_path, "--app", vault) & ENGINE
 
 
 @pytest.mark.programs
 def test_the_doctor_checks_keys_and_clipboard_without_importing_the_screen(tmp_path: Path, vault: Path) -> None:
-    names = imported(tmp_path, "doctor", "--vault", vault, "--fix")
+    names = imported_modules(tmp_path, "doctor", "--vault", vault, "--fix")
     assert "numpy" in names
     assert "textual" not in names
 
@@ -582,7 +586,9 @@ def test_searching_imports_the_engine_and_no_command_on_notes_imports_the_screen
     answer.write_text("Notes sync [1].\n", encoding="utf-8")
     asked = [(command, "sync conflict") for command in ("search", "pack", "overview", "recall")]
     of_a_pack = ("pack", "sync conflict", "-o", pack), ("check", answer, "--pack", pack)
-    names = imported(tmp_path, *(word for one in (*asked, *of_a_pack) for word in (*one, "--vault", vault, "--then")))
+    names = imported_modules(
+        tmp_path, *(word for one in (*asked, *of_a_pack) for word in (*one, "--vault", vault, "--then"))
+    )
     assert pack.exists()
     assert "numpy" in names
     assert "textual" not in names

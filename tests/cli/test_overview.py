@@ -9,7 +9,7 @@ import pytest
 
 from excerpt.text.tokens import open_tokenizer
 from tests.cli.conftest import Excerpt
-from tests.cli.json_forms import form, wrong
+from tests.cli.json_forms import documented_fields, mismatches
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_several_words_are_one_topic(excerpt: Excerpt, vault: Path) -> None:
 def test_the_json_has_the_documented_fields(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("overview", "lantern", "--vault", vault, "--json")
     assert answer.code == 0
-    assert list(wrong(answer.json, form("overview"))) == []
+    assert list(mismatches(answer.json, documented_fields("overview"))) == []
 
 
 def test_nothing_found_exits_with_1_and_a_sentence(excerpt: Excerpt, vault: Path) -> None:

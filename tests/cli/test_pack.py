@@ -444,18 +444,18 @@ def asked(vault: Path, excerpt: Excerpt, tmp_path: Path) -> Asked:
 
 @pytest.mark.parametrize("form", FILES)
 def test_screen_command_line_and_pipe_give_the_recorded_bytes(form: str, asked: Asked, tmp_path: Path) -> None:
-    expected = read_golden(GOLDEN / FILES[form], built(form, asked))
-    assert built(form, asked) == expected
-    assert printed(form, asked) == expected
+    expected = read_golden(GOLDEN / FILES[form], text_of_build(form, asked))
+    assert text_of_build(form, asked) == expected
+    assert text_of_command(form, asked) == expected
     if form == "markdown":  # a pipe gets the same output in every format
-        assert piped(form, asked) == expected
-    assert from_marks(form, asked) == expected
-    assert to_a_file(form, asked, tmp_path / "out") == expected
+        assert text_through_pipe(form, asked) == expected
+    assert text_of_marks(form, asked) == expected
+    assert text_in_file(form, asked, tmp_path / "out") == expected
     if form != "json":
         assert 0 < open_tokenizer("o200k").count(expected) <= BUDGET
 
 
-def built(form: str, asked: Asked) -> str:
+def text_of_build(form: str, asked: Asked) -> str:
     """Build the pack as the app does."""
     settings = PackSettings(
         budget=BUDGET, scope=Scope.NOTE, format=Format(form), question=True, template=str(asked.template)
@@ -476,22 +476,22 @@ def built(form: str, asked: Asked) -> str:
     return render_output(result, links)
 
 
-def printed(form: str, asked: Asked) -> str:
+def text_of_command(form: str, asked: Asked) -> str:
     return asked.excerpt(*asked.argv(form), *asked.by_ids).out
 
 
-def piped(form: str, asked: Asked) -> str:
+def text_through_pipe(form: str, asked: Asked) -> str:
     command = [sys.executable, "-m", "excerpt", *asked.argv(form), *asked.by_ids]
     environment = {**os.environ, "LC_ALL": "C"}
     return subprocess.run(command, env=environment, capture_output=True, check=True).stdout.decode()
 
 
-def from_marks(form: str, asked: Asked) -> str:
+def text_of_marks(form: str, asked: Asked) -> str:
     marks = tuple(MarkedFragment(fragment, "") for fragment in asked.ids)
     write_marks(user_paths().marks_file(asked.vault), SavedMarks(QUESTION, marks))
     return asked.excerpt(*asked.argv(form), "--from-marks", "--strategy", "hybrid").out
 
 
-def to_a_file(form: str, asked: Asked, file: Path) -> str:
+def text_in_file(form: str, asked: Asked, file: Path) -> str:
     assert asked.excerpt(*asked.argv(form), *asked.by_ids, "-o", file).out == ""
     return file.read_bytes().decode()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Excerpt
-from tests.cli.json_forms import form, wrong
-from tests.insight.gardens import NOTES
+from tests.cli.json_forms import documented_fields, mismatches
+from tests.insight.garden_notes import NOTES
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_lines_fit_the_width_of_the_terminal(excerpt: Excerpt, vault: Path, monk
 def test_the_json_has_the_documented_fields(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("related", "Garden/Tomatoes.md", "--vault", vault, "--json")
     assert answer.code == 0
-    assert list(wrong(answer.json, form("related"))) == []
+    assert list(mismatches(answer.json, documented_fields("related"))) == []
 
 
 def test_a_line_number_selects_its_passage(excerpt: Excerpt, vault: Path) -> None:

@@ -23,7 +23,7 @@ from excerpt.search.results import Explanation
 from excerpt.settings import user_paths
 from excerpt.text.columns import count_columns
 from tests.cli.conftest import Excerpt, Piped
-from tests.search.chosen import ScriptedReranker
+from tests.search.scripted_models import ScriptedReranker
 from tests.tui.examples import make_hit
 
 RESULT_KEYS = ["query", "strategy", "confidence", "elapsed_ms", "matched", "generation", "periods", "hits"]
@@ -176,7 +176,7 @@ def test_a_vault_that_another_process_indexes_is_searched_as_far_as_it_is(
 class Confident(Engine):
     """An engine that gives every hit the confidence that a test sets."""
 
-    sure: ClassVar[Confidence | None] = None
+    given: ClassVar[Confidence | None] = None
 
     def search(
         self,
@@ -187,17 +187,17 @@ class Confident(Engine):
         highlight_count: int | None = None,
     ) -> Result:
         result = super().search(query, strategy, limit, highlight_count=highlight_count)
-        hits = tuple(replace(hit, confidence=self.sure) for hit in result.hits)
-        return replace(result, hits=hits, confidence=self.sure)
+        hits = tuple(replace(hit, confidence=self.given) for hit in result.hits)
+        return replace(result, hits=hits, confidence=self.given)
 
 
 @pytest.fixture
-def sure(monkeypatch: pytest.MonkeyPatch) -> Callable[[Confidence | None], None]:
+def set_confidence(monkeypatch: pytest.MonkeyPatch) -> Callable[[Confidence | None], None]:
     """Return a function that sets the confidence of every hit."""
     monkeypatch.setattr("excerpt.search.engine.Engine", Confident)
 
     def be(confidence: Confidence | None) -> None:
-        monkeypatch.setattr(Confident, "sure", confidence)
+        monkeypatch.setattr(Confident, "given", confidence)
 
     return be
 
@@ -205,29 +205,29 @@ def sure(monkeypatch: pytest.MonkeyPatch) -> Callable[[Confidence | None], None]
 class TestConfidence:
     @pytest.mark.parametrize("confidence", [Confidence.STRONG, Confidence.LIKELY, Confidence.WEAK])
     def test_is_shown_with_every_hit_and_in_the_summary(
-        self, excerpt: Excerpt, vault: Path, sure: Callable[[Confidence], None], confidence: Confidence
+        self, excerpt: Excerpt, vault: Path, set_confidence: Callable[[Confidence], None], confidence: Confidence
     ) -> None:
-        sure(confidence)
+        set_confidence(confidence)
         answer = excerpt("search", "sync conflict", "--vault", vault)
         assert answer.out.split("\n")[1].endswith(f" · {confidence}")
         assert f"confidence: {confidence}" in answer.err
         assert "No note answers" not in answer.err
 
     def test_an_answer_of_nothing_is_stated_in_words(
-        self, excerpt: Excerpt, vault: Path, sure: Callable[[Confidence], None]
+        self, excerpt: Excerpt, vault: Path, set_confidence: Callable[[Confidence], None]
     ) -> None:
-        sure(Confidence.NOTHING)
+        set_confidence(Confidence.NOTHING)
         answer = excerpt("search", "sync conflict", "--vault", vault)
         assert "No note answers" in answer.err.split("\n")[0]
         assert answer.out.split("\n")[1].endswith(" · no answer")
 
     def test_json_has_it_for_hits_and_result(
-        self, excerpt: Excerpt, vault: Path, sure: Callable[[Confidence | None], None]
+        self, excerpt: Excerpt, vault: Path, set_confidence: Callable[[Confidence | None], None]
     ) -> None:
-        sure(Confidence.LIKELY)
+        set_confidence(Confidence.LIKELY)
         answer = excerpt("search", "sync conflict", "--vault", vault, "--json").json
         assert (answer["confidence"], answer["hits"][0]["confidence"]) == ("likely", "likely")
-        sure(None)
+        set_confidence(None)
         answer = excerpt("search", "sync conflict", "--vault", vault, "--json").json
         assert (answer["confidence"], answer["hits"][0]["confidence"]) == (None, None)
 

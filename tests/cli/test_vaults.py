@@ -194,39 +194,39 @@ def test_every_command_that_takes_a_vault_is_tested_with_an_empty_name() -> None
 
 
 @pytest.fixture
-def old(excerpt: Excerpt, vault: Path) -> Path:
+def old_vault(excerpt: Excerpt, vault: Path) -> Path:
     """Return a vault with one memory."""
     assert excerpt("remember", "Lentils keep well.", "--vault", vault).code == 0
     return vault
 
 
-def texts(recalled: Answer) -> list[str]:
+def memory_texts(recalled: Answer) -> list[str]:
     return [memory["text"] for memory in recalled.json["memories"]]
 
 
-def test_memories_follow_a_renamed_vault_which_is_reported_once(excerpt: Excerpt, old: Path) -> None:
-    new = old.rename(old.with_name("renamed"))
+def test_memories_follow_a_renamed_vault_which_is_reported_once(excerpt: Excerpt, old_vault: Path) -> None:
+    new = old_vault.rename(old_vault.with_name("renamed"))
     first = excerpt("recall", "--vault", new, "--json")
-    assert texts(first) == ["Lentils keep well."]
+    assert memory_texts(first) == ["Lentils keep well."]
     assert first.err.count("\n") == 1
-    assert str(old) in first.err
+    assert str(old_vault) in first.err
     assert "1 memory" in first.err
     again = excerpt("recall", "--vault", new, "--json")
-    assert (texts(again), again.err) == (["Lentils keep well."], "")
+    assert (memory_texts(again), again.err) == (["Lentils keep well."], "")
 
 
-def test_memories_follow_a_vault_that_is_renamed_back(excerpt: Excerpt, old: Path) -> None:
-    new = old.rename(old.with_name("renamed"))
+def test_memories_follow_a_vault_that_is_renamed_back(excerpt: Excerpt, old_vault: Path) -> None:
+    new = old_vault.rename(old_vault.with_name("renamed"))
     excerpt("recall", "--vault", new)
-    new.rename(old)
-    assert texts(excerpt("recall", "--vault", old, "--json")) == ["Lentils keep well."]
+    new.rename(old_vault)
+    assert memory_texts(excerpt("recall", "--vault", old_vault, "--json")) == ["Lentils keep well."]
 
 
 def test_settings_queries_and_state_follow_without_rebuilding_the_index(
-    excerpt: Excerpt, old: Path, home: Path
+    excerpt: Excerpt, old_vault: Path, home: Path
 ) -> None:
     where = user_paths()
-    assert excerpt("search", "sync", "--vault", old).code == 0
+    assert excerpt("search", "sync", "--vault", old_vault).code == 0
     kept = (
         where.vault_settings_file,
         where.saved_queries_file,
@@ -239,107 +239,111 @@ def test_settings_queries_and_state_follow_without_rebuilding_the_index(
         where.history_file,
     )
     for place in kept:
-        place(old).parent.mkdir(parents=True, exist_ok=True)
-        place(old).write_text("[search]\nlimit = 1\n")
-    add_recent_vault(where, old)
-    new = old.rename(old.with_name("renamed"))
+        place(old_vault).parent.mkdir(parents=True, exist_ok=True)
+        place(old_vault).write_text("[search]\nlimit = 1\n")
+    add_recent_vault(where, old_vault)
+    new = old_vault.rename(old_vault.with_name("renamed"))
     searched = excerpt("search", "sync conflict", "--vault", new, "--json")
     assert len(searched.json["hits"]) == 1
     assert [place(new).exists() for place in kept] == [True] * len(kept)
     assert [vault.path for vault in recent_vaults(where)] == [str(new)]
     assert [folder.name for folder in (home / "cache" / "index").iterdir()] == [vault_slug(new)]
-    assert [file.name for file in home.rglob("*") if vault_slug(old) in file.name] == []
+    assert [file.name for file in home.rglob("*") if vault_slug(old_vault) in file.name] == []
 
 
-def test_a_vault_is_recognised_although_notes_were_edited(excerpt: Excerpt, old: Path) -> None:
-    new = old.rename(old.with_name("renamed"))
+def test_a_vault_is_recognised_although_notes_were_edited(excerpt: Excerpt, old_vault: Path) -> None:
+    new = old_vault.rename(old_vault.with_name("renamed"))
     (new / "Sync.md").write_text("All new.\n")
     (new / "Another.md").write_text("And one more.\n")
-    assert texts(excerpt("recall", "--vault", new, "--json")) == ["Lentils keep well."]
+    assert memory_texts(excerpt("recall", "--vault", new, "--json")) == ["Lentils keep well."]
 
 
-def test_a_vault_of_other_notes_takes_over_nothing(excerpt: Excerpt, old: Path, tmp_path: Path) -> None:
+def test_a_vault_of_other_notes_takes_over_nothing(excerpt: Excerpt, old_vault: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    shutil.rmtree(old)
+    shutil.rmtree(old_vault)
     other.mkdir()
     (other / "Soup.md").write_text("Another soup.\n")
     recalled = excerpt("recall", "--vault", other)
     assert (recalled.code, recalled.err.count("\n")) == (1, 1)
-    assert str(old) not in recalled.err
+    assert str(old_vault) not in recalled.err
 
 
-def test_a_vault_with_the_same_names_and_edited_notes_needs_confirmation(excerpt: Excerpt, old: Path) -> None:
-    new = old.rename(old.with_name("renamed"))
+def test_a_vault_with_the_same_names_and_edited_notes_needs_confirmation(excerpt: Excerpt, old_vault: Path) -> None:
+    new = old_vault.rename(old_vault.with_name("renamed"))
     for note in new.rglob("*.md"):
         note.write_text(note.read_text() + "More.\n")
     recalled = excerpt("recall", "--vault", new)
     assert recalled.code == 1
-    assert str(old) in recalled.err
+    assert str(old_vault) in recalled.err
     assert "1 memory" in recalled.err
 
 
-def test_a_copied_vault_is_reported_and_both_keep_their_memories(excerpt: Excerpt, old: Path, tmp_path: Path) -> None:
+def test_a_copied_vault_is_reported_and_both_keep_their_memories(
+    excerpt: Excerpt, old_vault: Path, tmp_path: Path
+) -> None:
     copy = tmp_path / "a copy"
-    shutil.copytree(old, copy)
+    shutil.copytree(old_vault, copy)
     told = excerpt("search", "sync", "--vault", copy).err.splitlines()[0]
-    assert str(old) in told
+    assert str(old_vault) in told
     assert "1 memory" in told
-    assert str(old) not in excerpt("search", "sync", "--vault", copy).err
+    assert str(old_vault) not in excerpt("search", "sync", "--vault", copy).err
     recalled = excerpt("recall", "--vault", copy)
     assert (recalled.code, recalled.err.splitlines()[0]) == (1, told)
     adopted = excerpt(*shlex.split(told.partition(": excerpt ")[2]))
     assert adopted.code == 0
-    assert f"{old}: 1 memory" in adopted.out
-    for vault in (old, copy):
-        assert texts(excerpt("recall", "--vault", vault, "--json")) == ["Lentils keep well."]
+    assert f"{old_vault}: 1 memory" in adopted.out
+    for vault in (old_vault, copy):
+        assert memory_texts(excerpt("recall", "--vault", vault, "--json")) == ["Lentils keep well."]
 
 
-def test_data_taken_over_is_merged_with_existing_data(excerpt: Excerpt, old: Path, home: Path) -> None:
-    new = old.rename(old.with_name("renamed"))
+def test_data_taken_over_is_merged_with_existing_data(excerpt: Excerpt, old_vault: Path, home: Path) -> None:
+    new = old_vault.rename(old_vault.with_name("renamed"))
     where = user_paths()
-    for vault, limit in ((old, 1), (new, 2)):
+    for vault, limit in ((old_vault, 1), (new, 2)):
         where.vault_settings_file(vault).parent.mkdir(parents=True, exist_ok=True)
         where.vault_settings_file(vault).write_text(f"[search]\nlimit = {limit}\n")
     where.memory_folder(new).mkdir(parents=True)
     (where.memory_folder(new) / "a.md").write_text("Of its own.\n")
     assert excerpt("recall", "--vault", new).err == ""
-    adopted = excerpt("doctor", "--vault", new, "--adopt", old)
+    adopted = excerpt("doctor", "--vault", new, "--adopt", old_vault)
     assert adopted.code == 0
-    assert f"{old}: 1 memory" in adopted.out
+    assert f"{old_vault}: 1 memory" in adopted.out
     assert "settings" in adopted.out
-    assert sorted(texts(excerpt("recall", "--vault", new, "--json"))) == ["Lentils keep well.", "Of its own."]
+    assert sorted(memory_texts(excerpt("recall", "--vault", new, "--json"))) == ["Lentils keep well.", "Of its own."]
     assert where.vault_settings_file(new).read_text() == "[search]\nlimit = 2\n"
-    assert where.vault_settings_file(old).exists()
+    assert where.vault_settings_file(old_vault).exists()
 
 
-def test_files_of_the_same_name_are_both_kept(excerpt: Excerpt, old: Path) -> None:
+def test_files_of_the_same_name_are_both_kept(excerpt: Excerpt, old_vault: Path) -> None:
     where = user_paths()
-    new = old.rename(old.with_name("renamed"))
-    for vault, text in ((old, "one"), (new, "other")):
+    new = old_vault.rename(old_vault.with_name("renamed"))
+    for vault, text in ((old_vault, "one"), (new, "other")):
         where.memory_folder(vault).mkdir(parents=True, exist_ok=True)
         (where.memory_folder(vault) / "a.md").write_text(text)
-    excerpt("doctor", "--vault", new, "--adopt", old)
-    assert sorted(texts(excerpt("recall", "--vault", new, "--json"))) == ["Lentils keep well.", "one", "other"]
+    excerpt("doctor", "--vault", new, "--adopt", old_vault)
+    assert sorted(memory_texts(excerpt("recall", "--vault", new, "--json"))) == ["Lentils keep well.", "one", "other"]
 
 
-def test_the_doctor_names_memories_without_a_vault_and_the_command_to_adopt_them(excerpt: Excerpt, old: Path) -> None:
-    new = old.rename(old.with_name("renamed"))
+def test_the_doctor_names_memories_without_a_vault_and_the_command_to_adopt_them(
+    excerpt: Excerpt, old_vault: Path
+) -> None:
+    new = old_vault.rename(old_vault.with_name("renamed"))
     said = excerpt("doctor", "--vault", new, "--quick").out
-    command = f"excerpt doctor --vault {new} --adopt {old}"
-    assert f"{old}, which is probably this vault before it moved: 1 memory." in said
+    command = f"excerpt doctor --vault {new} --adopt {old_vault}"
+    assert f"{old_vault}, which is probably this vault before it moved: 1 memory." in said
     assert command in said
     assert excerpt(*shlex.split(command)[1:]).code == 0
-    assert str(old) not in excerpt("doctor", "--vault", new, "--quick").out
+    assert str(old_vault) not in excerpt("doctor", "--vault", new, "--quick").out
 
 
-def test_memories_of_an_unknown_path_are_adopted_by_their_folder(excerpt: Excerpt, old: Path, home: Path) -> None:
-    new = old.rename(old.with_name("renamed"))
+def test_memories_of_an_unknown_path_are_adopted_by_their_folder(excerpt: Excerpt, old_vault: Path, home: Path) -> None:
+    new = old_vault.rename(old_vault.with_name("renamed"))
     shutil.rmtree(home / "data" / "vaults")
-    slug = vault_slug(old)
+    slug = vault_slug(old_vault)
     said = excerpt("doctor", "--vault", new).out.splitlines()
     assert any("1 memory" in line and slug in line for line in said)
     assert excerpt("doctor", "--vault", new, "--adopt", slug).code == 0
-    assert texts(excerpt("recall", "--vault", new, "--json")) == ["Lentils keep well."]
+    assert memory_texts(excerpt("recall", "--vault", new, "--json")) == ["Lentils keep well."]
 
 
 @pytest.mark.parametrize(
@@ -358,15 +362,15 @@ def test_what_cannot_be_adopted_is_reported_in_a_sentence(
 
 
 def test_the_fingerprint_of_a_vault_is_outside_it_and_never_read_through_a_link(
-    excerpt: Excerpt, old: Path, home: Path, tmp_path: Path
+    excerpt: Excerpt, old_vault: Path, home: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.md").write_text("secret")
-    (old / "link").symlink_to(outside)
-    before = sorted(old.rglob("*"))
-    excerpt("recall", "--vault", old)
-    assert sorted(old.rglob("*")) == before
+    (old_vault / "link").symlink_to(outside)
+    before = sorted(old_vault.rglob("*"))
+    excerpt("recall", "--vault", old_vault)
+    assert sorted(old_vault.rglob("*")) == before
     (known,) = (home / "data" / "vaults").iterdir()
     assert "secret" not in known.read_text()
 

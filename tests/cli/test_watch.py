@@ -89,7 +89,7 @@ def child(home: Path, vault: Path) -> Iterator[Child]:
 
 
 @pytest.fixture
-def where(home: Path) -> Paths:
+def paths(home: Path) -> Paths:
     return user_paths()
 
 
@@ -224,8 +224,8 @@ def test_a_vault_that_disappears_and_returns_keeps_its_index(child: Child, vault
 
 
 @pytest.mark.programs
-def test_another_writing_process_is_waited_for_and_reported_once(child: Child, vault: Path, where: Paths) -> None:
-    lock = FileLock(where.index_folder(vault) / LOCK_FILE)
+def test_another_writing_process_is_waited_for_and_reported_once(child: Child, vault: Path, paths: Paths) -> None:
+    lock = FileLock(paths.index_folder(vault) / LOCK_FILE)
     with lock:
         (vault / "New.md").write_text("# New\n", encoding="utf-8")
         busy = child.until("error")
@@ -239,14 +239,14 @@ def test_another_writing_process_is_waited_for_and_reported_once(child: Child, v
 
 
 @pytest.mark.programs
-def test_a_deleted_index_is_built_again(child: Child, vault: Path, where: Paths) -> None:
-    shutil.rmtree(where.cache)
+def test_a_deleted_index_is_built_again(child: Child, vault: Path, paths: Paths) -> None:
+    shutil.rmtree(paths.cache)
     assert child.until("done", changes(added=len(NOTES)))["unchanged"] == 0
 
 
 @pytest.mark.programs
-def test_a_failed_build_is_reported_and_repeated_at_the_next_change(child: Child, vault: Path, where: Paths) -> None:
-    index = where.index_folder(vault)
+def test_a_failed_build_is_reported_and_repeated_at_the_next_change(child: Child, vault: Path, paths: Paths) -> None:
+    index = paths.index_folder(vault)
     away = index.rename(index.with_name("away"))
     index.write_text("no folder can be made here")
     (vault / "New.md").write_text("# New\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Driver for the client of fastmcp, run in its own environment: see driven.py."""
+"""Driver for the client of fastmcp, run in its own environment: see driven_client.py."""
 
 from __future__ import annotations
 

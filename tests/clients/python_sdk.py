@@ -1,4 +1,4 @@
-"""Driver for the official Python SDK: see driven.py."""
+"""Driver for the official Python SDK: see driven_client.py."""
 
 from __future__ import annotations
 

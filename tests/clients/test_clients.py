@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.conftest import APIARY
-from tests.clients.driven import Driven
+from tests.clients.driven_client import Driven
 from tests.clients.install import HERE, Clients
 from tests.clients.processes import left_after, processes_of
 from tests.clients.serving import Served, Stdio

@@ -1,4 +1,4 @@
-// The TypeScript SDK, version 2, as a driver: see driven.py.
+// The TypeScript SDK, version 2, as a driver: see driven_client.py.
 
 import { createInterface } from "node:readline";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";

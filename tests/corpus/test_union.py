@@ -29,10 +29,10 @@ from excerpt.search.engine import Engine
 from excerpt.search.explain import explain_hits
 from excerpt.settings import PackSettings, Settings
 from excerpt.text.tokens import open_tokenizer
-from tests.search.chosen import FloatVectors, WordEmbedder
 from tests.search.conftest import NOTES as COOKING
 from tests.search.library import NOTES as LIBRARY
 from tests.search.library import open_vault
+from tests.search.scripted_models import FloatVectors, WordEmbedder
 
 WORK = {
     "Index.md": "---\ncreated: 2024-05-01\n---\n# Start\n\nSee [[Alpha]], [[Projects/Beta|the second]] and [[Soup]].\n",
@@ -74,7 +74,7 @@ def vaults(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Sn
 
 
 @pytest.fixture(scope="module")
-def both(vaults: Mapping[str, Snapshot]) -> Corpus:
+def two_vaults(vaults: Mapping[str, Snapshot]) -> Corpus:
     return join(vaults, "work", "home")
 
 
@@ -95,27 +95,27 @@ def link_paths(corpus: Corpus) -> set[tuple[str, str]]:
 # --- the vault of a path ----------------------------------------------------------------------------------------------
 
 
-def test_a_path_begins_with_the_name_of_its_vault(both: Corpus) -> None:
+def test_a_path_begins_with_the_name_of_its_vault(two_vaults: Corpus) -> None:
     assert (
-        both.note_paths()
-        == both.table.paths
+        two_vaults.note_paths()
+        == two_vaults.table.paths
         == (
             *("home/2024/05/06.md", "home/Alpha.md", "home/Kitchen/Soup.md"),
             *("work/Index.md", "work/Projects/Alpha.md", "work/Projects/Beta.md"),
         )
     )
-    hits = search(both, "alpha")
+    hits = search(two_vaults, "alpha")
     assert {hit.path for hit in hits} >= {"home/Alpha.md", "work/Projects/Alpha.md"}
     for hit in hits:
-        assert hit.text in both.note_text(hit.path)
-        assert both.fragment(hit.fragment.id) == hit.fragment
-        assert both.note_fragments(hit.path)[hit.fragment.ordinal] == hit.fragment
-        assert both.note_info(hit.path).path == hit.path
+        assert hit.text in two_vaults.note_text(hit.path)
+        assert two_vaults.fragment(hit.fragment.id) == hit.fragment
+        assert two_vaults.note_fragments(hit.path)[hit.fragment.ordinal] == hit.fragment
+        assert two_vaults.note_info(hit.path).path == hit.path
 
 
-def test_data_of_several_notes_is_read_in_the_requested_order(both: Corpus) -> None:
+def test_data_of_several_notes_is_read_in_the_requested_order(two_vaults: Corpus) -> None:
     paths = ["work/Projects/Beta.md", "home/Alpha.md", "work/Projects/Alpha.md", "home/Alpha.md"]
-    infos = both.note_infos(paths)
+    infos = two_vaults.note_infos(paths)
     assert [info.path for info in infos] == paths
     assert [info.tags for info in infos] == [(), ("letter",), ("project",), ("letter",)]
 
@@ -127,46 +127,46 @@ def test_paths_are_sorted_for_any_vault_names(vaults: Mapping[str, Snapshot]) ->
     assert len(union.table.paths) == len(names) * len(HOME)
 
 
-def test_an_unknown_note_is_unknown_as_in_a_single_vault(both: Corpus) -> None:
+def test_an_unknown_note_is_unknown_as_in_a_single_vault(two_vaults: Corpus) -> None:
     for path in ("Alpha.md", "nowhere/Alpha.md", "home", "home/", "", "/home/Alpha.md"):
-        assert not both.note_fragments(path)
-        assert not both.sections(path)
+        assert not two_vaults.note_fragments(path)
+        assert not two_vaults.sections(path)
         with pytest.raises(KeyError):
-            both.note_text(path)
-    assert both.parts([("nowhere/a.md", 0, None), ("home/Alpha.md", 0, None)])[0] == []
-    assert both.fragment("0123456789ab@home") is both.fragment("") is None
+            two_vaults.note_text(path)
+    assert two_vaults.parts([("nowhere/a.md", 0, None), ("home/Alpha.md", 0, None)])[0] == []
+    assert two_vaults.fragment("0123456789ab@home") is two_vaults.fragment("") is None
 
 
-def test_a_note_is_also_found_by_its_path_within_its_vault(both: Corpus) -> None:
-    assert find_note(both, "Projects/Alpha") == "work/Projects/Alpha.md"
-    assert find_note(both, "work/Projects/Alpha.md") == "work/Projects/Alpha.md"
-    assert find_note(both, "Kitchen/Soup") == "home/Kitchen/Soup.md"
+def test_a_note_is_also_found_by_its_path_within_its_vault(two_vaults: Corpus) -> None:
+    assert find_note(two_vaults, "Projects/Alpha") == "work/Projects/Alpha.md"
+    assert find_note(two_vaults, "work/Projects/Alpha.md") == "work/Projects/Alpha.md"
+    assert find_note(two_vaults, "Kitchen/Soup") == "home/Kitchen/Soup.md"
 
 
 # --- links ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_link_leads_to_a_note_of_its_own_vault(both: Corpus) -> None:
-    links = link_paths(both)
+def test_a_link_leads_to_a_note_of_its_own_vault(two_vaults: Corpus) -> None:
+    links = link_paths(two_vaults)
     assert ("work/Index.md", "work/Projects/Alpha.md") in links
     assert ("home/Kitchen/Soup.md", "home/Alpha.md") in links
     assert {source.split("/")[0] == target.split("/")[0] for source, target in links} == {True}
 
 
-def test_a_link_resolves_as_in_its_vault_alone(vaults: Mapping[str, Snapshot], both: Corpus) -> None:
+def test_a_link_resolves_as_in_its_vault_alone(vaults: Mapping[str, Snapshot], two_vaults: Corpus) -> None:
     alone = {(f"{name}/{a}", f"{name}/{b}") for name in ("work", "home") for a, b in link_paths(vaults[name])}
-    assert link_paths(both) == alone
-    facets = both.facets
-    notes = np.arange(len(both.table.paths), dtype=np.int32)
+    assert link_paths(two_vaults) == alone
+    facets = two_vaults.facets
+    notes = np.arange(len(two_vaults.table.paths), dtype=np.int32)
     resolved = {(link.note, facets.resolve_link(link)) for link in facets.written_links(notes)}
     resolved |= {(link.note, facets.resolve_target(link.target, link.note)) for link in facets.written_links(notes)}
-    paths = both.table.paths
+    paths = two_vaults.table.paths
     assert {(paths[a], paths[b]) for a, b in resolved if b not in (None, -1) and a != b} == alone
 
 
-def test_a_link_filter_matches_the_note_of_that_name_in_every_vault(both: Corpus) -> None:
-    assert {hit.path for hit in search(both, "link:Alpha")} == {"work/Index.md", "home/Kitchen/Soup.md"}
-    assert {hit.path for hit in search(both, "link:home/Alpha")} == {"home/Kitchen/Soup.md"}
+def test_a_link_filter_matches_the_note_of_that_name_in_every_vault(two_vaults: Corpus) -> None:
+    assert {hit.path for hit in search(two_vaults, "link:Alpha")} == {"work/Index.md", "home/Kitchen/Soup.md"}
+    assert {hit.path for hit in search(two_vaults, "link:home/Alpha")} == {"home/Kitchen/Soup.md"}
 
 
 def test_a_date_in_the_name_of_a_vault_is_not_a_date_of_its_notes(vaults: Mapping[str, Snapshot]) -> None:
@@ -189,7 +189,7 @@ def test_a_union_of_one_vault_gives_the_same_results(
     for query in QUERIES:
         one, other = alone.search(query, strategy, 50), union.search(query, strategy, 50)
         assert (one.matched, one.confidence, one.strategy) == (other.matched, other.confidence, other.strategy)
-        assert [alone_hit(hit) for hit in other.hits] == list(one.hits), query
+        assert [hit_without_vault(hit) for hit in other.hits] == list(one.hits), query
         assert [each.words for each in explain_hits(alone, one)] == [each.words for each in explain_hits(union, other)]
 
 
@@ -199,10 +199,12 @@ def test_a_union_of_one_vault_gives_the_same_results_for_any_words(
     vaults: Mapping[str, Snapshot], words: list[str]
 ) -> None:
     query = " ".join(words)
-    assert [alone_hit(hit) for hit in search(join(vaults, "cooking"), query)] == list(search(vaults["cooking"], query))
+    assert [hit_without_vault(hit) for hit in search(join(vaults, "cooking"), query)] == list(
+        search(vaults["cooking"], query)
+    )
 
 
-def alone_hit(hit: Hit) -> Hit:
+def hit_without_vault(hit: Hit) -> Hit:
     """Return a hit of the first vault of a union as a search of that vault alone has it."""
     fragment = hit.fragment
     own_id, own_path = fragment.id.split("@")[0], fragment.path.split("/", 1)[1]
@@ -218,7 +220,7 @@ def alone_hit(hit: Hit) -> Hit:
     ],
 )
 def test_a_filter_passes_the_same_notes_as_in_each_vault(
-    vaults: Mapping[str, Snapshot], both: Corpus, query: str
+    vaults: Mapping[str, Snapshot], two_vaults: Corpus, query: str
 ) -> None:
     def matching(corpus: Corpus) -> set[str]:
         engine = Engine(corpus, Settings(), today=lambda: TODAY)
@@ -226,12 +228,12 @@ def test_a_filter_passes_the_same_notes_as_in_each_vault(
         return {corpus.table.paths[note] for note in corpus.table.notes[rows].tolist()}
 
     known = [name for name in ("home", "work") if query != "status:done" or name == "work"]  # else these are words
-    assert matching(both) == {f"{name}/{path}" for name in known for path in matching(vaults[name])} != set()
+    assert matching(two_vaults) == {f"{name}/{path}" for name in known for path in matching(vaults[name])} != set()
 
 
 @pytest.mark.parametrize(("query", "path"), [("pasta", "home/Kitchen/Soup.md"), ("first project", WORK_ALPHA)])
-def test_the_union_finds_what_each_vault_finds(both: Corpus, query: str, path: str) -> None:
-    assert search(both, query)[0].path == path
+def test_the_union_finds_what_each_vault_finds(two_vaults: Corpus, query: str, path: str) -> None:
+    assert search(two_vaults, query)[0].path == path
 
 
 def test_two_copies_of_a_vault_have_different_ids(vaults: Mapping[str, Snapshot]) -> None:
@@ -250,11 +252,11 @@ def test_a_vault_without_notes_changes_no_result(vaults: Mapping[str, Snapshot])
     assert not search(join(vaults, "empty"), "soup")
 
 
-def test_packs_overviews_relations_and_maps_name_the_vaults(both: Corpus) -> None:
-    engine = Engine(both, Settings())
+def test_packs_overviews_relations_and_maps_name_the_vaults(two_vaults: Corpus) -> None:
+    engine = Engine(two_vaults, Settings())
     settings = PackSettings(budget=500)
     packed = build_pack(
-        both,
+        two_vaults,
         engine.search("alpha").hits,
         query="alpha",
         strategy=Strategy.AUTO,
@@ -264,7 +266,7 @@ def test_packs_overviews_relations_and_maps_name_the_vaults(both: Corpus) -> Non
     )
     assert {pack.path.split("/")[0] for pack in packed.passages} == {"home", "work"}
     assert {note.place.path.split("/")[0] for note in overview(engine, "alpha", 500).main_notes} == {"home", "work"}
-    assert all(note.path in both.table.paths for note in related(engine, "home/Alpha.md", None, 10).notes)
+    assert all(note.path in two_vaults.table.paths for note in related(engine, "home/Alpha.md", None, 10).notes)
     assert {branch.label for branch in build_vault_map(engine, "alpha", None).folders} == {"home", "work"}
 
 
@@ -276,13 +278,15 @@ def test_the_edition_changes_when_any_vault_does(vaults: Mapping[str, Snapshot])
     assert len(editions) == 3
 
 
-def test_counts_are_sums_over_all_vaults(vaults: Mapping[str, Snapshot], both: Corpus) -> None:
+def test_counts_are_sums_over_all_vaults(vaults: Mapping[str, Snapshot], two_vaults: Corpus) -> None:
     each = [vaults["home"].status(), vaults["work"].status()]
-    status = both.status()
+    status = two_vaults.status()
     assert (status.notes, status.fragments) == (sum(s.notes for s in each), sum(s.fragments for s in each))
-    assert both.count_fragments(["alpha"]) == sum(vaults[name].count_fragments(["alpha"]) for name in ("home", "work"))
-    counts = both.fragment_counts(np.arange(len(both.table.paths)))
-    assert counts.sum() == status.fragments == both.lexical.doc_count == len(both.lexical.keys)
+    assert two_vaults.count_fragments(["alpha"]) == sum(
+        vaults[name].count_fragments(["alpha"]) for name in ("home", "work")
+    )
+    counts = two_vaults.fragment_counts(np.arange(len(two_vaults.table.paths)))
+    assert counts.sum() == status.fragments == two_vaults.lexical.doc_count == len(two_vaults.lexical.keys)
 
 
 def test_similarities_rows_and_mean_of_a_union_agree(vaults: Mapping[str, Snapshot]) -> None:

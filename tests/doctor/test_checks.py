@@ -42,33 +42,33 @@ def programs_finder(*names: str) -> Callable[[str], str | None]:
     return lambda name: f"/usr/bin/{name}" if name in names else None
 
 
-def told(findings: Iterable[Finding]) -> list[str]:
+def finding_lines(findings: Iterable[Finding]) -> list[str]:
     return [f"{finding.level}: {finding.what} {finding.todo}".strip() for finding in findings]
 
 
-def is_told(lines: Iterable[str], level: Severity, *facts: str) -> bool:
+def has_finding(lines: Iterable[str], level: Severity, *facts: str) -> bool:
     """Return whether one of the lines has this level and names all these facts."""
     return any(line.startswith(f"{level}: ") and all(fact in line for fact in facts) for line in lines)
 
 
-def of_terminal(environment: dict[str, str], **others: object) -> list[str]:
+def terminal_findings(environment: dict[str, str], **others: object) -> list[str]:
     given: dict[str, object] = {
         "platform": "linux",
         "size": (120, 40),
         "encoding": "utf-8",
         "run_program": lambda _: "",
     }
-    return told(check_terminal(environment, **{**given, **others}))  # type: ignore[arg-type]
+    return finding_lines(check_terminal(environment, **{**given, **others}))  # type: ignore[arg-type]
 
 
 # --- terminal ---------------------------------------------------------------------------------------------------------
 
 
 def test_every_finding_of_a_good_terminal_is_ok() -> None:
-    lines = of_terminal({**UTF8, "COLORTERM": "truecolor"})
+    lines = terminal_findings({**UTF8, "COLORTERM": "truecolor"})
     assert len(lines) == 4
     for facts in (("xterm-256color",), ("120 columns", "40 lines"), ("16 million",), ("en_GB.UTF-8",)):
-        assert is_told(lines, Severity.OK, *facts), facts
+        assert has_finding(lines, Severity.OK, *facts), facts
 
 
 @pytest.mark.parametrize(
@@ -88,13 +88,13 @@ def test_every_finding_of_a_good_terminal_is_ok() -> None:
 def test_environment_variables_are_reported_with_their_meaning(
     environment: dict[str, str], level: Severity, fact: str
 ) -> None:
-    assert is_told(of_terminal(environment), level, fact)
+    assert has_finding(terminal_findings(environment), level, fact)
 
 
 def test_a_small_terminal_is_a_warning_and_a_missing_one_is_not() -> None:
-    assert is_told(of_terminal(UTF8, size=(40, 10)), Severity.WARNING, "40 columns", "10 lines")
-    assert is_told(of_terminal(UTF8, size=None), Severity.OK, "needs a terminal")
-    assert is_told(of_terminal(UTF8, size=(0, 0)), Severity.OK, "size")
+    assert has_finding(terminal_findings(UTF8, size=(40, 10)), Severity.WARNING, "40 columns", "10 lines")
+    assert has_finding(terminal_findings(UTF8, size=None), Severity.OK, "needs a terminal")
+    assert has_finding(terminal_findings(UTF8, size=(0, 0)), Severity.OK, "size")
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,10 @@ def test_a_small_terminal_is_a_warning_and_a_missing_one_is_not() -> None:
     ],
 )
 def test_tmux_is_asked_whether_it_forwards_copies(option: str, level: Severity, fact: str) -> None:
-    lines = of_terminal({**UTF8, "TMUX": "x"}, run_program=lambda argv: option if "set-clipboard" in argv else "on")
-    assert is_told(lines, level, fact, "allow-passthrough on")
+    lines = terminal_findings(
+        {**UTF8, "TMUX": "x"}, run_program=lambda argv: option if "set-clipboard" in argv else "on"
+    )
+    assert has_finding(lines, level, fact, "allow-passthrough on")
 
 
 # --- clipboard, keys, editor ------------------------------------------------------------------------------------------
@@ -126,19 +128,19 @@ def test_tmux_is_asked_whether_it_forwards_copies(option: str, level: Severity, 
 def test_the_clipboard_route_is_reported_with_its_limit_and_file(
     environment: dict[str, str], programs: tuple[str, ...], level: Severity, facts: tuple[str, ...]
 ) -> None:
-    lines = told(check_clipboard(environment, programs_finder(*programs), "linux", Path("/state/copies")))
-    assert is_told(lines[:1], level, *facts)
-    assert is_told(lines[-1:], Severity.OK, "/state/copies")
+    lines = finding_lines(check_clipboard(environment, programs_finder(*programs), "linux", Path("/state/copies")))
+    assert has_finding(lines[:1], level, *facts)
+    assert has_finding(lines[-1:], Severity.OK, "/state/copies")
 
 
 def test_each_clashing_or_unsendable_key_of_a_keymap_is_named() -> None:
     screen = ScreenSettings(keys={"strategy": "ctrl+y", "scope": "ctrl+m", "why": "ctrl+enter", "mrak": "f9"})
-    lines = told(check_keys(screen))
+    lines = finding_lines(check_keys(screen))
     refused, unknown, taken, seldom = ([line] for line in lines)
-    assert is_told(refused, Severity.PROBLEM, "ctrl+m", "scope")
-    assert is_told(unknown, Severity.PROBLEM, "mrak", "mark?")
-    assert is_told(taken, Severity.PROBLEM, "ctrl+y", "copy-pack", "strategy")
-    assert is_told(seldom, Severity.WARNING, "ctrl+enter", "why")
+    assert has_finding(refused, Severity.PROBLEM, "ctrl+m", "scope")
+    assert has_finding(unknown, Severity.PROBLEM, "mrak", "mark?")
+    assert has_finding(taken, Severity.PROBLEM, "ctrl+y", "copy-pack", "strategy")
+    assert has_finding(seldom, Severity.WARNING, "ctrl+enter", "why")
 
 
 def test_the_default_keymap_is_ok() -> None:
@@ -159,57 +161,57 @@ def test_the_default_keymap_is_ok() -> None:
 def test_the_editor_is_reported_with_its_source(
     setting: str, environment: dict[str, str], level: Severity, facts: tuple[str, ...]
 ) -> None:
-    lines = told(check_editor(setting, environment, programs_finder("hx", "code", "ed", "nano")))
+    lines = finding_lines(check_editor(setting, environment, programs_finder("hx", "code", "ed", "nano")))
     assert len(lines) == 1
-    assert is_told(lines, level, *facts)
+    assert has_finding(lines, level, *facts)
 
 
 # --- settings, model, tokenizer ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def where(tmp_path: Path) -> Paths:
+def paths(tmp_path: Path) -> Paths:
     return Paths(*(tmp_path / name for name in ("config", "cache", "data", "state")))
 
 
-def test_a_broken_settings_file_is_named_and_the_others_still_apply(where: Paths, tmp_path: Path) -> None:
-    file = where.vault_settings_file(tmp_path)
+def test_a_broken_settings_file_is_named_and_the_others_still_apply(paths: Paths, tmp_path: Path) -> None:
+    file = paths.vault_settings_file(tmp_path)
     file.parent.mkdir(parents=True)
-    where.settings_file.write_text("[search]\nlimt = 3\n")
+    paths.settings_file.write_text("[search]\nlimt = 3\n")
     file.write_text("[search]\nlimit = 7\n")
-    settings, findings = check_settings_files(where, tmp_path)
+    settings, findings = check_settings_files(paths, tmp_path)
     assert settings.search.limit == 7
-    lines = told(findings)
-    assert is_told(lines[:1], Severity.PROBLEM, str(where.settings_file), "search.limt", "search.limit?")
-    assert is_told(lines[1:], Severity.OK, str(file), "is valid")
+    lines = finding_lines(findings)
+    assert has_finding(lines[:1], Severity.PROBLEM, str(paths.settings_file), "search.limt", "search.limit?")
+    assert has_finding(lines[1:], Severity.OK, str(file), "is valid")
 
 
-def test_an_invalid_pattern_is_a_problem_of_its_file(where: Paths) -> None:
-    where.config.mkdir()
-    where.settings_file.write_text('[vault]\nexclude = ["!"]\n')
-    settings, findings = check_settings_files(where, None)
+def test_an_invalid_pattern_is_a_problem_of_its_file(paths: Paths) -> None:
+    paths.config.mkdir()
+    paths.settings_file.write_text('[vault]\nexclude = ["!"]\n')
+    settings, findings = check_settings_files(paths, None)
     assert settings == Settings()
-    assert str(where.settings_file) in told(findings)[0]
-    assert "vault.exclude" in told(findings)[0]
+    assert str(paths.settings_file) in finding_lines(findings)[0]
+    assert "vault.exclude" in finding_lines(findings)[0]
 
 
 def test_an_unknown_tokenizer_is_a_problem_and_one_that_differs_from_the_index_a_warning() -> None:
-    assert is_told(told([check_tokenizer("o200", "")]), Severity.PROBLEM, "'o200'")
-    assert is_told(told([check_tokenizer("chars/4", "o200k")]), Severity.WARNING, "chars/4", "o200k")
-    assert is_told(told([check_tokenizer("chars/4", "chars/4")]), Severity.OK, "chars/4")
+    assert has_finding(finding_lines([check_tokenizer("o200", "")]), Severity.PROBLEM, "'o200'")
+    assert has_finding(finding_lines([check_tokenizer("chars/4", "o200k")]), Severity.WARNING, "chars/4", "o200k")
+    assert has_finding(finding_lines([check_tokenizer("chars/4", "chars/4")]), Severity.OK, "chars/4")
 
 
 def test_an_incomplete_model_is_reported_by_its_missing_file(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
-    lines = told(check_model(str(tmp_path), ""))
+    lines = finding_lines(check_model(str(tmp_path), ""))
     assert len(lines) == 1
-    assert is_told(lines, Severity.PROBLEM, str(tmp_path), "tokenizer.json", "model.safetensors")
+    assert has_finding(lines, Severity.PROBLEM, str(tmp_path), "tokenizer.json", "model.safetensors")
 
 
 def test_an_index_of_another_model_is_a_warning() -> None:
-    lines = told(check_model("", "another/1"))
-    assert is_told(lines[:1], Severity.OK, "256 dimensions")
-    assert is_told(lines[1:], Severity.WARNING, "another model", "`excerpt index`")
+    lines = finding_lines(check_model("", "another/1"))
+    assert has_finding(lines[:1], Severity.OK, "256 dimensions")
+    assert has_finding(lines[1:], Severity.WARNING, "another model", "`excerpt index`")
 
 
 # --- data of other vaults ---------------------------------------------------------------------------------------------
@@ -223,9 +225,9 @@ def remember(paths: Paths, folder: Path) -> None:
     memory.write_text("Tea is green.\n")
 
 
-def test_data_of_an_unknown_folder_is_a_warning(where: Paths) -> None:
-    remember(where, Path("/gone"))
-    assert is_told(told(orphaned_vaults(where, None)), Severity.WARNING, "unknown vault")
+def test_data_of_an_unknown_folder_is_a_warning(paths: Paths) -> None:
+    remember(paths, Path("/gone"))
+    assert has_finding(finding_lines(orphaned_vaults(paths, None)), Severity.WARNING, "unknown vault")
 
 
 def test_data_of_a_store_opened_by_a_program_is_not_orphaned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -235,57 +237,61 @@ def test_data_of_a_store_opened_by_a_program_is_not_orphaned(monkeypatch: pytest
     assert list(orphaned_vaults(user_paths(), None)) == []
 
 
-def test_data_of_a_store_opened_in_the_app_is_not_orphaned(where: Paths) -> None:
-    add_recent_vault(where, Path(STORE))
-    remember(where, parse_address(STORE).folder)
-    assert list(orphaned_vaults(where, None)) == []
+def test_data_of_a_store_opened_in_the_app_is_not_orphaned(paths: Paths) -> None:
+    add_recent_vault(paths, Path(STORE))
+    remember(paths, parse_address(STORE).folder)
+    assert list(orphaned_vaults(paths, None)) == []
 
 
 # --- folders, versions ------------------------------------------------------------------------------------------------
 
 
-def test_a_file_in_place_of_a_folder_is_a_problem(where: Paths) -> None:
-    where.config.write_text("")
-    lines = told(check_folders(where, None, 0))
-    assert is_told(lines[:1], Severity.PROBLEM, f"{where.config} is a file", "EXCERPT_HOME")
-    assert is_told(lines[1:2], Severity.OK, f"{where.cache} (")
+def test_a_file_in_place_of_a_folder_is_a_problem(paths: Paths) -> None:
+    paths.config.write_text("")
+    lines = finding_lines(check_folders(paths, None, 0))
+    assert has_finding(lines[:1], Severity.PROBLEM, f"{paths.config} is a file", "EXCERPT_HOME")
+    assert has_finding(lines[1:2], Severity.OK, f"{paths.cache} (")
 
 
-def test_files_in_a_private_folder_are_private(where: Paths) -> None:
-    for folder in where.folders:
+def test_files_in_a_private_folder_are_private(paths: Paths) -> None:
+    for folder in paths.folders:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
-    file = where.config / "excerpt.toml"
+    file = paths.config / "excerpt.toml"
     file.write_text("")
     file.chmod(0o644)
-    assert is_told(told(check_folders(where, None, 0)), Severity.OK, "No other user")
-    where.config.chmod(0o755)
-    assert is_told(told(check_folders(where, None, 0)), Severity.WARNING, "2 files and folders", str(file))
+    assert has_finding(finding_lines(check_folders(paths, None, 0)), Severity.OK, "No other user")
+    paths.config.chmod(0o755)
+    assert has_finding(finding_lines(check_folders(paths, None, 0)), Severity.WARNING, "2 files and folders", str(file))
 
 
 def test_relative_folders_are_a_warning() -> None:
     here = Paths(*(Path("~/.excerpt") / name for name in ("config", "cache", "data", "state")))
-    assert is_told(told(check_folders(here, None, 0))[:1], Severity.WARNING, str(here.config), "EXCERPT_HOME")
+    assert has_finding(
+        finding_lines(check_folders(here, None, 0))[:1], Severity.WARNING, str(here.config), "EXCERPT_HOME"
+    )
 
 
 @pytest.mark.parametrize(("free", "level"), [(1_000, Severity.PROBLEM), (2e8, Severity.WARNING), (9e8, Severity.OK)])
 def test_free_disk_space_is_compared_with_the_size_of_the_index(
-    where: Paths, monkeypatch: pytest.MonkeyPatch, free: int, level: Severity
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, free: int, level: Severity
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": int(free)}))
-    assert next(one for one in check_folders(where, None, 229_000_000) if "are free" in one.what).level is level
+    assert next(one for one in check_folders(paths, None, 229_000_000) if "are free" in one.what).level is level
 
 
-def test_an_index_on_a_network_drive_is_a_warning(where: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_on_a_network_drive_is_a_warning(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "lacks_change_events", lambda _: True)
-    assert is_told(told(check_folders(where, where.cache, 0)), Severity.WARNING, "network drive", str(where.cache))
+    assert has_finding(
+        finding_lines(check_folders(paths, paths.cache, 0)), Severity.WARNING, "network drive", str(paths.cache)
+    )
 
 
 def test_a_wrong_version_and_a_missing_library_are_problems() -> None:
-    lines = told(check_libraries(["click==0.1", "no-such-library>=1", "msgspec>=0.1", "nope; extra == 'x'"]))
-    assert is_told(lines[:1], Severity.PROBLEM, "library click is ", " 0.1")
-    assert is_told(lines[1:2], Severity.PROBLEM, "no-such-library", "not installed")
-    assert is_told(lines[2:], Severity.OK, "1 library")
+    lines = finding_lines(check_libraries(["click==0.1", "no-such-library>=1", "msgspec>=0.1", "nope; extra == 'x'"]))
+    assert has_finding(lines[:1], Severity.PROBLEM, "library click is ", " 0.1")
+    assert has_finding(lines[1:2], Severity.PROBLEM, "no-such-library", "not installed")
+    assert has_finding(lines[2:], Severity.OK, "1 library")
 
 
 def test_a_failing_check_is_a_finding_and_the_others_run() -> None:
@@ -293,7 +299,7 @@ def test_a_failing_check_is_a_finding_and_the_others_run() -> None:
         raise RuntimeError("boom")
 
     found = run_checks("x", fails, lambda: check_keys(ScreenSettings()))
-    assert is_told(told(found.findings)[:1], Severity.PROBLEM, "(RuntimeError: boom)")
+    assert has_finding(finding_lines(found.findings)[:1], Severity.PROBLEM, "(RuntimeError: boom)")
     assert len(found.findings) == 2
 
 

@@ -36,7 +36,7 @@ from excerpt.settings import ScreenSettings, user_paths
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
 from tests.cli.conftest import home as excerpt_home
-from tests.cli.test_doctor import HOLD, flip
+from tests.cli.test_doctor import HOLD, flip_byte
 from tests.doctor.test_checks import UTF8, programs_finder
 from tests.golden import read_golden
 from tests.sentences import Stage, as_text, stage
@@ -126,7 +126,7 @@ def an_index_behind_its_vault(stage: Stage) -> None:
 def an_index_that_is_damaged(stage: Stage) -> None:
     stage.call("index")
     for file in (next(index_folder(stage).glob("words/*.pst")), next(index_folder(stage).glob("vectors-*"))):
-        flip(file)
+        flip_byte(file)
     look(stage)
     look(stage, "--fix")
     catalog = sqlite3.connect(index_folder(stage) / CATALOG_FILE)

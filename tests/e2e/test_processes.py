@@ -19,10 +19,10 @@ import pytest
 from excerpt.cli.main import COMMANDS
 from mcp import Client, StdioServerParameters
 from tests.conftest import require_program
-from tests.drawn import drawn
 from tests.e2e.conftest import environment
 from tests.e2e.terminal import PATIENCE, Terminal
-from tests.mcp.conftest import asking
+from tests.images import text_image
+from tests.mcp.conftest import tool_caller
 
 pytestmark = pytest.mark.programs
 
@@ -137,7 +137,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Hostile:
 
 def picture(kind: str) -> bytes:
     data = io.BytesIO()
-    drawn("The narwhal has a tusk.").save(data, kind)
+    text_image("The narwhal has a tusk.").save(data, kind)
     return data.getvalue()
 
 
@@ -184,7 +184,7 @@ async def test_an_mcp_server_and_its_indexing_process_run_nothing(hostile: Hosti
     hostile.change()
     server = StdioServerParameters(command=EXCERPT, args=["mcp", "."], env=dict(hostile.shell), cwd=hostile.folder)
     async with Client(server) as client:
-        ask = asking(client)
+        ask = tool_caller(client)
         while "up to date" not in (await ask("search", query="walrus")).first_line:
             pass
     assert hostile.ran == []

@@ -14,7 +14,7 @@ from excerpt.settings import user_paths
 
 
 @pytest.fixture
-def opened(home: Path, vault: Path) -> Iterator[Vault]:
+def opened_vault(home: Path, vault: Path) -> Iterator[Vault]:
     with package.open(vault) as found:
         yield found
 
@@ -27,63 +27,63 @@ def edit(vault: Path, path: str, old: str, new: str) -> None:
 # --- targets ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_best_hit_in_the_section_gives_the_rank(opened: Vault) -> None:
-    opened.gold.add("two devices change one note", "Sync#Conflicts")
-    opened.gold.add("two devices change a note", "Colour")
-    first, second = opened.run_gold().run.ranks
+def test_the_best_hit_in_the_section_gives_the_rank(opened_vault: Vault) -> None:
+    opened_vault.gold.add("two devices change one note", "Sync#Conflicts")
+    opened_vault.gold.add("two devices change a note", "Colour")
+    first, second = opened_vault.run_gold().run.ranks
     assert first.rank == 1
     assert second.rank is None or second.rank > 1
 
 
-def test_the_first_hit_of_several_targets_counts(opened: Vault) -> None:
-    opened.gold.add("two devices change one note", "Colour", "Sync#Conflicts")
-    assert opened.run_gold().run.ranks[0].rank == 1
+def test_the_first_hit_of_several_targets_counts(opened_vault: Vault) -> None:
+    opened_vault.gold.add("two devices change one note", "Colour", "Sync#Conflicts")
+    assert opened_vault.run_gold().run.ranks[0].rank == 1
 
 
 @pytest.mark.parametrize("name", ["Sync#Conflicts", "Synchronising#conflicts", "Sync:9"])
-def test_a_target_is_saved_by_path_and_heading(opened: Vault, name: str) -> None:
-    assert [str(target) for target in opened.gold.add("conflict", name).targets] == ["Sync.md#Conflicts"]
+def test_a_target_is_saved_by_path_and_heading(opened_vault: Vault, name: str) -> None:
+    assert [str(target) for target in opened_vault.gold.add("conflict", name).targets] == ["Sync.md#Conflicts"]
 
 
-def test_a_section_is_found_after_its_lines_moved(opened: Vault, vault: Path) -> None:
-    opened.gold.add("two devices change one note", "Sync#Conflicts")
+def test_a_section_is_found_after_its_lines_moved(opened_vault: Vault, vault: Path) -> None:
+    opened_vault.gold.add("two devices change one note", "Sync#Conflicts")
     edit(vault, "Sync.md", "## Conflicts", "## New\n\nMore text.\n\n## Conflicts")
-    opened.refresh()
-    assert opened.run_gold().run.ranks[0].rank == 1
+    opened_vault.refresh()
+    assert opened_vault.run_gold().run.ranks[0].rank == 1
 
 
-def test_a_deleted_target_is_missing_and_counts_as_not_found(opened: Vault, vault: Path) -> None:
-    opened.gold.add("two devices change one note", "Sync#Conflicts")
+def test_a_deleted_target_is_missing_and_counts_as_not_found(opened_vault: Vault, vault: Path) -> None:
+    opened_vault.gold.add("two devices change one note", "Sync#Conflicts")
     edit(vault, "Sync.md", "## Conflicts", "## Quarrels")
-    opened.refresh()
-    report = opened.run_gold()
+    opened_vault.refresh()
+    report = opened_vault.run_gold()
     assert (report.run.ranks[0].rank, report.run.ranks[0].missing) == (None, ("Sync.md#Conflicts",))
     assert report.run.mrr == 0
 
 
-def test_a_note_is_found_under_its_new_name(opened: Vault, vault: Path) -> None:
-    opened.gold.add("red lentils with cumin", "Lentil soup")
-    opened.load()
+def test_a_note_is_found_under_its_new_name(opened_vault: Vault, vault: Path) -> None:
+    opened_vault.gold.add("red lentils with cumin", "Lentil soup")
+    opened_vault.load()
     (vault / "Cooking/Lentil soup.md").rename(vault / "Dal.md")
-    opened.refresh()
-    rank = opened.run_gold().run.ranks[0]
+    opened_vault.refresh()
+    rank = opened_vault.run_gold().run.ranks[0]
     assert (rank.rank, rank.missing) == (1, ())
 
 
-def test_hits_in_excluded_notes_are_not_counted(opened: Vault) -> None:
+def test_hits_in_excluded_notes_are_not_counted(opened_vault: Vault) -> None:
     line = '{"query": "devices history ripe", "relevant": [{"path": "Colour.md"}], "exclude": ["Sync.md"]}'
-    opened.gold.add_lines(line)
-    counted = opened.run_gold().run.ranks[0].rank
-    hits = [hit.fragment.path for hit in opened.search("devices history ripe").hits]
+    opened_vault.gold.add_lines(line)
+    counted = opened_vault.run_gold().run.ranks[0].rank
+    hits = [hit.fragment.path for hit in opened_vault.search("devices history ripe").hits]
     assert counted == [path for path in hits if path != "Sync.md"].index("Colour.md") + 1
 
 
-def test_line_numbers_distinguish_sections_with_the_same_heading(opened: Vault, vault: Path) -> None:
+def test_line_numbers_distinguish_sections_with_the_same_heading(opened_vault: Vault, vault: Path) -> None:
     (vault / "Twice.md").write_text(
         "# One\n\n## Example\n\nFirst.\n\n# Two\n\n## Example\n\nSecond.\n", encoding="utf-8"
     )
     place = '{"path": "Twice.md", "heading": "Example", "line_start": 9}'
-    (question,) = opened.gold.add_lines(f'{{"query": "second", "relevant": [{place}]}}').questions
+    (question,) = opened_vault.gold.add_lines(f'{{"query": "second", "relevant": [{place}]}}').questions
     assert [str(target) for target in question.targets] == ["Twice.md#Two#Example"]
 
 
@@ -94,20 +94,20 @@ def run_of(**ranks: int | None) -> GoldRun:
     return GoldRun("2026-03-01T09:30:00Z", tuple(GoldRank(name, name, ("A.md",), rank) for name, rank in ranks.items()))
 
 
-def test_the_first_run_has_no_comparison_and_the_next_has(opened: Vault) -> None:
-    opened.gold.add("lentils", "Lentil soup")
-    assert opened.run_gold().comparison is None
-    comparison = opened.run_gold().comparison
+def test_the_first_run_has_no_comparison_and_the_next_has(opened_vault: Vault) -> None:
+    opened_vault.gold.add("lentils", "Lentil soup")
+    assert opened_vault.run_gold().comparison is None
+    comparison = opened_vault.run_gold().comparison
     assert comparison is not None
     assert (comparison.changes, comparison.has_fallen) == ((), False)
 
 
-def test_other_settings_are_compared_with_the_users_and_do_not_replace_the_last_run(opened: Vault) -> None:
-    opened.gold.add("lentils", "Lentil soup")
-    opened.run_gold()
-    file = user_paths().gold_run_file(opened.folder)
+def test_other_settings_are_compared_with_the_users_and_do_not_replace_the_last_run(opened_vault: Vault) -> None:
+    opened_vault.gold.add("lentils", "Lentil soup")
+    opened_vault.run_gold()
+    file = user_paths().gold_run_file(opened_vault.folder)
     before = file.read_bytes()
-    report = opened.run_gold(strategy="semantic", settings={"search.boosts.links": False})
+    report = opened_vault.run_gold(strategy="semantic", settings={"search.boosts.links": False})
     assert report.is_variant
     assert report.comparison is not None
     assert report.setting_texts == ("search.boosts.links=false",)
@@ -115,9 +115,9 @@ def test_other_settings_are_compared_with_the_users_and_do_not_replace_the_last_
 
 
 @pytest.mark.parametrize("key", ["pack.budget", "vault.language", "search.boosts.link", "nothing"])
-def test_a_setting_that_affects_no_search_is_refused(opened: Vault, key: str) -> None:
+def test_a_setting_that_affects_no_search_is_refused(opened_vault: Vault, key: str) -> None:
     with pytest.raises(SettingsError, match=key):
-        opened.run_gold(settings={key: 1})
+        opened_vault.run_gold(settings={key: 1})
 
 
 def test_only_questions_with_the_same_targets_are_compared() -> None:

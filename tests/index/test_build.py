@@ -59,7 +59,7 @@ AS_OF_5 = (
 )
 
 
-def found(index: Path, settings: Settings, word: str, field: str = "text") -> list[str]:
+def matching_notes(index: Path, settings: Settings, word: str, field: str = "text") -> list[str]:
     """Return the sorted paths of the notes that contain a word."""
     snapshot = Snapshot.open(index, settings)
     try:
@@ -78,7 +78,7 @@ def test_a_first_build_makes_every_note_searchable(
     assert (report.added, report.changed, report.removed, report.unchanged) == (2, 0, 0, 0)
     assert report.generation == 1
     assert report.rebuilt == ""
-    assert found(index, settings, "kettl") == ["kitchen/Tea.md"]
+    assert matching_notes(index, settings, "kettl") == ["kitchen/Tea.md"]
 
 
 def test_title_aliases_headings_tags_and_properties_are_fields_of_their_own(
@@ -95,8 +95,8 @@ def test_title_aliases_headings_tags_and_properties_are_fields_of_their_own(
         ("properties", "winter"),
         ("properties", "front"),
     ]:
-        assert found(index, settings, word, field) == ["beds/front/Roses 2.md"], (field, word)
-    assert found(index, settings, "garden") == []
+        assert matching_notes(index, settings, word, field) == ["beds/front/Roses 2.md"], (field, word)
+    assert matching_notes(index, settings, "garden") == []
 
 
 def test_an_unchanged_vault_is_neither_read_nor_embedded_nor_committed(
@@ -123,7 +123,7 @@ def test_a_touched_file_with_the_same_text_is_unchanged(
     assert snapshot.note_info("Roses.md").mtime_ns == 1
 
 
-def same_size_and_time(note: Path, before: str, after: str) -> None:
+def edit_keeping_size_and_time(note: Path, before: str, after: str) -> None:
     """Replace text in a note without changing its size or modification time."""
     was = note.stat()
     note.write_text(note.read_text().replace(before, after))
@@ -145,9 +145,9 @@ def test_an_edit_that_keeps_size_and_time_is_found_if_the_clock_is_too_coarse(
     note = write("Tea.md", TEA)
     os.utime(note, (0, time.time() + seconds))
     build(vault, index, settings)
-    same_size_and_time(note, "kettle", "basket")
+    edit_keeping_size_and_time(note, "kettle", "basket")
     assert build(vault, index, settings).changed == 1
-    assert found(index, settings, "basket") == ["Tea.md"]
+    assert matching_notes(index, settings, "basket") == ["Tea.md"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there no time tells of it")
@@ -157,9 +157,9 @@ def test_an_edit_of_an_old_file_that_keeps_size_and_time_is_found(
     note = write("Tea.md", TEA)
     os.utime(note, (1, 1))
     build(vault, index, settings)
-    same_size_and_time(note, "kettle", "basket")
+    edit_keeping_size_and_time(note, "kettle", "basket")
     assert build(vault, index, settings).changed == 1
-    assert found(index, settings, "basket") == ["Tea.md"]
+    assert matching_notes(index, settings, "basket") == ["Tea.md"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there no time tells of it")
@@ -172,7 +172,7 @@ def test_a_replaced_file_of_the_same_size_and_time_is_found(
     build(vault, index, settings)
     (vault / "Other.md").replace(vault / "Tea.md")
     assert build(vault, index, settings).changed == 1
-    assert found(index, settings, "basket") == ["Tea.md"]
+    assert matching_notes(index, settings, "basket") == ["Tea.md"]
 
 
 def test_a_restored_vault_is_compared_and_not_indexed_again(
@@ -255,7 +255,7 @@ def test_an_edit_that_no_time_shows_is_found_if_the_file_is_named(
     note = write("Tea.md", TEA)
     os.utime(note, (1, 1))
     build(vault, index, settings)
-    same_size_and_time(note, "kettle", "basket")
+    edit_keeping_size_and_time(note, "kettle", "basket")
     assert build(vault, index, settings).changed == 0
     with closing(Updater(vault, index, settings)) as updater:
         assert updater.update(["Tea.md"]).changed == 1
@@ -290,8 +290,8 @@ def test_a_changed_note_is_found_by_its_new_words_only(
     write("Tea.md", TEA.replace("kettle", "samovar"))
     report = build(vault, index, settings)
     assert (report.added, report.changed, report.removed, report.unchanged) == (0, 1, 0, 1)
-    assert found(index, settings, "kettl") == []
-    assert found(index, settings, "samovar") == ["Tea.md"]
+    assert matching_notes(index, settings, "kettl") == []
+    assert matching_notes(index, settings, "samovar") == ["Tea.md"]
 
 
 def test_a_deleted_note_is_no_longer_found(vault: Path, index: Path, settings: Settings, write: WriteNote) -> None:
@@ -302,7 +302,7 @@ def test_a_deleted_note_is_no_longer_found(vault: Path, index: Path, settings: S
     report = build(vault, index, settings)
     assert (report.removed, report.unchanged) == (1, 1)
     snapshot = Snapshot.open(index, settings)
-    assert found(index, settings, "kettl") == []
+    assert matching_notes(index, settings, "kettl") == []
     assert snapshot.note_paths() == ("Roses.md",)
     assert len(snapshot.vectors.keys) == snapshot.lexical.doc_count == snapshot.status().fragments
 
@@ -318,7 +318,7 @@ def test_a_vault_that_lost_every_note_does_not_empty_its_index(
         build(vault, index, settings, rebuild=rebuild)
     assert told.value.notes == 1
     assert "--accept-empty" in told.value.hint
-    assert found(index, settings, "kettl") == ["Tea.md"]
+    assert matching_notes(index, settings, "kettl") == ["Tea.md"]
     write("Tea.md", TEA)
     again = build(vault, index, settings)
     assert (again.generation, again.embedded) == (first.generation, 0)
@@ -491,7 +491,7 @@ def test_a_note_that_became_unreadable_is_no_longer_found(
     (vault / "Tea.md").write_bytes(bytes(5000))
     report = build(vault, index, settings)
     assert (report.removed, [one.path for one in report.skipped]) == (1, ["Tea.md"])
-    assert found(index, settings, "kettl") == []
+    assert matching_notes(index, settings, "kettl") == []
 
 
 def test_a_skipped_file_is_no_longer_listed_once_it_can_be_read(
@@ -501,7 +501,7 @@ def test_a_skipped_file_is_no_longer_listed_once_it_can_be_read(
     build(vault, index, settings)
     write("Tea.md", TEA)
     assert build(vault, index, settings).skipped == ()
-    assert found(index, settings, "kettl") == ["Tea.md"]
+    assert matching_notes(index, settings, "kettl") == ["Tea.md"]
 
 
 def test_an_internal_error_in_one_note_does_not_stop_the_others(
@@ -519,7 +519,7 @@ def test_an_internal_error_in_one_note_does_not_stop_the_others(
     (skipped,) = build(vault, index, settings).skipped
     assert skipped.path == "Tea.md"
     assert "RecursionError: too deep" in skipped.reason
-    assert found(index, settings, "soil") == ["Roses.md"]
+    assert matching_notes(index, settings, "soil") == ["Roses.md"]
 
 
 def test_warnings_of_a_note_are_kept_until_it_changes(
@@ -616,14 +616,14 @@ def test_another_language_setting_reads_all_notes_again(
 ) -> None:
     write("Roses.md", "Häuser")
     build(vault, index, settings)
-    assert found(index, settings, "haus") == []
+    assert matching_notes(index, settings, "haus") == []
     german = replace(settings, vault=VaultSettings(language="de"))
     report = build(vault, index, german)
     assert "splitting or stemming changed" in report.rebuilt
-    assert found(index, german, "haus") == ["Roses.md"]
+    assert matching_notes(index, german, "haus") == ["Roses.md"]
     assert build(vault, index, german).rebuilt == ""
     build(vault, index, settings)
-    assert found(index, settings, "haus") == []
+    assert matching_notes(index, settings, "haus") == []
 
 
 def test_another_embedded_text_embeds_everything_again(

@@ -22,14 +22,14 @@ from tests.index.content import content
 
 
 @pytest.fixture
-def thirty(write: WriteNote, monkeypatch: pytest.MonkeyPatch) -> None:
+def thirty_notes(write: WriteNote, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write thirty notes, of which the first batch takes eight."""
     monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 8)
     for number in range(30):
         write(f"{number:02}.md", f"# Note\n\nText {number}.\n")
 
 
-@pytest.mark.usefixtures("thirty")
+@pytest.mark.usefixtures("thirty_notes")
 def test_a_paused_build_does_nothing_until_it_is_resumed(vault: Path, index: Path, settings: Settings) -> None:
     control, paused, done = BuildControl(), threading.Event(), threading.Event()
 
@@ -52,7 +52,7 @@ def test_a_paused_build_does_nothing_until_it_is_resumed(vault: Path, index: Pat
     assert len(Snapshot.open(index, settings).note_paths()) == 30
 
 
-@pytest.mark.usefixtures("thirty")
+@pytest.mark.usefixtures("thirty_notes")
 def test_paused_time_is_not_counted_as_working_time(vault: Path, index: Path, settings: Settings) -> None:
     control = BuildControl()
     control.pause()
@@ -63,7 +63,7 @@ def test_paused_time_is_not_counted_as_working_time(vault: Path, index: Path, se
     assert report.seconds <= time.monotonic() - began - control.seconds_paused
 
 
-@pytest.mark.usefixtures("thirty")
+@pytest.mark.usefixtures("thirty_notes")
 @pytest.mark.parametrize("paused", [False, True])
 def test_a_cancelled_build_keeps_its_commits_and_the_next_continues(
     vault: Path, index: Path, settings: Settings, paused: bool

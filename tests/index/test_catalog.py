@@ -45,7 +45,7 @@ FLIPPED = [
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> Kept:
+def index_template(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> Kept:
     """Build an index to be copied; return the vault, the index and the settings."""
     folder = tmp_path_factory.mktemp("kept")
     settings = Settings(embedding=EmbeddingSettings(str(models[0])), pack=PackSettings(tokenizer="chars/4"))
@@ -58,8 +58,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) ->
 
 
 @pytest.fixture(scope="module")
-def before(kept: Kept) -> dict[str, object]:
-    return content(kept[1], kept[2])
+def template_content(index_template: Kept) -> dict[str, object]:
+    return content(index_template[1], index_template[2])
 
 
 def _flip(value: str | int | None, chance: random.Random) -> str | int:
@@ -125,9 +125,9 @@ def _answers(index: Path, settings: Settings) -> dict[str, object]:
 @pytest.mark.programs
 @pytest.mark.parametrize(("table", "column"), FLIPPED)
 def test_an_altered_row_is_reported_never_shown_and_repaired_by_the_next_build(
-    kept: Kept, before: dict[str, object], tmp_path: Path, table: str, column: str
+    index_template: Kept, template_content: dict[str, object], tmp_path: Path, table: str, column: str
 ) -> None:
-    vault, index, settings = kept
+    vault, index, settings = index_template
     right = _answers(index, settings)
     index = shutil.copytree(index, tmp_path / "index")
     _alter(index, table, column, random.Random(f"{table}.{column}"))
@@ -144,11 +144,11 @@ def test_an_altered_row_is_reported_never_shown_and_repaired_by_the_next_build(
             assert answer == right[name], name
     assert errors
     assert "everything from the vault" in build(vault, index, settings).rebuilt
-    assert content(index, settings) == before
+    assert content(index, settings) == template_content
 
 
-def test_an_altered_row_is_not_copied_into_derived_files(kept: Kept, tmp_path: Path) -> None:
-    vault, index, settings = kept
+def test_an_altered_row_is_not_copied_into_derived_files(index_template: Kept, tmp_path: Path) -> None:
+    vault, index, settings = index_template
     index = shutil.copytree(index, tmp_path / "index")
     with closing(sqlite3.connect(index / CATALOG_FILE)) as connection, connection:
         connection.execute("UPDATE fragments SET text = replace(text, 'not', 'NOW')")
@@ -158,8 +158,8 @@ def test_an_altered_row_is_not_copied_into_derived_files(kept: Kept, tmp_path: P
         assert "must not be deleted" in snapshot.note_fragments("Tea.md")[-1].text
 
 
-def test_another_tokenizer_keeps_checksums_valid(kept: Kept, tmp_path: Path) -> None:
-    vault, index, settings = kept
+def test_another_tokenizer_keeps_checksums_valid(index_template: Kept, tmp_path: Path) -> None:
+    vault, index, settings = index_template
     index = shutil.copytree(index, tmp_path / "index")
     other = Settings(embedding=settings.embedding, pack=PackSettings(tokenizer="o200k_base"))
     assert "the tokenizer changed" in build(vault, index, other).rebuilt
@@ -197,7 +197,7 @@ STATEMENTS = [
 
 
 @pytest.fixture(scope="module")
-def kept_generations(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> Kept:
+def generations_template(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> Kept:
     """Build an index of three generations to be copied; return the vault, the index and the settings."""
     folder = tmp_path_factory.mktemp("kept")
     settings = Settings(embedding=EmbeddingSettings(str(models[0])), pack=PackSettings(tokenizer="chars/4"))
@@ -211,16 +211,16 @@ def kept_generations(tmp_path_factory: pytest.TempPathFactory, models: tuple[Pat
 
 
 @pytest.fixture(scope="module")
-def content_before(kept_generations: Kept) -> dict[str, object]:
-    return content(kept_generations[1], kept_generations[2])
+def generations_content(generations_template: Kept) -> dict[str, object]:
+    return content(generations_template[1], generations_template[2])
 
 
 @pytest.mark.programs
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_tables_of_another_schema_are_found_and_rebuilt(
-    kept_generations: Kept, content_before: dict[str, object], tmp_path: Path, statement: str
+    generations_template: Kept, generations_content: dict[str, object], tmp_path: Path, statement: str
 ) -> None:
-    vault, index, settings = kept_generations
+    vault, index, settings = generations_template
     index = shutil.copytree(index, tmp_path / "index")
     with closing(sqlite3.connect(index / CATALOG_FILE)) as connection:
         connection.execute(statement)
@@ -232,7 +232,7 @@ def test_tables_of_another_schema_are_found_and_rebuilt(
     assert [fault.part for fault in faults] == [RepairPart.CATALOG]
     report = build(vault, index, settings)
     assert "everything from the vault, because the catalog could not be used (the definition of" in report.rebuilt
-    assert content(index, settings) == content_before
+    assert content(index, settings) == generations_content
     assert build(vault, index, settings).rebuilt == ""
 
 
@@ -281,13 +281,13 @@ def _nowhere(file: Path) -> None:
     ],
 )
 def test_special_files_in_place_of_index_files_do_not_block_and_are_repaired(
-    kept_generations: Kept,
-    content_before: dict[str, object],
+    generations_template: Kept,
+    generations_content: dict[str, object],
     tmp_path: Path,
     pattern: str,
     replace: Callable[[Path], None],
 ) -> None:
-    vault, index, settings = kept_generations
+    vault, index, settings = generations_template
     index = shutil.copytree(index, tmp_path / "index")
     file = max(index.glob(pattern), default=index / pattern)
     if file.is_dir():
@@ -305,5 +305,5 @@ def test_special_files_in_place_of_index_files_do_not_block_and_are_repaired(
 
     for work in (read, look, lambda: build(vault, index, settings)):
         _within_time(work)
-    assert content(index, settings) == content_before
+    assert content(index, settings) == generations_content
     assert build(vault, index, settings).rebuilt == ""

@@ -39,7 +39,7 @@ def built(vault: Path, index: Path, settings: Settings, write: WriteNote) -> Pat
     return index
 
 
-def cut(data: bytes) -> bytes:
+def truncate(data: bytes) -> bytes:
     return data[: len(data) // 2]
 
 
@@ -51,7 +51,7 @@ def damage(file: Path, how: Callable[[bytes], bytes]) -> None:
     file.write_bytes(how(file.read_bytes()))
 
 
-HOW = pytest.mark.parametrize("how", [cut, garbage, lambda data: b""], ids=["cut", "garbage", "emptied"])
+HOW = pytest.mark.parametrize("how", [truncate, garbage, lambda data: b""], ids=["cut", "garbage", "emptied"])
 
 
 @HOW
@@ -100,7 +100,7 @@ def test_a_catalog_with_a_damaged_page_is_rebuilt_after_a_reader_reported_it(
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> Path:
+def index_template(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> Path:
     """Build an index of three generations, to be copied; return the folder of vault and index."""
     folder = tmp_path_factory.mktemp("kept")
     settings = Settings(embedding=EmbeddingSettings(str(models[0])), pack=PackSettings(tokenizer="chars/4"))
@@ -152,16 +152,16 @@ def change(file: Path, how: str) -> None:
     + [("", "gone")],
 )
 def test_a_reader_answers_correctly_or_reports_damage_that_the_next_build_repairs(
-    kept: Path, index: Path, settings: Settings, pattern: str, how: str
+    index_template: Path, index: Path, settings: Settings, pattern: str, how: str
 ) -> None:
-    shutil.copytree(kept / "index", index)
+    shutil.copytree(index_template / "index", index)
     before = content(index, settings)
     change(max(index.glob(pattern), default=index / pattern) if pattern else index, how)
     with suppress(IndexUnusableError):
         assert content(index, settings) == before
-    build(kept / "vault", index, settings)
+    build(index_template / "vault", index, settings)
     assert content(index, settings) == before
-    assert build(kept / "vault", index, settings).rebuilt == ""
+    assert build(index_template / "vault", index, settings).rebuilt == ""
 
 
 @pytest.mark.parametrize("name", ["", ".."], ids=["of the index", "above it"])

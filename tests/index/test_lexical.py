@@ -32,7 +32,7 @@ def add(writer: LexicalWriter, first_key: int, *texts: str) -> None:
     writer.add(document_rows([(first_key + at, 7, 1 + at) for at in range(len(texts))]), inverted(texts))
 
 
-def read(folder: Path, files: list[DerivedFile], generation: int) -> LexicalReader:
+def open_reader(folder: Path, files: list[DerivedFile], generation: int) -> LexicalReader:
     return LexicalReader(folder, files, generation)
 
 
@@ -44,7 +44,7 @@ def keys_with(reader: LexicalReader, term: str) -> list[int]:
 def test_postings_have_rows_and_frequencies(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a b a", "b", "c a")
-    reader = read(tmp_path, writer.commit(1), 1)
+    reader = open_reader(tmp_path, writer.commit(1), 1)
     assert reader.keys.tolist() == [1, 2, 3]
     assert reader.postings("text", "a").rows.tolist() == [0, 2]
     assert reader.postings("text", "a").tf.tolist() == [2.0, 1.0]
@@ -55,7 +55,7 @@ def test_positions_belong_to_the_postings(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a b a")
     add(writer, 2, "c", "b a")
-    positions = read(tmp_path, writer.commit(1), 1).positions("text", "a")
+    positions = open_reader(tmp_path, writer.commit(1), 1).positions("text", "a")
     assert positions.offsets.tolist() == [0, 2, 3]
     assert positions.values.tolist() == [0, 2, 1]
 
@@ -64,7 +64,7 @@ def test_a_term_is_counted_in_all_fields_and_segments(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a b a")
     add(writer, 2, "c", "b a")
-    reader = read(tmp_path, writer.commit(1), 1)
+    reader = open_reader(tmp_path, writer.commit(1), 1)
     assert reader.count("a") == 2 * len(FIELDS)
     assert reader.count("c") == len(FIELDS)
     assert reader.count("zebra") == 0
@@ -73,13 +73,13 @@ def test_a_term_is_counted_in_all_fields_and_segments(tmp_path: Path) -> None:
 def test_an_unknown_term_or_field_has_no_postings(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a")
-    reader = read(tmp_path, writer.commit(1), 1)
+    reader = open_reader(tmp_path, writer.commit(1), 1)
     assert reader.postings("text", "zebra").rows.tolist() == []
     assert reader.positions("text", "zebra").offsets.tolist() == [0]
 
 
 def test_an_index_without_fragments_can_be_opened(tmp_path: Path) -> None:
-    reader = read(tmp_path, LexicalWriter(tmp_path, None).commit(1), 1)
+    reader = open_reader(tmp_path, LexicalWriter(tmp_path, None).commit(1), 1)
     assert (reader.doc_count, reader.lexicon("text"), reader.lengths("text").tolist()) == (0, [], [])
 
 
@@ -87,7 +87,7 @@ def test_deleted_fragments_are_removed_from_rows_lengths_and_postings(tmp_path: 
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a", "a b b", "a c", "d")
     writer.delete(np.array([2, 99]))
-    reader = read(tmp_path, writer.commit(1), 1)
+    reader = open_reader(tmp_path, writer.commit(1), 1)
     assert reader.keys.tolist() == [1, 3, 4]
     assert keys_with(reader, "a") == [1, 3]
     assert keys_with(reader, "b") == []
@@ -102,8 +102,8 @@ def test_a_later_build_extends_the_files_of_an_earlier_one(tmp_path: Path) -> No
     later = LexicalWriter(tmp_path, 1, files)
     later.delete(np.array([1]))
     add(later, 3, "a")
-    assert keys_with(read(tmp_path, later.commit(2), 2), "a") == [3]
-    assert keys_with(read(tmp_path, files, 1), "a") == [1]
+    assert keys_with(open_reader(tmp_path, later.commit(2), 2), "a") == [3]
+    assert keys_with(open_reader(tmp_path, files, 1), "a") == [1]
 
 
 @pytest.mark.programs
@@ -116,7 +116,7 @@ def test_many_small_commits_make_few_segments_without_loss(tmp_path: Path) -> No
             writer.delete(np.array([key - 1]))
         files = writer.commit(key)
     living = [key for key in range(1, 201) if not (key % 3 == 2 and key < 200)]
-    reader = read(tmp_path, files, 200)
+    reader = open_reader(tmp_path, files, 200)
     assert keys_with(reader, "all") == living
     assert all(keys_with(reader, f"w{key}") == [key] for key in living)
     assert sum(file.name.endswith(".pst") for file in files) <= 24
@@ -134,7 +134,7 @@ def test_a_row_has_its_note_and_line(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a", "b", "c")
     writer.delete(np.array([2]))
-    reader = read(tmp_path, writer.commit(1), 1)
+    reader = open_reader(tmp_path, writer.commit(1), 1)
     assert (reader.notes.tolist(), reader.lines.tolist()) == ([7, 7], [1, 3])
 
 
@@ -143,7 +143,7 @@ def test_entries_name_the_fields_of_a_term(tmp_path: Path) -> None:
     words = inverted(["a a", "b"])
     words["title"] = invert([(["b"], [0]), (["a"], [0])])
     writer.add(document_rows([(1, 7, 1), (2, 7, 2)]), words)
-    entries = read(tmp_path, writer.commit(1), 1).entries("a")
+    entries = open_reader(tmp_path, writer.commit(1), 1).entries("a")
     others = [number for number, field in enumerate(FIELDS) if field != "title"]
     assert entries.rows.tolist() == [*[0] * len(others), 1]
     assert entries.fields.tolist() == [*others, FIELDS.index("title")]
@@ -155,7 +155,7 @@ def test_occurrences_are_those_of_the_requested_rows(tmp_path: Path) -> None:
     add(writer, 1, "a b a", "b")
     add(writer, 3, "gone a", "c", "b b a")
     writer.delete(np.array([3]))
-    places = read(tmp_path, writer.commit(1), 1).occurrences("a", np.array([1, 2, 3], np.int32))
+    places = open_reader(tmp_path, writer.commit(1), 1).occurrences("a", np.array([1, 2, 3], np.int32))
     in_text = places.fields == FIELDS.index("text")
     assert places.row_indices[in_text].tolist() == [2]
     assert places.positions[in_text].tolist() == [2]
@@ -165,7 +165,7 @@ def test_a_term_is_found_at_any_position_in_the_dictionary(tmp_path: Path) -> No
     writer = LexicalWriter(tmp_path, None)
     terms = sorted({f"w{number}" for number in range(0, 200, 2)} | {"東京", "é"})
     add(writer, 1, " ".join(terms))
-    reader = read(tmp_path, writer.commit(1), 1)
+    reader = open_reader(tmp_path, writer.commit(1), 1)
     assert all(keys_with(reader, term) == [1] for term in terms)
     assert not any(keys_with(reader, f"w{number}") for number in range(1, 200, 2))
     assert not any(keys_with(reader, term) for term in ("", "a", "w", "w198 ", "zz", "\U0001f600"))
@@ -176,7 +176,7 @@ def test_continuations_are_listed_shortest_first_with_and_without_the_lexicon(tm
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "synching sync z")
     add(writer, 2, "synchrony syncing sea 東京")
-    reader = read(tmp_path, writer.commit(1), 1)
+    reader = open_reader(tmp_path, writer.commit(1), 1)
     if read_all:
         assert reader.lexicon("text") == ["sea", "sync", "synching", "synchrony", "syncing", "z", "東京"]
     assert reader.completions("sync", 3) == ["sync", "syncing", "synching"]
@@ -189,7 +189,7 @@ def test_whoosh_reads_the_same_postings(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a b a", "b", "c a")
     files = writer.commit(1)
-    ours = read(tmp_path, files, 1).postings("text", "a")
+    ours = open_reader(tmp_path, files, 1).postings("text", "a")
     matcher = open_whoosh_reader(tmp_path).postings("text", "a")
     theirs = []
     while matcher.is_active():
@@ -213,7 +213,7 @@ def test_whoosh_can_search_the_index(tmp_path: Path) -> None:
         assert [hit.docnum for hit in searcher.search(both)] == [2, 3]
 
 
-def damaged(folder: Path, files: list[DerivedFile], suffix: str, how: str) -> None:
+def damage_file(folder: Path, files: list[DerivedFile], suffix: str, how: str) -> None:
     path = folder / next(file.name for file in files if file.name.endswith(suffix))
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2] if how == "cut" else bytes(byte ^ 0x5A for byte in data))
@@ -225,9 +225,9 @@ def test_a_damaged_file_is_detected_before_it_is_used(tmp_path: Path, suffix: st
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a b a", "b", "c a")
     files = writer.commit(1)
-    damaged(tmp_path, files, suffix, how)
+    damage_file(tmp_path, files, suffix, how)
     with pytest.raises(DamagedFileError):
-        read(tmp_path, files, 1).postings("text", "a")
+        open_reader(tmp_path, files, 1).postings("text", "a")
 
 
 def test_positions_are_verified_too(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_positions_are_verified_too(tmp_path: Path) -> None:
     path = tmp_path / next(file.name for file in files if file.name.endswith(".pst"))
     data = path.read_bytes()
     path.write_bytes(data[:-1000] + bytes(byte ^ 1 for byte in data[-1000:]))
-    reader = read(tmp_path, files, 1)
+    reader = open_reader(tmp_path, files, 1)
     assert len(reader.entries("a").rows)
     with pytest.raises(DamagedFileError):
         reader.occurrences("a", np.array([0], np.int32))
@@ -257,7 +257,7 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     files = writer.commit(1)
     (tmp_path / files[0].name).unlink()
     with pytest.raises(DamagedFileError, match="missing"):
-        read(tmp_path, files, 1)
+        open_reader(tmp_path, files, 1)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the limit of a file's size is of POSIX")

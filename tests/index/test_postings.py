@@ -51,7 +51,7 @@ def content(words: Segment) -> Content:
     return found
 
 
-def counted(field: Inverted) -> dict[str, dict[int, list[int]]]:
+def counts_of(field: Inverted) -> dict[str, dict[int, list[int]]]:
     return {
         term: {doc: places for (doc, _), places in of.items()} for term, of in content(merge_fields([field])).items()
     }
@@ -60,14 +60,14 @@ def counted(field: Inverted) -> dict[str, dict[int, list[int]]]:
 @given(st.lists(WORDS.map(document), max_size=12))
 def test_every_occurrence_is_counted(documents: list[Document]) -> None:
     field = invert(documents)
-    assert counted(field) == expected(documents)
+    assert counts_of(field) == expected(documents)
     assert field.lengths.tolist() == [len(words) for words, _ in documents]
 
 
 @given(st.lists(st.lists(WORDS.map(document), max_size=5), min_size=1, max_size=4))
 def test_merged_parts_equal_one_count_of_all(parts: list[list[Document]]) -> None:
     whole = [one for part in parts for one in part]
-    assert counted(join([invert(part) for part in parts])) == expected(whole)
+    assert counts_of(join([invert(part) for part in parts])) == expected(whole)
 
 
 def test_terms_are_sorted_by_their_bytes() -> None:
@@ -115,14 +115,14 @@ def segment(*documents: dict[str, list[int]]) -> Segment:
     return merge_fields([invert(flat)])
 
 
-def written(folder: Path, words: Segment) -> Columns:
+def write_columns(folder: Path, words: Segment) -> Columns:
     postings, terms = pack(words)
     (folder / "pst").write_bytes(postings)
     (folder / "lex").write_bytes(terms)
     return Columns(folder / "pst", folder / "lex")
 
 
-def same(one: Segment, other: Segment) -> bool:
+def are_equal(one: Segment, other: Segment) -> bool:
     arrays = ("starts", "docs", "fields", "tf", "positions")
     return one.terms == other.terms and all(np.array_equal(getattr(one, a), getattr(other, a)) for a in arrays)
 
@@ -140,8 +140,8 @@ def test_columns_are_read_as_they_were_written(
     tmp_path_factory: pytest.TempPathFactory, documents: list[dict[str, list[int]]]
 ) -> None:
     words = segment(*documents)
-    columns = written(tmp_path_factory.mktemp("columns"), words)
-    assert same(columns.segment(len(documents)), words)
+    columns = write_columns(tmp_path_factory.mktemp("columns"), words)
+    assert are_equal(columns.segment(len(documents)), words)
     for number, term in enumerate(words.terms):
         found = columns.find(term)
         assert found is not None
@@ -155,18 +155,18 @@ def test_large_numbers_are_preserved(tmp_path: Path) -> None:
     documents: list[dict[str, list[int]]] = [{}] * 70_000
     documents = [{"rare": list(range(0, 9_000_000, 1000))}, *documents, {"rare": [7]}]
     words = segment(*documents)
-    assert same(written(tmp_path, words).segment(len(documents)), words)
+    assert are_equal(write_columns(tmp_path, words).segment(len(documents)), words)
 
 
 def test_a_segment_without_words_can_be_opened(tmp_path: Path) -> None:
-    columns = written(tmp_path, segment({}))
+    columns = write_columns(tmp_path, segment({}))
     assert columns.terms() == []
     assert columns.find(b"a") is None
     assert list(columns.terms_with_prefix(b"")) == []
 
 
 def test_terms_with_a_prefix_may_span_blocks(tmp_path: Path) -> None:
-    columns = written(tmp_path, segment({f"{letter}{n:03}": [n] for letter in "abc" for n in range(100)}))
+    columns = write_columns(tmp_path, segment({f"{letter}{n:03}": [n] for letter in "abc" for n in range(100)}))
     found = [term for term, _ in columns.terms_with_prefix(b"b0")]
     assert found == [f"b{n:03}".encode() for n in range(100)]
     assert [term for term, _ in columns.terms_with_prefix(b"a00")] == [f"a{n:03}".encode() for n in range(10)]
@@ -174,7 +174,7 @@ def test_terms_with_a_prefix_may_span_blocks(tmp_path: Path) -> None:
 
 def test_only_the_pages_read_are_verified(tmp_path: Path) -> None:
     many = {f"w{n:05}": [n] for n in range(30_000)}
-    columns = written(tmp_path, segment(many))
+    columns = write_columns(tmp_path, segment(many))
     data = bytearray((tmp_path / "pst").read_bytes())
     data[0] ^= 1
     (tmp_path / "pst").write_bytes(data)
@@ -185,7 +185,7 @@ def test_only_the_pages_read_are_verified(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kept", [0, 3, 100])
 def test_truncated_files_are_detected(tmp_path: Path, kept: int) -> None:
-    written(tmp_path, segment({"a": [0], "b": [1, 2]}))
+    write_columns(tmp_path, segment({"a": [0], "b": [1, 2]}))
     for name in ("pst", "lex"):
         data = (tmp_path / name).read_bytes()
         (tmp_path / name).write_bytes(data[: min(kept, len(data) - 1)])

@@ -52,12 +52,12 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def wanted(models: tuple[Path, Path]) -> Settings:
+def small_settings(models: tuple[Path, Path]) -> Settings:
     return Settings(embedding=EmbeddingSettings(str(models[0])), pack=PackSettings(tokenizer="chars/4"))
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set sizes at which a few notes fill chunks, merge segments and cause a new matrix."""
     monkeypatch.setattr(vectors, "CHUNK_ROWS", 4)
     monkeypatch.setattr(lexical, "_SEGMENTS_PER_MERGE", 2)
@@ -83,8 +83,8 @@ def edit(vault: Path, edits: list[tuple[str, str | None]]) -> None:
             file.write_text(text)
 
 
-def warmed(snapshot: Snapshot, wanted: Settings) -> Engine:
-    engine = Engine(snapshot, wanted)
+def warm_engine(snapshot: Snapshot, small_settings: Settings) -> Engine:
+    engine = Engine(snapshot, small_settings)
     engine.warm()
     return engine
 
@@ -97,7 +97,7 @@ def answers(engine: Engine) -> list[Result]:
     ]
 
 
-def assert_same(one: Snapshot, other: Snapshot, wanted: Settings) -> None:
+def assert_same(one: Snapshot, other: Snapshot, small_settings: Settings) -> None:
     """Check that two snapshots hold the same data and give the same hits, bit for bit."""
     assert one.generation == other.generation
     for name in ("keys", "notes", "lines"):
@@ -116,36 +116,36 @@ def assert_same(one: Snapshot, other: Snapshot, wanted: Settings) -> None:
     assert np.array_equal(one.table.notes, other.table.notes)
     for mine_of, theirs_of in zip(one.facets.links, other.facets.links, strict=True):
         assert np.array_equal(mine_of, theirs_of)
-    assert answers(Engine(one, wanted)) == answers(Engine(other, wanted))
+    assert answers(Engine(one, small_settings)) == answers(Engine(other, small_settings))
 
 
 @pytest.mark.programs
 @settings(max_examples=few(4), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(builds=BUILDS, warm=st.lists(st.booleans(), min_size=8, max_size=8))
 def test_after_any_edits_a_snapshot_with_shared_data_equals_a_fresh_one(
-    wanted: Settings, builds: list[list[tuple[str, str | None]]], warm: list[bool]
+    small_settings: Settings, builds: list[list[tuple[str, str | None]]], warm: list[bool]
 ) -> None:
     with folders() as (vault, index):
         edit(vault, [(name, f"{name} tea {' '.join(WORDS)}") for name in NAMES])
-        build(vault, index, wanted)
-        before = Snapshot.open(index, wanted)
+        build(vault, index, small_settings)
+        before = Snapshot.open(index, small_settings)
         for edits, is_warm in zip(builds, warm, strict=False):
             if is_warm:
-                warmed(before, wanted)
-            old = answers(Engine(before, wanted)) if is_warm else []
+                warm_engine(before, small_settings)
+            old = answers(Engine(before, small_settings)) if is_warm else []
             edit(vault, edits)
-            build(vault, index, wanted, accept_empty=True)
-            after = Snapshot.open(index, wanted, before=before)
-            with closing(Snapshot.open(index, wanted)) as fresh:
-                assert_same(after, fresh, wanted)
+            build(vault, index, small_settings, accept_empty=True)
+            after = Snapshot.open(index, small_settings, before=before)
+            with closing(Snapshot.open(index, small_settings)) as fresh:
+                assert_same(after, fresh, small_settings)
             if is_warm:
-                assert answers(Engine(before, wanted)) == old
+                assert answers(Engine(before, small_settings)) == old
             before.close()
             before = after
         before.close()
 
 
-def rows_read(before: Snapshot, index: Path, wanted: Settings, monkeypatch: pytest.MonkeyPatch) -> int:
+def rows_read(before: Snapshot, index: Path, small_settings: Settings, monkeypatch: pytest.MonkeyPatch) -> int:
     """Return the number of vectors read from the file when the next generation is opened."""
     read: list[int] = []
     blocks = vectors.MatrixSource.blocks
@@ -158,27 +158,27 @@ def rows_read(before: Snapshot, index: Path, wanted: Settings, monkeypatch: pyte
         return iter(found)
 
     monkeypatch.setattr(vectors.MatrixSource, "blocks", counted)
-    with closing(Snapshot.open(index, wanted, before=before)) as after:
-        warmed(after, wanted)
+    with closing(Snapshot.open(index, small_settings, before=before)) as after:
+        warm_engine(after, small_settings)
     return sum(read)
 
 
 @contextmanager
-def opened(wanted: Settings) -> Iterator[tuple[Path, Path, Snapshot]]:
+def opened(small_settings: Settings) -> Iterator[tuple[Path, Path, Snapshot]]:
     """Yield a vault, its index, and a snapshot with everything loaded."""
     with folders() as (vault, index):
         edit(vault, [(f"{word}.md", f"{word} {' '.join(WORDS)} [[tea]]") for word in WORDS])
-        build(vault, index, wanted)
-        with closing(Snapshot.open(index, wanted)) as before:
-            warmed(before, wanted)
+        build(vault, index, small_settings)
+        with closing(Snapshot.open(index, small_settings)) as before:
+            warm_engine(before, small_settings)
             yield vault, index, before
 
 
-def test_only_appended_rows_of_the_matrix_are_read(wanted: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    with opened(wanted) as (vault, index, before):
+def test_only_appended_rows_of_the_matrix_are_read(small_settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(small_settings) as (vault, index, before):
         edit(vault, [("tea.md", "# Tea\n\nbrew sugar")])
-        build(vault, index, wanted)
-        assert rows_read(before, index, wanted, monkeypatch) == 1
+        build(vault, index, small_settings)
+        assert rows_read(before, index, small_settings, monkeypatch) == 1
 
 
 def links(snapshot: Snapshot) -> set[tuple[str, str]]:
@@ -186,44 +186,44 @@ def links(snapshot: Snapshot) -> set[tuple[str, str]]:
     return {(paths[source], paths[target]) for source, target in zip(*snapshot.facets.links, strict=True)}
 
 
-def test_links_of_a_note_that_changed_twice_are_current(wanted: Settings) -> None:
-    with opened(wanted) as (vault, index, before):
+def test_links_of_a_note_that_changed_twice_are_current(small_settings: Settings) -> None:
+    with opened(small_settings) as (vault, index, before):
         for target in ("water", "soil", "seed"):
             # Each build gives the note the same catalog id as before, the highest one.
             edit(vault, [("tea.md", f"# Tea\n\n[[{target}]]")])
-            build(vault, index, wanted)
-            after = Snapshot.open(index, wanted, before=before)
-            warmed(after, wanted)
+            build(vault, index, small_settings)
+            after = Snapshot.open(index, small_settings, before=before)
+            warm_engine(after, small_settings)
             assert {link for link in links(after) if link[0] == "tea.md"} == {("tea.md", f"{target}.md")}
             before.close()
             before = after  # noqa: PLW2901 - the next in a row of generations
         before.close()
 
 
-def test_a_link_resolves_to_another_note_when_its_target_is_renamed(wanted: Settings) -> None:
-    with opened(wanted) as (vault, index, before):
+def test_a_link_resolves_to_another_note_when_its_target_is_renamed(small_settings: Settings) -> None:
+    with opened(small_settings) as (vault, index, before):
         (vault / "deep").mkdir()
         (vault / "tea.md").rename(vault / "deep" / "tea.md")
-        build(vault, index, wanted)
-        with closing(Snapshot.open(index, wanted, before=before)) as after:
+        build(vault, index, small_settings)
+        with closing(Snapshot.open(index, small_settings, before=before)) as after:
             assert ("water.md", "deep/tea.md") in links(after)
 
 
 @pytest.mark.programs
-def test_a_rebuilt_index_is_read_completely(wanted: Settings) -> None:
-    with opened(wanted) as (vault, index, before):
+def test_a_rebuilt_index_is_read_completely(small_settings: Settings) -> None:
+    with opened(small_settings) as (vault, index, before):
         edit(vault, [("tea.md", "# Tea\n\nbrew sugar"), ("water.md", None)])
-        build(vault, index, wanted, rebuild=True)
+        build(vault, index, small_settings, rebuild=True)
         with (
-            closing(Snapshot.open(index, wanted, before=before)) as after,
-            closing(Snapshot.open(index, wanted)) as fresh,
+            closing(Snapshot.open(index, small_settings, before=before)) as after,
+            closing(Snapshot.open(index, small_settings)) as fresh,
         ):
-            assert_same(after, fresh, wanted)
+            assert_same(after, fresh, small_settings)
 
 
-def test_vectors_of_another_model_are_not_reused(wanted: Settings, models: tuple[Path, Path]) -> None:
-    other = replace(wanted, embedding=EmbeddingSettings(str(models[1])))
-    with opened(wanted) as (vault, index, before):
+def test_vectors_of_another_model_are_not_reused(small_settings: Settings, models: tuple[Path, Path]) -> None:
+    other = replace(small_settings, embedding=EmbeddingSettings(str(models[1])))
+    with opened(small_settings) as (vault, index, before):
         build(vault, index, other)
         with (
             closing(Snapshot.open(index, other, before=before)) as after,
@@ -234,28 +234,28 @@ def test_vectors_of_another_model_are_not_reused(wanted: Settings, models: tuple
 
 
 @pytest.mark.programs
-def test_the_same_generation_opened_twice_is_equal(wanted: Settings) -> None:
-    with opened(wanted) as (vault, index, before):
+def test_the_same_generation_opened_twice_is_equal(small_settings: Settings) -> None:
+    with opened(small_settings) as (vault, index, before):
         edit(vault, [("tea.md", "# Tea\n\nbrew sugar"), ("New.md", "compost")])
-        build(vault, index, wanted)
+        build(vault, index, small_settings)
         with (
-            closing(Snapshot.open(index, wanted, before=before)) as one,
-            closing(Snapshot.open(index, wanted, before=before)) as two,
+            closing(Snapshot.open(index, small_settings, before=before)) as one,
+            closing(Snapshot.open(index, small_settings, before=before)) as two,
         ):
-            warmed(one, wanted)
-            warmed(two, wanted)
+            warm_engine(one, small_settings)
+            warm_engine(two, small_settings)
             assert one.edition == two.edition
             assert one.edition != before.edition
-            assert_same(one, two, wanted)
+            assert_same(one, two, small_settings)
 
 
-def test_a_closed_snapshot_is_freed_with_the_data_that_no_other_shares(wanted: Settings) -> None:
+def test_a_closed_snapshot_is_freed_with_the_data_that_no_other_shares(small_settings: Settings) -> None:
     """Check this without the cyclic garbage collector, which skips the app's long-lived objects."""
-    with opened(wanted) as (_vault, index, before):
-        after = Snapshot.open(index, wanted, before=before)
+    with opened(small_settings) as (_vault, index, before):
+        after = Snapshot.open(index, small_settings, before=before)
         gc.disable()
         try:
-            engine = warmed(after, wanted)
+            engine = warm_engine(after, small_settings)
             answers(engine)
             parts = [weakref.ref(part) for part in (after, engine, after.facets, after.lexical, after.vectors)]
             after.close()
@@ -263,22 +263,22 @@ def test_a_closed_snapshot_is_freed_with_the_data_that_no_other_shares(wanted: S
             assert [part() for part in parts] == [None] * len(parts)
         finally:
             gc.enable()
-        assert answers(Engine(before, wanted))
+        assert answers(Engine(before, small_settings))
 
 
 @pytest.mark.programs
 def test_the_catalog_log_is_truncated_although_there_is_always_a_reader(
-    wanted: Settings, monkeypatch: pytest.MonkeyPatch
+    small_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(catalog, "_LONG_LOG_BYTES", 1)
     sizes: list[int] = []
-    with opened(wanted) as (vault, index, before):
-        reader = Snapshot.open(index, wanted, before=before)
+    with opened(small_settings) as (vault, index, before):
+        reader = Snapshot.open(index, small_settings, before=before)
         before.close()
         for number in range(12):
             edit(vault, [("tea.md", f"# Tea\n\nbrew {number}")])
-            build(vault, index, wanted)
-            after = Snapshot.open(index, wanted, before=reader)
+            build(vault, index, small_settings)
+            after = Snapshot.open(index, small_settings, before=reader)
             reader.close()
             reader = after
             reader.shrink_log()
@@ -288,11 +288,11 @@ def test_the_catalog_log_is_truncated_although_there_is_always_a_reader(
     assert max(sizes[6:]) <= max(sizes[:6])
 
 
-def test_a_repeated_read_stays_with_its_generation(wanted: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeated_read_stays_with_its_generation(small_settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "_LONG_LOG_BYTES", 1)
-    with opened(wanted) as (vault, index, before):
+    with opened(small_settings) as (vault, index, before):
         text = before.note_text("tea.md")
         edit(vault, [("tea.md", "# Tea\n\nnewer")])
-        build(vault, index, wanted)
+        build(vault, index, small_settings)
         before.shrink_log()
         assert before.note_text("tea.md") == text

@@ -43,7 +43,7 @@ Mend = Callable[[IndexHealth], str]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> Path:
+def index_template(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> Path:
     """Build an index of several generations, segments and deleted fragments, with its vault; tests copy it."""
     folder = tmp_path_factory.mktemp("made")
     vault = folder / "vault"
@@ -61,9 +61,9 @@ def made(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) ->
 
 
 @pytest.fixture
-def built(vault: Path, index: Path, made: Path) -> Path:
-    shutil.copytree(made / "vault", vault, dirs_exist_ok=True)
-    shutil.copytree(made / "index", index)
+def built(vault: Path, index: Path, index_template: Path) -> Path:
+    shutil.copytree(index_template / "vault", vault, dirs_exist_ok=True)
+    shutil.copytree(index_template / "index", index)
     return index
 
 
@@ -86,7 +86,7 @@ def repair_parts(built: Path, vault: Path, settings: Settings) -> Mend:
     return what_was_found
 
 
-def said(health: IndexHealth) -> list[str]:
+def fault_lines(health: IndexHealth) -> list[str]:
     return [f"{fault.path}: {fault.reason}" for fault in health.faults]
 
 
@@ -102,7 +102,7 @@ def record(index: Path, name: str) -> None:
     sql(index, f"UPDATE files SET size = {file.size}, crc = {file.crc} WHERE name = '{name}'")
 
 
-def flip(file: Path) -> None:
+def flip_byte(file: Path) -> None:
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 0xFF
     file.write_bytes(data)
@@ -110,7 +110,7 @@ def flip(file: Path) -> None:
 
 def test_a_healthy_index_has_no_fault_and_everything_was_checked(look: Look) -> None:
     health = look()
-    assert (said(health), health.stale, health.outdated) == ([], [], [])
+    assert (fault_lines(health), health.stale, health.outdated) == ([], [], [])
     assert (health.notes, health.fragments, health.vectors) == (3, 5, 5)
     assert health.postings > 30
 
@@ -125,7 +125,7 @@ def test_notes_not_indexed_yet_are_named_with_the_reason(look: Look, vault: Path
         ("Tea.md", StaleReason.CHANGED),
         ("garden/Soil.md", StaleReason.GONE),
     ]
-    assert said(health) == []
+    assert fault_lines(health) == []
 
 
 def test_a_skipped_file_is_not_a_new_note(look: Look, built: Path, vault: Path, settings: Settings) -> None:
@@ -141,7 +141,7 @@ def test_a_note_fragmented_by_other_code_is_stale(look: Look, built: Path) -> No
     sql(built, "UPDATE notes SET cut = '0' WHERE path = 'Tea.md'")
     health = look()
     assert health.stale == [("Tea.md", StaleReason.CUT)]
-    assert said(health) == []
+    assert fault_lines(health) == []
 
 
 def edited(file: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_change_that_keeps_time_and_size_is_stale(look: Look, vault: Path) -> 
     edited(vault / "garden" / "Soil.md")
     health = look()
     assert health.stale == [("garden/Soil.md", StaleReason.CHANGED)]
-    assert said(health) == []
+    assert fault_lines(health) == []
 
 
 def test_a_file_with_other_permissions_is_unchanged(look: Look, vault: Path) -> None:
@@ -179,11 +179,13 @@ def test_a_change_that_no_time_shows_is_found_by_content(
     build(vault, built, settings)
     edited(file)
     assert build(vault, built, settings).changed == 0
-    assert said(look(quick=True)) == []
+    assert fault_lines(look(quick=True)) == []
     health = look()
-    assert said(health) == ["garden/Soil.md: The file has a different text from the index, but the same time and size."]
+    assert fault_lines(health) == [
+        "garden/Soil.md: The file has a different text from the index, but the same time and size."
+    ]
     repair_parts(health)
-    assert said(look()) == []
+    assert fault_lines(look()) == []
 
 
 ROSES = "(SELECT id FROM notes WHERE path = 'garden/Roses.md')"
@@ -238,7 +240,7 @@ def test_a_wrong_row_is_named_and_its_note_read_again(
     assert [fault.path for fault in faults] == ["garden/Roses.md"]
     assert faults[0].reason.startswith(expected)
     repair_parts(health)
-    assert said(look()) == []
+    assert fault_lines(look()) == []
 
 
 @pytest.mark.parametrize(
@@ -259,12 +261,12 @@ def test_wrong_links_and_labels_are_named(look: Look, built: Path, statement: st
 def test_a_lost_fragment_is_found_by_its_lines_and_by_the_words(look: Look, repair_parts: Mend, built: Path) -> None:
     sql(built, f"DELETE FROM fragments WHERE note = {ROSES} AND ordinal = 1")
     health = look()
-    assert said(health) == [
+    assert fault_lines(health) == [
         "words: The words in the lexical index do not match the fragments in the catalog.",
         "garden/Roses.md: Lines 11-11 are missing from the fragments.",
     ]
     repair_parts(health)
-    assert said(look()) == []
+    assert fault_lines(look()) == []
 
 
 @pytest.mark.parametrize("pattern", ["words/*.toc", "words/*.lex", "words/*.pst", "words/*.npy", "vectors-*"])
@@ -272,11 +274,11 @@ def test_a_flipped_byte_in_a_derived_file_is_found_in_that_file(
     look: Look, repair_parts: Mend, built: Path, pattern: str
 ) -> None:
     name = max(path for path in used(built) if Path(path).match(pattern))
-    flip(built / name)
+    flip_byte(built / name)
     health = look()
-    assert said(health) == [f"{name}: The file is altered."]
+    assert fault_lines(health) == [f"{name}: The file is altered."]
     repair_parts(health)
-    assert said(look()) == []
+    assert fault_lines(look()) == []
 
 
 def used(index: Path) -> list[str]:
@@ -287,7 +289,7 @@ def used(index: Path) -> list[str]:
 def test_a_missing_derived_file_is_named(look: Look, built: Path) -> None:
     name = next(path for path in used(built) if path.endswith(".pst"))
     (built / name).unlink()
-    assert said(look()) == [f"{name}: The file is missing."]
+    assert fault_lines(look()) == [f"{name}: The file is missing."]
 
 
 @pytest.fixture
@@ -311,10 +313,10 @@ def test_intact_postings_of_other_words_are_found_and_rebuilt(
     health = look()
     assert [(fault.path, fault.part) for fault in health.faults] == [("Kettle.md", RepairPart.WORDS)]
     assert health.faults[0].reason.startswith("The fragment at line 3 has wrong words in the lexical index: ")
-    assert said(look(quick=True)) == []
+    assert fault_lines(look(quick=True)) == []
     assert build(vault, built, settings).rebuilt == ""
     assert "a check found errors in it" in repair_parts(health)
-    assert said(look()) == []
+    assert fault_lines(look()) == []
     assert build(vault, built, settings).rebuilt == ""
 
 
@@ -328,22 +330,22 @@ def test_a_wrong_word_count_is_found(look: Look, repair_parts: Mend, built: Path
     assert health.faults
     assert all(fault.reason.endswith("has the wrong number of words in the lexical index.") for fault in health.faults)
     repair_parts(health)
-    assert said(look()) == []
+    assert fault_lines(look()) == []
 
 
 def test_words_of_another_analyzer_are_stale_not_wrong(look: Look, built: Path) -> None:
     sql(built, "UPDATE meta SET value = '0/0' WHERE name = 'analyzer'")
     health = look()
-    assert said(health) == []
+    assert fault_lines(health) == []
     assert health.outdated == ["the words: they are split differently now"]
 
 
 def test_a_fragment_without_a_vector_is_named_and_embedded_again(look: Look, repair_parts: Mend, built: Path) -> None:
     sql(built, f"DELETE FROM vectors WHERE digest = (SELECT embedded FROM fragments WHERE note = {TEA} LIMIT 1)")
     health = look()
-    assert said(health) == ["Tea.md: The fragment at line 7 has no vector in the catalog."]
+    assert fault_lines(health) == ["Tea.md: The fragment at line 7 has no vector in the catalog."]
     repair_parts(health)
-    assert said(look()) == []
+    assert fault_lines(look()) == []
 
 
 def test_a_vector_that_differs_between_catalog_and_matrix_is_rebuilt(
@@ -352,9 +354,11 @@ def test_a_vector_that_differs_between_catalog_and_matrix_is_rebuilt(
     first = f"(SELECT embedded FROM fragments WHERE note = {TEA} LIMIT 1)"
     sql(built, f"UPDATE vectors SET vector = zeroblob(length(vector)) WHERE digest = {first}")
     health = look(quick=True)
-    assert said(health) == ["Tea.md: The fragment at line 7 has different vectors in the matrix and in the catalog."]
+    assert fault_lines(health) == [
+        "Tea.md: The fragment at line 7 has different vectors in the matrix and in the catalog."
+    ]
     repair_parts(health)
-    assert said(look()) == []
+    assert fault_lines(look()) == []
 
 
 def test_a_vector_wrong_in_both_places_is_found_by_the_model(
@@ -367,11 +371,11 @@ def test_a_vector_wrong_in_both_places_is_found_by_the_model(
         "INSERT OR REPLACE INTO meta VALUES ('doubted', 'vectors')",
     )
     build(vault, built, settings)
-    assert said(look(quick=True)) == []
+    assert fault_lines(look(quick=True)) == []
     health = look()
-    assert said(health) == ["Tea.md: The fragment at line 7 has a vector that does not match its text."]
+    assert fault_lines(health) == ["Tea.md: The fragment at line 7 has a vector that does not match its text."]
     repair_parts(health)
-    assert said(look()) == []
+    assert fault_lines(look()) == []
 
 
 def test_vectors_of_another_model_are_stale_not_wrong(
@@ -379,7 +383,7 @@ def test_vectors_of_another_model_are_stale_not_wrong(
 ) -> None:
     using = replace(settings, embedding=replace(settings.embedding, model=str(models[1])))
     health = look(using=using)
-    assert said(health) == []
+    assert fault_lines(health) == []
     assert health.outdated == ["the vectors: they are from another model or another text"]
 
 
@@ -389,7 +393,7 @@ def test_an_unreadable_catalog_is_named_and_rebuilt(look: Look, repair_parts: Me
     health = look()
     assert [(fault.path, fault.part) for fault in health.faults] == [(CATALOG_FILE, RepairPart.CATALOG)]
     repair_parts(health)
-    assert said(look()) == []
+    assert fault_lines(look()) == []
 
 
 def test_text_that_is_not_utf8_is_named_and_everything_rebuilt(look: Look, repair_parts: Mend, built: Path) -> None:
@@ -397,14 +401,14 @@ def test_text_that_is_not_utf8_is_named_and_everything_rebuilt(look: Look, repai
     health = look()
     assert [(fault.path, fault.part) for fault in health.faults] == [(CATALOG_FILE, RepairPart.CATALOG)]
     repair_parts(health)
-    assert said(look()) == []
+    assert fault_lines(look()) == []
 
 
 def test_a_catalog_of_another_version_is_stale_not_wrong(look: Look, built: Path) -> None:
     with closing(sqlite3.connect(built / CATALOG_FILE)) as connection:
         connection.execute("PRAGMA user_version = 999")
     health = look()
-    assert said(health) == []
+    assert fault_lines(health) == []
     assert health.outdated == ["all of it: another version of excerpt made it"]
 
 
@@ -414,7 +418,7 @@ def test_rows_of_a_deleted_note_are_found(look: Look, repair_parts: Mend, built:
     assert [(fault.path, fault.part) for fault in health.faults] == [(CATALOG_FILE, RepairPart.CATALOG)]
     assert "rows belong to notes that do not exist" in health.faults[0].reason
     repair_parts(health)
-    assert said(look()) == []
+    assert fault_lines(look()) == []
 
 
 def test_files_of_a_killed_build_differ_from_those_of_the_previous_generation(look: Look, built: Path) -> None:

@@ -407,7 +407,7 @@ def test_a_build_killed_at_any_moment_keeps_the_last_generation_and_the_next_equ
     quick_folder: Path, models: tuple[Path, Path]
 ) -> None:
     ends = [f"{how}={times}" for how, times in _ENDS.items()]
-    command = [sys.executable, "-m", "tests.index.killing", str(quick_folder), *map(str, models), *ends]
+    command = [sys.executable, "-m", "tests.index.killed_builds", str(quick_folder), *map(str, models), *ends]
     one_thread = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | one_thread)
     assert done.returncode == 0, done.stderr

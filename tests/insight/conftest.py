@@ -9,12 +9,12 @@ from excerpt.insight.overview import overview
 from excerpt.insight.overview_parts import Overview
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
-from tests.insight.bees import NOTES
+from tests.insight.bee_notes import NOTES
 from tests.search.library import open_vault
 
 
 @pytest.fixture(scope="session")
-def bees(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+def bee_snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
     """Index the beekeeper's vault and return its snapshot."""
     snapshot = open_vault(tmp_path_factory.mktemp("bees"), NOTES)
     yield snapshot
@@ -22,10 +22,10 @@ def bees(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
 
 
 @pytest.fixture(scope="session")
-def beekeeper(bees: Snapshot) -> Engine:
-    return Engine(bees, Settings())
+def bee_engine(bee_snapshot: Snapshot) -> Engine:
+    return Engine(bee_snapshot, Settings())
 
 
 @pytest.fixture(scope="session")
-def hives(beekeeper: Engine) -> Overview:
-    return overview(beekeeper, "hive")
+def hive_overview(bee_engine: Engine) -> Overview:
+    return overview(bee_engine, "hive")

@@ -39,9 +39,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     snapshot.close()
 
 
-def shown(branches: Sequence[Branch]) -> list[tuple[str, str, int, int]]:
+def branch_rows(branches: Sequence[Branch]) -> list[tuple[str, str, int, int]]:
     """Return every branch in depth-first order."""
-    return [one for b in branches for one in ((b.label, b.filter, b.fragments, b.notes), *shown(b.branches))]
+    return [one for b in branches for one in ((b.label, b.filter, b.fragments, b.notes), *branch_rows(b.branches))]
 
 
 def branches_in(found: VaultMap) -> Iterator[Branch]:
@@ -58,7 +58,7 @@ def branches_in(found: VaultMap) -> Iterator[Branch]:
 
 
 def test_folders_are_sorted_by_count(engine: Engine) -> None:
-    assert shown(build_vault_map(engine, "path:/").folders) == [
+    assert branch_rows(build_vault_map(engine, "path:/").folders) == [
         ("Projects", "path:/Projects/", 5, 3),
         ("Diary", "path:/Diary/", 2, 2),
         ("日记", "path:/日记/", 1, 1),
@@ -66,7 +66,7 @@ def test_folders_are_sorted_by_count(engine: Engine) -> None:
 
 
 def test_tags_are_nested(engine: Engine) -> None:
-    assert shown(build_vault_map(engine, "path:/").tags) == [
+    assert branch_rows(build_vault_map(engine, "path:/").tags) == [
         ("project", "tag:project", 4, 2),
         ("active", "tag:project/active", 2, 1),
         ("closed", "tag:project/closed", 2, 1),
@@ -79,7 +79,7 @@ def test_tags_are_nested(engine: Engine) -> None:
 
 def test_property_values_are_counted(engine: Engine) -> None:
     properties = {branch.label: branch for branch in build_vault_map(engine, "path:/").properties}
-    assert shown([properties["status"]]) == [
+    assert branch_rows([properties["status"]]) == [
         ("status", "status:*", 5, 3),
         ("done", "status:=done", 2, 1),
         ("in progress", 'status:"=in progress"', 2, 1),
@@ -89,14 +89,14 @@ def test_property_values_are_counted(engine: Engine) -> None:
 
 def test_months_are_in_order_of_time(engine: Engine) -> None:
     found = build_vault_map(engine, "path:/")
-    assert shown(found.modified) == [
+    assert branch_rows(found.modified) == [
         ("2024", "modified:2024", 1, 1),
         ("2024-01", "modified:2024-01", 1, 1),
         ("2025", "modified:2025", 7, 5),
         ("2025-02", "modified:2025-02", 1, 1),
         ("2025-03", "modified:2025-03", 6, 4),
     ]
-    assert [label for label, *_ in shown(found.created)] == [
+    assert [label for label, *_ in branch_rows(found.created)] == [
         *("2024", "2024-01", "2024-03", "2024-06"),
         *("2025", "2025-02"),
     ]
@@ -105,7 +105,7 @@ def test_months_are_in_order_of_time(engine: Engine) -> None:
 def test_only_matches_are_counted(engine: Engine) -> None:
     found = build_vault_map(engine, '"beta is" | "a map"')
     assert (found.fragments, found.notes) == (2, 2)
-    assert shown(found.folders) == [("Projects", "path:/Projects/", 2, 2)]
+    assert branch_rows(found.folders) == [("Projects", "path:/Projects/", 2, 2)]
 
 
 def test_the_total_equals_that_of_the_search(engine: Engine) -> None:
@@ -117,7 +117,7 @@ def test_a_branch_that_no_filter_can_express_has_none(tmp_path: Path) -> None:
     long = "x" * 101
     snapshot = open_vault(tmp_path, {"a.md": f'---\ntags: ["a /c"]\n{long}: y\nz: "\u200b"\n---\nText.\n'})
     found = build_vault_map(Engine(snapshot, Settings()), "text")
-    unnamed = [label for label, asked, *_ in (*shown(found.tags), *shown(found.properties)) if not asked]
+    unnamed = [label for label, asked, *_ in (*branch_rows(found.tags), *branch_rows(found.properties)) if not asked]
     assert unnamed == ["a ", long, "y", "\u200b"]
     snapshot.close()
 

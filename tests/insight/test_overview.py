@@ -24,7 +24,7 @@ from excerpt.model import Fragment
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
 from excerpt.text.tokens import open_tokenizer
-from tests.insight.bees import NOTES
+from tests.insight.bee_notes import NOTES
 from tests.search.library import open_vault
 
 
@@ -49,7 +49,9 @@ def places_of(found: Overview) -> Iterator[SourceLocation]:
         yield from (one.place for one in others)
 
 
-def of_vault(root: Path, notes: dict[str, str], topic: str, modified: dict[str, date] | None = None) -> Overview:
+def overview_of_vault(
+    root: Path, notes: dict[str, str], topic: str, modified: dict[str, date] | None = None
+) -> Overview:
     snapshot = open_vault(root, notes, modified)
     try:
         return overview(Engine(snapshot, Settings()), topic)
@@ -60,22 +62,22 @@ def of_vault(root: Path, notes: dict[str, str], topic: str, modified: dict[str, 
 # --- matching notes ---------------------------------------------------------------------------------------------------
 
 
-def test_fragments_about_a_word_have_it_in_their_text_or_names(hives: Overview, bees: Snapshot) -> None:
-    about = [fragment for fragment in fragments_of(bees) if says_hive(fragment, bees)]
-    assert hives.fragments == len(about)
-    assert hives.notes == len({fragment.path for fragment in about})
-    assert (hives.vault_fragments, hives.vault_notes) == (len(fragments_of(bees)), len(NOTES))
+def test_fragments_about_a_word_have_it_in_their_text_or_names(hive_overview: Overview, bee_snapshot: Snapshot) -> None:
+    about = [fragment for fragment in fragments_of(bee_snapshot) if says_hive(fragment, bee_snapshot)]
+    assert hive_overview.fragments == len(about)
+    assert hive_overview.notes == len({fragment.path for fragment in about})
+    assert (hive_overview.vault_fragments, hive_overview.vault_notes) == (len(fragments_of(bee_snapshot)), len(NOTES))
 
 
-def test_one_of_two_words_is_not_enough_for_the_topic(beekeeper: Engine, bees: Snapshot) -> None:
-    found = overview(beekeeper, "queen cells")
-    both = [one for one in fragments_of(bees) if "queen" in one.text.lower() and "cells" in one.text]
+def test_one_of_two_words_is_not_enough_for_the_topic(bee_engine: Engine, bee_snapshot: Snapshot) -> None:
+    found = overview(bee_engine, "queen cells")
+    both = [one for one in fragments_of(bee_snapshot) if "queen" in one.text.lower() and "cells" in one.text]
     assert found.fragments == len(both)
     assert found.matched > found.fragments
 
 
-def test_a_topic_that_the_vault_lacks_has_an_empty_overview(beekeeper: Engine) -> None:
-    found = overview(beekeeper, "zxqvb wkkjr")
+def test_a_topic_that_the_vault_lacks_has_an_empty_overview(bee_engine: Engine) -> None:
+    found = overview(bee_engine, "zxqvb wkkjr")
     assert not found.found
     assert (found.fragments, found.notes) == (0, 0)
     assert found.confidence is Confidence.NOTHING
@@ -83,87 +85,91 @@ def test_a_topic_that_the_vault_lacks_has_an_empty_overview(beekeeper: Engine) -
 
 
 @pytest.mark.parametrize("topic", ["", "   ", '"', "-", "!s", "?", "|"])
-def test_an_empty_topic_is_an_error(beekeeper: Engine, topic: str) -> None:
-    assert not overview(beekeeper, topic).found
+def test_an_empty_topic_is_an_error(bee_engine: Engine, topic: str) -> None:
+    assert not overview(bee_engine, topic).found
 
 
-def test_filters_alone_give_an_overview_of_their_notes(beekeeper: Engine) -> None:
-    found = overview(beekeeper, "path:/Garden/")
+def test_filters_alone_give_an_overview_of_their_notes(bee_engine: Engine) -> None:
+    found = overview(bee_engine, "path:/Garden/")
     assert found.notes == 7
     assert found.confidence is None
     assert all(place.path.startswith("Garden/") for place in (one.place for one in found.main_notes))
 
 
-def test_a_filter_narrows_a_topic(beekeeper: Engine) -> None:
-    found = overview(beekeeper, "hive path:/Diary/")
+def test_a_filter_narrows_a_topic(bee_engine: Engine) -> None:
+    found = overview(bee_engine, "hive path:/Diary/")
     about = [one.place.path for part in (found.main_notes, found.passages, found.timeline.months) for one in part]
     assert {path.split("/")[0] for path in about} == {"Diary"}
     assert found.notes == 4
 
 
-def test_every_alternative_is_part_of_the_topic(beekeeper: Engine) -> None:
-    paths = [note.place.path for note in overview(beekeeper, "lentils | varroa").main_notes]
+def test_every_alternative_is_part_of_the_topic(bee_engine: Engine) -> None:
+    paths = [note.place.path for note in overview(bee_engine, "lentils | varroa").main_notes]
     assert sorted(paths) == ["Bees/Winter.md", "Cooking/Cooking 2.md"]
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
-def test_main_notes_are_those_mostly_about_the_topic(hives: Overview) -> None:
-    paths = [note.place.path for note in hives.main_notes]
+def test_main_notes_are_those_mostly_about_the_topic(hive_overview: Overview) -> None:
+    paths = [note.place.path for note in hive_overview.main_notes]
     assert paths[0] == "Bees/Hives.md"
     assert set(stems(paths[:4])) == {"Hives", "Swarms", "Winter", "Harvest"}
 
 
-def test_a_main_note_has_its_share_of_the_topic_and_of_itself(hives: Overview, bees: Snapshot) -> None:
-    for note in hives.main_notes:
-        fragments = bees.note_fragments(note.place.path)
-        about = [fragment for fragment in fragments if says_hive(fragment, bees)]
+def test_a_main_note_has_its_share_of_the_topic_and_of_itself(hive_overview: Overview, bee_snapshot: Snapshot) -> None:
+    for note in hive_overview.main_notes:
+        fragments = bee_snapshot.note_fragments(note.place.path)
+        about = [fragment for fragment in fragments if says_hive(fragment, bee_snapshot)]
         assert (note.fragments, note.of) == (len(about), len(fragments))
-        assert note.share == pytest.approx(len(about) / hives.fragments)
+        assert note.share == pytest.approx(len(about) / hive_overview.fragments)
 
 
-def test_key_sections_have_their_own_lines_and_tokens(hives: Overview, bees: Snapshot) -> None:
-    assert hives.sections
-    for section in hives.sections:
+def test_key_sections_have_their_own_lines_and_tokens(hive_overview: Overview, bee_snapshot: Snapshot) -> None:
+    assert hive_overview.sections
+    for section in hive_overview.sections:
         place = section.place
-        (own,) = [one for one in bees.sections(place.path) if one.heading_path == place.heading_path]
+        (own,) = [one for one in bee_snapshot.sections(place.path) if one.heading_path == place.heading_path]
         assert (place.line_start, place.line_end) == (own.line_start, own.line_end)
-        inside = [one for one in bees.note_fragments(place.path) if own.line_start <= one.line_start <= own.line_end]
+        inside = [
+            one for one in bee_snapshot.note_fragments(place.path) if own.line_start <= one.line_start <= own.line_end
+        ]
         assert section.tokens == sum(one.tokens for one in inside)
         assert 0 < section.fragments <= len(inside)
 
 
 @pytest.mark.parametrize("question", ["how do I keep the mites of varroa away in December", "queen cells in winter"])
-def test_the_first_hits_are_quoted_or_in_a_key_section(beekeeper: Engine, question: str) -> None:
-    found = overview(beekeeper, question)
+def test_the_first_hits_are_quoted_or_in_a_key_section(bee_engine: Engine, question: str) -> None:
+    found = overview(bee_engine, question)
     held = [one.place for part in (found.sections, found.passages) for one in part]
-    for hit in beekeeper.search(question).hits[:INCLUDED_HITS]:
+    for hit in bee_engine.search(question).hits[:INCLUDED_HITS]:
         begins = hit.fragment.line_start
         assert any(
             p.path == hit.fragment.path and begins <= p.line_end and p.line_start <= hit.fragment.line_end for p in held
         )
 
 
-def test_a_hit_with_its_own_section_comes_first(beekeeper: Engine) -> None:
+def test_a_hit_with_its_own_section_comes_first(bee_engine: Engine) -> None:
     question = "what is to be done in December against varroa mites"
-    first = beekeeper.search(question).hits[0].fragment
-    assert overview(beekeeper, question).sections[0].place.heading_path == first.heading_path == ("Mites",)
+    first = bee_engine.search(question).hits[0].fragment
+    assert overview(bee_engine, question).sections[0].place.heading_path == first.heading_path == ("Mites",)
 
 
-def test_related_notes_are_linked_with_main_notes_in_either_direction(hives: Overview) -> None:
-    related = {posixpath.basename(one.place.path): one for one in hives.related}
+def test_related_notes_are_linked_with_main_notes_in_either_direction(hive_overview: Overview) -> None:
+    related = {posixpath.basename(one.place.path): one for one in hive_overview.related}
     plants, ada = related["Plants for bees.md"], related["Ada Lovelace.md"]
     assert (plants.links_to, plants.linked_from, plants.fragments) == (("Bees/Winter.md",), (), 0)
     assert ada.links_to == ()
-    main = [note.place.path for note in hives.main_notes]
+    main = [note.place.path for note in hive_overview.main_notes]
     assert ada.linked_from == tuple(path for path in main if "[[Ada Lovelace]]" in NOTES[path])
     assert "Bees/Swarms.md" in ada.linked_from
-    assert not {one.place.path for one in hives.related} & {note.place.path for note in hives.main_notes}
+    assert not {one.place.path for one in hive_overview.related} & {
+        note.place.path for note in hive_overview.main_notes
+    }
 
 
-def test_people_without_a_note_are_named(hives: Overview) -> None:
-    (tom,) = [one for one in hives.names if one.name == "Uncle Tom"]
+def test_people_without_a_note_are_named(hive_overview: Overview) -> None:
+    (tom,) = [one for one in hive_overview.names if one.name == "Uncle Tom"]
     assert (tom.path, tom.notes, tom.overall) == (None, 3, 3)
     line = NOTES[tom.place.path].split("\n")[tom.place.line_start - 1]
     assert "[[Uncle Tom]]" in line
@@ -172,54 +178,56 @@ def test_people_without_a_note_are_named(hives: Overview) -> None:
 def test_a_name_outside_the_topic_is_not_listed(tmp_path: Path) -> None:
     far = "## Other things\n\nNothing of that kind. See [[Somebody Else]].\n"
     notes = {f"{n}.md": f"Of lanterns, as [[Ada]] made them.\n\n{far}" for n in range(5)}
-    assert [one.name for one in of_vault(tmp_path, notes, "lanterns").names] == ["Ada"]
+    assert [one.name for one in overview_of_vault(tmp_path, notes, "lanterns").names] == ["Ada"]
 
 
 def test_images_and_missing_files_are_not_names(tmp_path: Path) -> None:
     notes = {f"{n}.md": f"A lantern {n}: ![[lantern.png]] [x](../gone/away.md) and [[Ada]].\n" for n in range(5)}
-    assert [one.name for one in of_vault(tmp_path, notes, "lantern").names] == ["Ada"]
+    assert [one.name for one in overview_of_vault(tmp_path, notes, "lantern").names] == ["Ada"]
 
 
-def test_themes_are_described_by_distinctive_words(hives: Overview) -> None:
-    words = [" ".join(theme.words) for theme in hives.themes]
+def test_themes_are_described_by_distinctive_words(hive_overview: Overview) -> None:
+    words = [" ".join(theme.words) for theme in hive_overview.themes]
     assert len(words) == 3
     for told in ("syrup", "queen cells", "honey"):
         assert sum(told in one for one in words) == 1, words
-    assert not any(word == "hive" for theme in hives.themes for word in theme.words)
+    assert not any(word == "hive" for theme in hive_overview.themes for word in theme.words)
 
 
-def test_a_theme_counts_its_fragments_and_notes(hives: Overview) -> None:
-    assert sum(theme.fragments for theme in hives.themes) <= hives.fragments
-    for theme in hives.themes:
+def test_a_theme_counts_its_fragments_and_notes(hive_overview: Overview) -> None:
+    assert sum(theme.fragments for theme in hive_overview.themes) <= hive_overview.fragments
+    for theme in hive_overview.themes:
         assert 1 <= theme.notes <= theme.fragments
-        assert theme.share == pytest.approx(theme.fragments / hives.fragments)
+        assert theme.share == pytest.approx(theme.fragments / hive_overview.fragments)
 
 
-def test_few_fragments_have_no_themes(beekeeper: Engine) -> None:
-    assert not overview(beekeeper, "varroa").themes
+def test_few_fragments_have_no_themes(bee_engine: Engine) -> None:
+    assert not overview(bee_engine, "varroa").themes
 
 
-def test_key_passages_are_in_their_notes_and_unique(hives: Overview) -> None:
-    assert 3 <= len(hives.passages) <= 5
-    assert len({passage.text for passage in hives.passages}) == len(hives.passages)
-    for passage in hives.passages:
+def test_key_passages_are_in_their_notes_and_unique(hive_overview: Overview) -> None:
+    assert 3 <= len(hive_overview.passages) <= 5
+    assert len({passage.text for passage in hive_overview.passages}) == len(hive_overview.passages)
+    for passage in hive_overview.passages:
         lines = NOTES[passage.place.path].split("\n")[passage.place.line_start - 1 : passage.place.line_end]
         assert passage.text in " ".join(lines).replace("[[", "").replace("]]", "")
 
 
-def test_key_passages_are_from_several_notes(hives: Overview) -> None:
-    assert len({passage.place.path for passage in hives.passages}) >= 4
+def test_key_passages_are_from_several_notes(hive_overview: Overview) -> None:
+    assert len({passage.place.path for passage in hive_overview.passages}) >= 4
 
 
 def test_text_that_is_not_prose_is_not_a_key_passage(tmp_path: Path) -> None:
     code = "# Lanterns\n\n```\nlantern = lantern + lantern\n```\n\n| lantern | lantern |\n|---|---|\n| a | b |\n"
-    found = of_vault(tmp_path, {"Code.md": code, "Said.md": "A lantern gives light where there is none.\n"}, "lantern")
+    found = overview_of_vault(
+        tmp_path, {"Code.md": code, "Said.md": "A lantern gives light where there is none.\n"}, "lantern"
+    )
     assert [passage.place.path for passage in found.passages] == ["Said.md"]
     assert len(found.main_notes) == 2
 
 
 def test_a_long_passage_is_cut(tmp_path: Path) -> None:
-    found = of_vault(tmp_path, {"Long.md": "A lantern " + "and another one, " * 200 + "end.\n"}, "lantern")
+    found = overview_of_vault(tmp_path, {"Long.md": "A lantern " + "and another one, " * 200 + "end.\n"}, "lantern")
     (passage,) = found.passages
     assert passage.text.endswith("…")
     assert len(passage.text) < 400
@@ -262,25 +270,25 @@ def test_distinctive_labels_have_correct_counts_and_filters(tmp_path: Path) -> N
 def test_labels_of_the_same_notes_are_listed_once(tmp_path: Path) -> None:
     notes = {f"Bees/{n}.md": f"---\ntags: [bees]\nkind: insect\n---\nA hive, the {n}th.\n" for n in range(8)}
     notes |= {f"Other/{n}.md": f"A stove, the {n}th.\n" for n in range(30)}
-    assert len(of_vault(tmp_path, notes, "hive").standouts) == 1
+    assert len(overview_of_vault(tmp_path, notes, "hive").standouts) == 1
 
 
 # --- dates ------------------------------------------------------------------------------------------------------------
 
 
-def test_notes_of_a_diary_are_dated_by_their_names(hives: Overview) -> None:
-    assert hives.timeline.date == "created"
-    assert [(month.month, month.notes) for month in hives.timeline.months] == [
+def test_notes_of_a_diary_are_dated_by_their_names(hive_overview: Overview) -> None:
+    assert hive_overview.timeline.date == "created"
+    assert [(month.month, month.notes) for month in hive_overview.timeline.months] == [
         ("2024-05", 2),
         ("2024-07", 1),
         ("2024-09", 1),
     ]
-    assert hives.timeline.undated == 5
+    assert hive_overview.timeline.undated == 5
 
 
 def test_notes_are_dated_by_a_property_with_a_date(tmp_path: Path) -> None:
     notes = {f"{n}.md": f"---\nreviewed: 0{n}/15/2023\ncode: 12-34\n---\nA hive.\n" for n in range(1, 4)}
-    timeline = of_vault(tmp_path, notes, "hive").timeline
+    timeline = overview_of_vault(tmp_path, notes, "hive").timeline
     assert timeline.date == "reviewed"
     assert [month.month for month in timeline.months] == ["2023-01", "2023-02", "2023-03"]
 
@@ -288,14 +296,14 @@ def test_notes_are_dated_by_a_property_with_a_date(tmp_path: Path) -> None:
 @pytest.mark.programs
 def test_every_note_is_dated_however_many_there_are(tmp_path: Path) -> None:
     notes = {f"{n}.md": f"---\nreviewed: 2023-0{n % 4 + 1}-15\n---\nA hive.\n" for n in range(MAX_COUNTED_NOTES + 20)}
-    timeline = of_vault(tmp_path, notes, "hive").timeline
+    timeline = overview_of_vault(tmp_path, notes, "hive").timeline
     assert sum(month.notes for month in timeline.months) == len(notes)
     assert timeline.undated == 0
 
 
 def test_notes_are_dated_by_file_times_that_differ(tmp_path: Path) -> None:
     modified = {f"{n}.md": date(2023, n, 15) for n in range(1, 4)}
-    timeline = of_vault(tmp_path, dict.fromkeys(modified, "A hive.\n"), "hive", modified).timeline
+    timeline = overview_of_vault(tmp_path, dict.fromkeys(modified, "A hive.\n"), "hive", modified).timeline
     assert (timeline.date, [month.month for month in timeline.months]) == (
         "modified",
         ["2023-01", "2023-02", "2023-03"],
@@ -304,33 +312,33 @@ def test_notes_are_dated_by_file_times_that_differ(tmp_path: Path) -> None:
 
 def test_file_times_written_by_a_copy_are_ignored(tmp_path: Path) -> None:
     modified = {f"{n}.md": date(2023, 5, 15) for n in range(1, 4)}
-    timeline = of_vault(tmp_path, dict.fromkeys(modified, "A hive.\n"), "hive", modified).timeline
+    timeline = overview_of_vault(tmp_path, dict.fromkeys(modified, "A hive.\n"), "hive", modified).timeline
     assert (timeline.date, timeline.months, timeline.undated) == ("", (), 3)
 
 
 # --- the whole overview -----------------------------------------------------------------------------------------------
 
 
-def test_every_location_is_in_the_vault(hives: Overview, bees: Snapshot) -> None:
-    places = list(places_of(hives))
+def test_every_location_is_in_the_vault(hive_overview: Overview, bee_snapshot: Snapshot) -> None:
+    places = list(places_of(hive_overview))
     assert len(places) > 20
     for place in places:
         assert 1 <= place.line_start <= place.line_end <= NOTES[place.path].count("\n") + 1
-        assert bees.note_info(place.path).title == place.title
+        assert bee_snapshot.note_info(place.path).title == place.title
         if place.fragment_id:
-            fragment = bees.fragment(place.fragment_id)
+            fragment = bee_snapshot.fragment(place.fragment_id)
             assert fragment is not None
             assert fragment.line_start <= place.line_start <= place.line_end <= fragment.line_end
 
 
-def test_the_same_vault_gives_the_same_overview(hives: Overview, tmp_path: Path) -> None:
-    again = of_vault(tmp_path, dict(sorted(NOTES.items(), reverse=True)), "hive")
-    assert replace(again, generation=hives.generation) == hives
+def test_the_same_vault_gives_the_same_overview(hive_overview: Overview, tmp_path: Path) -> None:
+    again = overview_of_vault(tmp_path, dict(sorted(NOTES.items(), reverse=True)), "hive")
+    assert replace(again, generation=hive_overview.generation) == hive_overview
 
 
 def test_a_note_without_a_fragment_causes_no_error(tmp_path: Path) -> None:
     notes = {"Empty.md": "", "A.md": "A hive. See [[Empty]].\n", "B.md": "Another hive. See [[Empty]] too.\n"}
-    found = of_vault(tmp_path, notes, "hive")
+    found = overview_of_vault(tmp_path, notes, "hive")
     assert [one.place.path for one in found.related] == ["Empty.md"]
 
 
@@ -341,7 +349,7 @@ def test_themes_of_a_chinese_vault_are_named_by_words(tmp_path: Path) -> None:
         "同步的费用:订阅的价格在账单上,订阅可以取消。",
     ]
     notes = {f"{n}.md": f"第{n}次。{said[n % 3]}\n" for n in range(18)}
-    found = of_vault(tmp_path, notes, "同步")
+    found = overview_of_vault(tmp_path, notes, "同步")
     assert found.notes == 18
     assert len(found.passages) >= 3
     words = [set(theme.words) for theme in found.themes]
@@ -367,14 +375,14 @@ def lines_of(text: str) -> list[str]:
 
 
 @given(st.integers(0, 900), st.sampled_from(["o200k", "cl100k", "chars/4"]))
-def test_no_overview_is_above_its_budget(hives: Overview, budget: int, tokenizer: str) -> None:
-    text = replace(hives, budget=budget, tokenizer=tokenizer).text
+def test_no_overview_is_above_its_budget(hive_overview: Overview, budget: int, tokenizer: str) -> None:
+    text = replace(hive_overview, budget=budget, tokenizer=tokenizer).text
     assert open_tokenizer(tokenizer).count(text) <= budget
 
 
 @given(st.integers(60, 900))
-def test_every_line_names_a_note_and_its_existing_lines(hives: Overview, budget: int) -> None:
-    for line in lines_of(replace(hives, budget=budget).text):
+def test_every_line_names_a_note_and_its_existing_lines(hive_overview: Overview, budget: int) -> None:
+    for line in lines_of(replace(hive_overview, budget=budget).text):
         named = re.findall(r"`([^`]+\.md)(?::(\d+)(?:-(\d+))?)?`", line)
         assert named, line
         for path, first, last in named:
@@ -382,39 +390,39 @@ def test_every_line_names_a_note_and_its_existing_lines(hives: Overview, budget:
             assert int(last or first or 1) <= NOTES[path].count("\n") + 1
 
 
-def test_a_large_budget_has_every_part_in_order(hives: Overview) -> None:
-    found = headings_of(replace(hives, budget=LARGE).text)
+def test_a_large_budget_has_every_part_in_order(hive_overview: Overview) -> None:
+    found = headings_of(replace(hive_overview, budget=LARGE).text)
     assert found == [*HEADINGS, "When (created; 5 notes without)", "Also named"]
 
 
-def test_a_large_budget_has_every_item(hives: Overview) -> None:
-    text = replace(hives, budget=LARGE).text
+def test_a_large_budget_has_every_item(hive_overview: Overview) -> None:
+    text = replace(hive_overview, budget=LARGE).text
     parts = (
-        hives.main_notes,
-        hives.passages,
-        hives.sections,
-        hives.themes,
-        hives.standouts,
-        hives.related,
-        hives.names,
+        hive_overview.main_notes,
+        hive_overview.passages,
+        hive_overview.sections,
+        hive_overview.themes,
+        hive_overview.standouts,
+        hive_overview.related,
+        hive_overview.names,
     )
     assert len(lines_of(text)) == sum(map(len, parts)) + 2
 
 
-def test_items_are_dropped_from_the_end(hives: Overview) -> None:
-    everything = headings_of(replace(hives, budget=LARGE).text)
-    kept = [headings_of(replace(hives, budget=budget).text) for budget in range(0, 500, 10)]
+def test_items_are_dropped_from_the_end(hive_overview: Overview) -> None:
+    everything = headings_of(replace(hive_overview, budget=LARGE).text)
+    kept = [headings_of(replace(hive_overview, budget=budget).text) for budget in range(0, 500, 10)]
     assert all(found == [one for one in everything if one in found] for found in kept)
     first_with = {name: next(at for at, found in enumerate(kept) if name in found) for name in everything[:4]}
     assert sorted(first_with, key=lambda name: first_with[name]) == everything[:4]
 
 
-def test_without_budget_the_text_is_empty(hives: Overview) -> None:
-    assert replace(hives, budget=10).text == ""
+def test_without_budget_the_text_is_empty(hive_overview: Overview) -> None:
+    assert replace(hive_overview, budget=10).text == ""
 
 
-def test_nothing_found_gives_an_empty_text(beekeeper: Engine) -> None:
-    assert overview(beekeeper, "zxqvb wkkjr").text == ""
+def test_nothing_found_gives_an_empty_text(bee_engine: Engine) -> None:
+    assert overview(bee_engine, "zxqvb wkkjr").text == ""
 
 
 @pytest.mark.parametrize("name", ["a`b", "`", "[x](y)", "# c", "d\u202e", "e\x1b[31m"])

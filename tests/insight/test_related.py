@@ -15,7 +15,7 @@ from excerpt.insight.results import LinkDirection, RelatedNote, RelatedNotes
 from excerpt.insight.similarity import WEIGHTS, find_similar_notes
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
-from tests.insight.gardens import NOTES
+from tests.insight.garden_notes import NOTES
 from tests.search.library import open_vault
 
 
@@ -31,7 +31,7 @@ def engine(snapshot: Snapshot) -> Engine:
     return Engine(snapshot, Settings())
 
 
-def called(found: RelatedNotes, path: str) -> RelatedNote:
+def related_note(found: RelatedNotes, path: str) -> RelatedNote:
     return next(note for note in found.notes if note.path == path)
 
 
@@ -62,7 +62,7 @@ def test_a_passage_has_other_related_notes_than_its_note(engine: Engine) -> None
     assert "apple" in water.fragment.text
     blight = related(engine, "Garden/Tomatoes.md", line=10)
     assert blight.notes[0].path == "Garden/Potatoes.md"
-    assert blight.notes[0].score > called(water, "Garden/Potatoes.md").score
+    assert blight.notes[0].score > related_note(water, "Garden/Potatoes.md").score
 
 
 def test_a_heading_selects_its_passage_and_a_line_beyond_the_end_the_last(engine: Engine) -> None:
@@ -92,7 +92,7 @@ def test_the_best_come_first_and_the_limit_cuts_the_list(engine: Engine) -> None
 
 
 def test_the_most_similar_passages_are_shown_with_their_lines(engine: Engine) -> None:
-    match = called(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").matches[0]
+    match = related_note(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").matches[0]
     assert "Bordeaux" in match.passage.fragment.text
     assert "Bordeaux" in match.related_passage.fragment.text
     for side, path in ((match.passage, "Garden/Tomatoes.md"), (match.related_passage, "Garden/Potatoes.md")):
@@ -102,7 +102,7 @@ def test_the_most_similar_passages_are_shown_with_their_lines(engine: Engine) ->
 
 
 def test_words_highlighted_on_both_sides_are_those_in_common(engine: Engine) -> None:
-    match = called(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").matches[0]
+    match = related_note(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").matches[0]
     for side in (match.passage, match.related_passage):
         marked = {side.fragment.text[span.start : span.end].lower() for span in side.spans}
         assert {"blight", "bordeaux", "leaves"} <= marked
@@ -110,7 +110,9 @@ def test_words_highlighted_on_both_sides_are_those_in_common(engine: Engine) -> 
 
 
 def test_rare_shared_words_have_their_note_counts_and_locations(engine: Engine) -> None:
-    words = {word.word: word for word in called(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").words}
+    words = {
+        word.word: word for word in related_note(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").words
+    }
     assert words["Bordeaux"].notes == 2
     assert "Bordeaux" in lines("Garden/Potatoes.md", words["Bordeaux"].line, words["Bordeaux"].line)
 
@@ -123,10 +125,10 @@ def test_stop_words_are_not_listed_as_shared(engine: Engine) -> None:
 
 def test_links_have_their_direction(engine: Engine) -> None:
     tomatoes = related(engine, "Garden/Tomatoes.md", limit=50)
-    assert called(tomatoes, "Garden/Rain barrel.md").linked is LinkDirection.TO
-    assert called(tomatoes, "Garden/Index.md").linked is LinkDirection.FROM
-    assert called(tomatoes, "Garden/Potatoes.md").linked is LinkDirection.NO
-    assert called(related(engine, "Garden/Basil.md"), "Garden/Rain barrel.md").linked is LinkDirection.BOTH
+    assert related_note(tomatoes, "Garden/Rain barrel.md").linked is LinkDirection.TO
+    assert related_note(tomatoes, "Garden/Index.md").linked is LinkDirection.FROM
+    assert related_note(tomatoes, "Garden/Potatoes.md").linked is LinkDirection.NO
+    assert related_note(related(engine, "Garden/Basil.md"), "Garden/Rain barrel.md").linked is LinkDirection.BOTH
 
 
 def test_unlinked_leaves_out_links_of_either_direction_and_counts_them(engine: Engine) -> None:
@@ -154,7 +156,7 @@ def test_a_link_with_an_alias_is_a_link(tmp_path: Path) -> None:
 
 
 def test_notes_that_connect_both_are_named(engine: Engine) -> None:
-    common = called(related(engine, "Garden/Tomatoes.md"), "Garden/Basil.md").common
+    common = related_note(related(engine, "Garden/Tomatoes.md"), "Garden/Basil.md").common
     assert {(link.path, link.links_to_both) for link in common} == {
         ("Garden/Rain barrel.md", False),
         ("Garden/Index.md", True),
@@ -163,7 +165,7 @@ def test_notes_that_connect_both_are_named(engine: Engine) -> None:
 
 def test_an_index_page_connects_less_than_a_note_with_few_links(engine: Engine) -> None:
     def by_links(path: str, other: str) -> float:
-        note = called(related(engine, path, limit=50), other)
+        note = related_note(related(engine, path, limit=50), other)
         return next(signal.value for signal in note.signals if signal.name == "common links")
 
     # Tomatoes and Potatoes share only the index page; Tomatoes and Basil also both link to the barrel.
@@ -171,7 +173,7 @@ def test_an_index_page_connects_less_than_a_note_with_few_links(engine: Engine) 
 
 
 def test_a_note_that_names_another_without_linking_it_is_a_missing_link(engine: Engine) -> None:
-    tomatoes = called(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md")
+    tomatoes = related_note(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md")
     assert tomatoes.missing_link
     (mention,) = tomatoes.mentions
     assert (mention.path, mention.text, mention.of) == ("Garden/Potatoes.md", "Tomatoes", "Garden/Tomatoes.md")
@@ -179,13 +181,13 @@ def test_a_note_that_names_another_without_linking_it_is_a_missing_link(engine: 
 
 
 def test_a_missing_link_is_found_from_either_side(engine: Engine) -> None:
-    assert called(related(engine, "Garden/Potatoes.md"), "Garden/Tomatoes.md").missing_link
-    assert called(related(engine, "Boat/Log.md"), "Boat/Night Watch.md").missing_link
-    assert called(related(engine, "Boat/Night Watch.md"), "Boat/Log.md").missing_link
+    assert related_note(related(engine, "Garden/Potatoes.md"), "Garden/Tomatoes.md").missing_link
+    assert related_note(related(engine, "Boat/Log.md"), "Boat/Night Watch.md").missing_link
+    assert related_note(related(engine, "Boat/Night Watch.md"), "Boat/Log.md").missing_link
 
 
 def test_an_alias_counts_as_a_name_like_the_title(engine: Engine) -> None:
-    basil = called(related(engine, "Kitchen/Pesto.md"), "Garden/Basil.md")
+    basil = related_note(related(engine, "Kitchen/Pesto.md"), "Garden/Basil.md")
     assert basil.missing_link
     assert [mention.text for mention in basil.mentions] == ["sweet basil"]
 
@@ -206,14 +208,14 @@ def test_a_common_word_is_a_name_only_if_capitalised_within_a_sentence(tmp_path:
 
 
 def test_linked_notes_have_no_missing_link(engine: Engine) -> None:
-    assert not called(related(engine, "Garden/Basil.md"), "Garden/Rain barrel.md").missing_link
+    assert not related_note(related(engine, "Garden/Basil.md"), "Garden/Rain barrel.md").missing_link
 
 
 def test_shared_tags_and_folder_are_named(engine: Engine) -> None:
-    sails = called(related(engine, "Boat/Rigging.md"), "Boat/Sails.md")
+    sails = related_note(related(engine, "Boat/Rigging.md"), "Boat/Sails.md")
     assert sails.tags == ("boat",)
     assert sails.place == "Boat/"
-    assert called(related(engine, "Kitchen/Pesto.md"), "Garden/Basil.md").place == ""
+    assert related_note(related(engine, "Kitchen/Pesto.md"), "Garden/Basil.md").place == ""
 
 
 def test_a_note_with_nothing_in_common_is_not_listed(engine: Engine) -> None:
@@ -235,7 +237,7 @@ def test_shared_words_of_a_script_without_spaces_are_whole_and_counted(tmp_path:
     }
     opened = open_vault(tmp_path, notes)
     try:
-        other = called(related(Engine(opened, Settings()), "一.md", limit=50), "二.md")
+        other = related_note(related(Engine(opened, Settings()), "一.md", limit=50), "二.md")
         assert ("反向链接", 2) in {(word.word, word.notes) for word in other.words}
     finally:
         opened.close()

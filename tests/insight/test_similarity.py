@@ -9,30 +9,30 @@ from excerpt.insight.similarity import blank_addresses, blank_markup, can_be_nam
 NAMES = dict.fromkeys(["sync", "obsidian sync", "import notes", "wiki-link", "c++", "同步设置", "同步"])
 
 
-def found(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
     return [text[name.start : name.end] for name in find_names(blank_markup(text), NAMES)]
 
 
 def test_a_name_is_found_ignoring_case_and_line_breaks() -> None:
-    assert found("How to IMPORT\nnotes, all of them.") == ["IMPORT\nnotes"]
+    assert names_in("How to IMPORT\nnotes, all of them.") == ["IMPORT\nnotes"]
 
 
 def test_only_whole_words_are_names() -> None:
-    assert found("Synchronous, async, resync.") == []
+    assert names_in("Synchronous, async, resync.") == []
 
 
 def test_the_longest_name_hides_those_inside_it() -> None:
-    assert found("Obsidian Sync and sync alone") == ["Obsidian Sync", "sync"]
-    assert found("在同步设置中同步") == ["同步设置", "同步"]
+    assert names_in("Obsidian Sync and sync alone") == ["Obsidian Sync", "sync"]
+    assert names_in("在同步设置中同步") == ["同步设置", "同步"]
 
 
 def test_a_name_does_not_cross_paragraphs() -> None:
-    assert found("We import\n\nnotes of all kinds.") == []
+    assert names_in("We import\n\nnotes of all kinds.") == []
 
 
 def test_punctuation_is_part_of_a_name() -> None:
-    assert found("C++ is not C.") == ["C++"]
-    assert found("A wiki-link, not a wiki link.") == ["wiki-link"]
+    assert names_in("C++ is not C.") == ["C++"]
+    assert names_in("A wiki-link, not a wiki link.") == ["wiki-link"]
 
 
 @pytest.mark.parametrize(
@@ -55,11 +55,11 @@ def test_punctuation_is_part_of_a_name() -> None:
     ],
 )
 def test_code_and_markup_contain_no_names(text: str) -> None:
-    assert found(f"See {text}\n" if not text.startswith(("```", "~~~")) else f"See\n{text}") == []
+    assert names_in(f"See {text}\n" if not text.startswith(("```", "~~~")) else f"See\n{text}") == []
 
 
 def test_text_after_a_fence_is_searched() -> None:
-    assert found("```\ncode\n```\nThen sync.") == ["sync"]
+    assert names_in("```\ncode\n```\nThen sync.") == ["sync"]
 
 
 @pytest.mark.parametrize("text", ["a [[Sync]] b", "`x`\n```\nfoo\n```\n<b>c</b>", "[a](b) é 同步 https://x.y"])

@@ -27,7 +27,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
     snapshot.close()
 
 
-def offered(library: Snapshot, operator: str, begun: str) -> list[tuple[str, int]]:
+def completions_of(library: Snapshot, operator: str, begun: str) -> list[tuple[str, int]]:
     return [(one.text, one.count) for one in complete(library, operator, begun, TODAY)]
 
 
@@ -65,7 +65,7 @@ def offered(library: Snapshot, operator: str, begun: str) -> list[tuple[str, int
 def test_completions_have_their_note_counts(
     library: Snapshot, operator: str, begun: str, expected: list[tuple[str, int]]
 ) -> None:
-    assert offered(library, operator, begun) == expected
+    assert completions_of(library, operator, begun) == expected
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,13 @@ def test_every_offered_filter_finds_as_many_notes_as_stated(library: Snapshot, o
 
 
 def test_words_are_offered_in_their_spelling_before_filters_and_properties(library: Snapshot) -> None:
-    assert offered(library, "", "quest") == [("questions", 2)]
-    assert ("status:", 4) in offered(library, "", "sta")
-    assert ("tag:", 0) in offered(library, "", "ta")
-    assert {("folder:", 0), ("in:", 0), ("date:", 0), ("after:", 0), ("before:", 0)} <= set(offered(library, "", ""))
-    assert ("people.lead:", 1) in offered(library, "", "")
+    assert completions_of(library, "", "quest") == [("questions", 2)]
+    assert ("status:", 4) in completions_of(library, "", "sta")
+    assert ("tag:", 0) in completions_of(library, "", "ta")
+    assert {("folder:", 0), ("in:", 0), ("date:", 0), ("after:", 0), ("before:", 0)} <= set(
+        completions_of(library, "", "")
+    )
+    assert ("people.lead:", 1) in completions_of(library, "", "")
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ NOTES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CallResult:
     """The result of a tool call."""
 
     text: str
@@ -43,7 +43,7 @@ class Told:
         return self.text.split("\n")[-1]
 
 
-Ask = Callable[..., Awaitable[Told]]
+Ask = Callable[..., Awaitable[CallResult]]
 
 
 @pytest.fixture
@@ -54,17 +54,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def vault(tmp_path: Path) -> Path:
-    return written(tmp_path / "bees", NOTES)
+    return write_vault(tmp_path / "bees", NOTES)
 
 
-def written(folder: Path, notes: dict[str, str]) -> Path:
+def write_vault(folder: Path, notes: dict[str, str]) -> Path:
     for path, text in notes.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     return folder
 
 
-def indexed(*folders: Path) -> ServedVaults:
+def indexed_vaults(*folders: Path) -> ServedVaults:
     """Index the vaults and return them as a server has them, without watching their folders."""
     for folder in folders:
         with excerpt.open(folder) as found:
@@ -72,28 +72,28 @@ def indexed(*folders: Path) -> ServedVaults:
     return ServedVaults(folders, watched=False)
 
 
-def asking(client: Client) -> Ask:
-    async def ask(tool: str, **arguments: Any) -> Told:
+def tool_caller(client: Client) -> Ask:
+    async def ask(tool: str, **arguments: Any) -> CallResult:
         result = await client.call_tool(tool, arguments)
         text = "\n".join(each.text for each in result.content if each.type == "text")
-        return Told(text, bool(result.is_error), result.structured_content)
+        return CallResult(text, bool(result.is_error), result.structured_content)
 
     return ask
 
 
-def failed(error: Exception) -> str:
+def failure_text(error: Exception) -> str:
     raise error
 
 
 @pytest.fixture
 def ask(home: Path, vault: Path) -> Iterator[Ask]:
     """Return a function that calls a tool, each time as a new client."""
-    vaults = indexed(vault)
-    server = build_server(vaults, failed)
+    vaults = indexed_vaults(vault)
+    server = build_server(vaults, failure_text)
 
-    async def ask(tool: str, **arguments: Any) -> Told:
+    async def ask(tool: str, **arguments: Any) -> CallResult:
         async with Client(server) as client:
-            return await asking(client)(tool, **arguments)
+            return await tool_caller(client)(tool, **arguments)
 
     yield ask
     vaults.end()

@@ -27,7 +27,7 @@ from excerpt.mcp.connections import InputMiddleware, TimeLimitedProtocol
 from excerpt.mcp.server import build_server
 from excerpt.mcp.stdio import parse_message
 from mcp import Client
-from tests.mcp.conftest import Ask, asking, failed, indexed
+from tests.mcp.conftest import Ask, failure_text, indexed_vaults, tool_caller
 
 HALF = b"POST /mcp HTTP/1.1\r\nX: "
 WITHOUT_BODY = b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf"
@@ -231,18 +231,18 @@ async def test_waiting_for_another_request_is_reported(
     home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(served_vaults, "ANSWER_SECONDS", 0.1)
-    vaults = indexed(vault)
+    vaults = indexed_vaults(vault)
     may_end, has_begun = threading.Event(), threading.Event()
 
     def answer_late(_: object) -> None:
         has_begun.set()
         may_end.wait(60)
 
-    async with Client(build_server(vaults, failed)) as client:
+    async with Client(build_server(vaults, failure_text)) as client:
         vaults.all[0].vault.load()
         slow = asyncio.create_task(vaults.all[0].ask(answer_late))
         await asyncio.to_thread(has_begun.wait, 60)
-        told = await asking(client)("search", query="hive")
+        told = await tool_caller(client)("search", query="hive")
         with pytest.raises(served_vaults.VaultBusyError, match="has not answered within"):
             await slow
         may_end.set()
@@ -254,11 +254,11 @@ async def test_waiting_for_the_model_is_reported_as_loading(
     home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(served_vaults, "ANSWER_SECONDS", 0.1)
-    vaults = indexed(vault)
+    vaults = indexed_vaults(vault)
     may_end = threading.Event()
     monkeypatch.setattr(vaults.all[0].vault, "load", lambda: may_end.wait(60))
-    async with Client(build_server(vaults, failed)) as client:
-        told = await asking(client)("search", query="hive")
+    async with Client(build_server(vaults, failure_text)) as client:
+        told = await tool_caller(client)("search", query="hive")
         may_end.set()
     assert told.first_line == "nothing yet · The vault bees is still loading."
     vaults.end()
@@ -306,7 +306,7 @@ def fuzzed_message(chance: random.Random, number: int) -> dict[str, Any]:
 
 @pytest.mark.programs
 def test_each_random_message_gets_one_answer(home: Path, vault: Path) -> None:
-    indexed(vault)
+    indexed_vaults(vault)
     chance = random.Random(13)
     messages = [fuzzed_message(chance, number) for number in range(FUZZED_MESSAGES)]
     with subprocess.Popen(

@@ -35,9 +35,9 @@ from mcp import Client, StdioServerParameters
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
 from tests.clients.processes import left_after, processes_of
-from tests.mcp.conftest import Ask, asking, failed, indexed, written
-from tests.serve.conftest import connected
-from tests.serve.conftest import failed as line_failed
+from tests.mcp.conftest import Ask, failure_text, indexed_vaults, tool_caller, write_vault
+from tests.serve.conftest import failure_text as line_failed
+from tests.serve.conftest import talk_with
 
 command = run_excerpt  # a fixture
 ANSWER_SECONDS = 60.0  # seconds, on a busy machine
@@ -54,7 +54,7 @@ def started(home: Path, *words: str | Path) -> StdioServerParameters:
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_clients_of_either_protocol_version_can_call_tools(home: Path, vault: Path, mode: Any) -> None:
     async with Client(started(home, vault), mode=mode) as client:
-        ask = asking(client)
+        ask = tool_caller(client)
         told = await ask("search", query="swarm")
         while "Swarms.md:3" not in told.text:  # until the index being built contains it
             told = await ask("search", query="swarm")
@@ -64,10 +64,10 @@ async def test_clients_of_either_protocol_version_can_call_tools(home: Path, vau
 @pytest.mark.programs
 async def test_a_changed_note_is_found_without_a_request(home: Path, vault: Path) -> None:
     async with Client(started(home, vault)) as client:
-        ask = asking(client)
+        ask = tool_caller(client)
         while "up to date" not in (await ask("search", query="hornet")).first_line:
             pass
-        written(vault, {"Hornets.md": "# Hornets\n\nA hornet hunts at dusk.\n"})
+        write_vault(vault, {"Hornets.md": "# Hornets\n\nA hornet hunts at dusk.\n"})
         while "Hornets.md:3" not in (await ask("search", query="hornet")).text:
             pass
 
@@ -79,7 +79,7 @@ async def test_the_server_survives_a_truncated_index_and_answers_after_its_repai
     home: Path, vault: Path, pattern: str, size: int
 ) -> None:
     async with Client(started(home, vault)) as client:
-        ask = asking(client)
+        ask = tool_caller(client)
         while "Swarms.md:3" not in (await ask("search", query="swarm")).text:
             pass
         files = list(home.glob(f"**/index/*/{pattern}"))
@@ -122,7 +122,7 @@ def is_alive(number: int) -> bool:
 def test_the_server_ends_with_its_client_and_leaves_no_process(home: Path, tmp_path: Path, ended: str) -> None:
     """End the client during the first build."""
     text = "\n".join(f"## Part {part}\n\nHives and swarms of year {part}.\n" for part in range(40))
-    vault = written(tmp_path / "large", {f"{number}.md": text for number in range(300)})
+    vault = write_vault(tmp_path / "large", {f"{number}.md": text for number in range(300)})
     with process(home, vault) as server:
         assert server.stdin is not None
         initialize = {
@@ -190,7 +190,7 @@ def _is_call(line: str) -> bool:
     ],
 )
 def test_half_a_surrogate_pair_in_an_argument_is_answered(home: Path, vault: Path, tool: str, parameter: str) -> None:
-    indexed(vault)
+    indexed_vaults(vault)
     half = '["hive \\ud83d"]' if parameter == "tags" else '"hive \\ud83d"'
     other = '"query": "hive", ' if parameter == "vault" else '"text": "A hive.", ' if parameter == "tags" else ""
     params = f'{{"name": "{tool}", "arguments": {{{other}"{parameter}": {half}}}}}'
@@ -201,7 +201,7 @@ def test_half_a_surrogate_pair_in_an_argument_is_answered(home: Path, vault: Pat
 
 @pytest.mark.programs
 def test_a_line_that_is_not_a_message_gets_an_error_with_its_readable_id(home: Path, vault: Path) -> None:
-    indexed(vault)
+    indexed_vaults(vault)
     lines = {
         '{"jsonrpc":"2.0","id":78,"method":"ping"': (78, -32700),
         "hello": (None, -32700),
@@ -219,7 +219,7 @@ def test_a_line_that_is_not_a_message_gets_an_error_with_its_readable_id(home: P
     "line", ["", '{"jsonrpc":"2.0","method":"notifications/none","params":5}', '{"jsonrpc":"2.0","id":9,"result":5}']
 )
 def test_blank_lines_notifications_and_responses_get_no_answer(home: Path, vault: Path, line: str) -> None:
-    indexed(vault)
+    indexed_vaults(vault)
     with process(home, vault) as server:
         assert answers_to(server, line).keys() == {"first", "last"}
 
@@ -230,7 +230,7 @@ def test_blank_lines_notifications_and_responses_get_no_answer(home: Path, vault
 @pytest.fixture
 def served(home: Path, vault: Path) -> Iterator[tuple[int, str]]:
     """Start a server and return its port and token."""
-    indexed(vault)
+    indexed_vaults(vault)
     with process(home, vault, "--http", "--port", "0") as server:
         assert server.stderr is not None
         said = server.stderr.readline().decode()
@@ -337,7 +337,7 @@ def test_a_missing_folder_is_reported(command: Excerpt, tmp_path: Path) -> None:
 
 @pytest.mark.programs
 def test_another_version_of_the_sdk_is_reported(home: Path, vault: Path, tmp_path: Path) -> None:
-    written(tmp_path / "old", {"mcp/__init__.py": "", "mcp/server.py": "class FastMCP: pass\n"})
+    write_vault(tmp_path / "old", {"mcp/__init__.py": "", "mcp/server.py": "class FastMCP: pass\n"})
     path = os.pathsep.join([str(tmp_path / "old"), *filter(None, sys.path)])
     environment = {**os.environ, "EXCERPT_HOME": str(home), "PYTHONPATH": path}
     command = [sys.executable, "-m", "excerpt", "mcp", str(vault)]
@@ -349,7 +349,7 @@ def test_another_version_of_the_sdk_is_reported(home: Path, vault: Path, tmp_pat
 
 @pytest.mark.programs
 def test_a_client_that_stops_reading_is_not_an_internal_error(home: Path, vault: Path) -> None:
-    indexed(vault)
+    indexed_vaults(vault)
     with process(home, vault) as server:
         assert server.stdout is not None
         server.stdout.close()
@@ -383,7 +383,7 @@ Servers = list[subprocess.Popen[bytes]]
 @pytest.fixture
 def servers(home: Path, vault: Path) -> Iterator[Servers]:
     """Start three servers of one vault at the same moment."""
-    indexed(vault)
+    indexed_vaults(vault)
     with ExitStack() as stack:
         started = [stack.enter_context(process(home, vault)) for _ in range(3)]
         yield started
@@ -448,7 +448,7 @@ def test_a_watcher_that_is_killed_is_replaced_by_one(home: Path, servers: Server
 @pytest.mark.programs
 @pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
 def test_a_server_starts_to_watch_when_the_app_stops(home: Path, vault: Path) -> None:
-    indexed(vault)
+    indexed_vaults(vault)
     with ExitStack() as app:
         app.enter_context(mark_watched(user_paths().watch_folder(vault)))
         with process(home, vault) as server:
@@ -511,7 +511,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
 @pytest.fixture
 def vaults(home: Path, vault: Path) -> ServedVaults:
     """Return a served vault with a memory as long as memories may be."""
-    found = indexed(vault)
+    found = indexed_vaults(vault)
     found.all[0].vault.memories.remember("alpha " * 16_000)
     return found
 
@@ -526,8 +526,8 @@ async def test_every_tool_does_no_more_work_for_a_hostile_question_than_for_a_sh
     vaults: ServedVaults, work: Work, kind: str
 ) -> None:
     fragments = count_fragments(vaults)
-    async with Client(build_server(vaults, failed)) as client:
-        ask: Ask = asking(client)
+    async with Client(build_server(vaults, failure_text)) as client:
+        ask: Ask = tool_caller(client)
         for size in SIZES:
             text = KINDS[kind](PROSE, size).replace("\ud83d", "\ufffd")
             for name, arguments in TOOLS.items():
@@ -547,7 +547,7 @@ async def test_every_method_does_no_more_work_for_a_hostile_question_than_for_a_
     vaults: ServedVaults, work: Work, kind: str
 ) -> None:
     fragments = count_fragments(vaults)
-    async with connected(LineServer(vaults, line_failed)) as talk:
+    async with talk_with(LineServer(vaults, line_failed)) as talk:
         for size in SIZES:
             text = KINDS[kind](PROSE, size)
             for name, arguments in METHODS.items():

@@ -41,7 +41,7 @@ def write(recaller: Recaller, name: str, text: str) -> Path:
 
 
 @pytest.fixture
-def three(recaller: Recaller) -> Recaller:
+def three_memories(recaller: Recaller) -> Recaller:
     write(recaller, "1.md", "---\ncreated: 2024-01-01\ntags: [sync, work]\n---\nConflicts are resolved by hand\n")
     write(
         recaller,
@@ -52,9 +52,9 @@ def three(recaller: Recaller) -> Recaller:
     return recaller
 
 
-def test_without_words_all_memories_are_listed_newest_first(three: Recaller) -> None:
-    assert texts(three) == ["End-to-end encryption", "Bake it hot", "Conflicts are resolved by hand"]
-    assert texts(three, limit=2) == ["End-to-end encryption", "Bake it hot"]
+def test_without_words_all_memories_are_listed_newest_first(three_memories: Recaller) -> None:
+    assert texts(three_memories) == ["End-to-end encryption", "Bake it hot", "Conflicts are resolved by hand"]
+    assert texts(three_memories, limit=2) == ["End-to-end encryption", "Bake it hot"]
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def test_without_words_all_memories_are_listed_newest_first(three: Recaller) -> 
     ],
 )
 def test_memories_are_found_by_words_inflections_names_and_filters(
-    three: Recaller, query: str, found: list[str]
+    three_memories: Recaller, query: str, found: list[str]
 ) -> None:
-    assert texts(three, query) == found
+    assert texts(three_memories, query) == found
 
 
 def test_a_memory_similar_in_meaning_is_found_without_shared_words(recaller: Recaller) -> None:
@@ -150,16 +150,16 @@ def test_spans_mark_the_words_in_the_text_of_the_memory(recaller: Recaller) -> N
     assert [found.memory.text[span.start : span.end] for span in found.spans] == ["conflict"]
 
 
-def test_tags_source_and_date_can_be_combined_with_words(three: Recaller) -> None:
-    assert texts(three, tags=["#Sync"]) == ["End-to-end encryption", "Conflicts are resolved by hand"]
-    assert texts(three, "resolved", tags=["sync"]) == ["Conflicts are resolved by hand"]
-    assert texts(three, "resolved", tags=["other"]) == []
+def test_tags_source_and_date_can_be_combined_with_words(three_memories: Recaller) -> None:
+    assert texts(three_memories, tags=["#Sync"]) == ["End-to-end encryption", "Conflicts are resolved by hand"]
+    assert texts(three_memories, "resolved", tags=["sync"]) == ["Conflicts are resolved by hand"]
+    assert texts(three_memories, "resolved", tags=["other"]) == []
     for place in ("Recipes/Brot.md", "recipes", "./Recipes/", "Brot", "brot.md", "Recipes/Brot"):
-        assert texts(three, source=place) == ["Bake it hot"], place
-    assert texts(three, source="Rec") == []
-    assert texts(three, since="2024-01-03") == ["End-to-end encryption"]
-    assert texts(three, "bake", since="2024-01-02") == ["Bake it hot"]
-    assert texts(three, "bake", since="2024-01-03") == []
+        assert texts(three_memories, source=place) == ["Bake it hot"], place
+    assert texts(three_memories, source="Rec") == []
+    assert texts(three_memories, since="2024-01-03") == ["End-to-end encryption"]
+    assert texts(three_memories, "bake", since="2024-01-02") == ["Bake it hot"]
+    assert texts(three_memories, "bake", since="2024-01-03") == []
 
 
 @pytest.mark.parametrize(
@@ -186,12 +186,12 @@ def test_tags_source_and_date_can_be_combined_with_words(three: Recaller) -> Non
 )
 @pytest.mark.parametrize("has_index", [True, False])
 def test_filters_have_the_same_meaning_for_memories_as_for_notes(
-    three: Recaller, tmp_path: Path, query: str, found: list[str], has_index: bool
+    three_memories: Recaller, tmp_path: Path, query: str, found: list[str], has_index: bool
 ) -> None:
     if not has_index:
         (tmp_path / "memory-index").write_text("a file where the folder should be")
-    assert texts(three, query) == found
-    assert bool(three.unranked) is not has_index
+    assert texts(three_memories, query) == found
+    assert bool(three_memories.unranked) is not has_index
 
 
 def test_filters_alone_find_every_matching_memory(recaller: Recaller) -> None:
@@ -225,14 +225,16 @@ def test_an_impossible_local_time_still_has_a_day(recaller: Recaller, day: str) 
 
 
 @pytest.mark.parametrize(("query", "instead"), [("hand soruce:Recipes", ["source:"]), ("hand outcome:Recipes", [])])
-def test_a_misspelt_filter_is_reported_and_changes_nothing(three: Recaller, query: str, instead: list[str]) -> None:
-    assert set(texts(three, query)) == {"Conflicts are resolved by hand", "Bake it hot"}
-    assert [hint.instead for hint in three.hints] == instead
+def test_a_misspelt_filter_is_reported_and_changes_nothing(
+    three_memories: Recaller, query: str, instead: list[str]
+) -> None:
+    assert set(texts(three_memories, query)) == {"Conflicts are resolved by hand", "Bake it hot"}
+    assert [hint.instead for hint in three_memories.hints] == instead
 
 
-def test_an_invalid_date_is_reported(three: Recaller) -> None:
+def test_an_invalid_date_is_reported(three_memories: Recaller) -> None:
     with pytest.raises(MemoryUnusableError, match="'soonish' is not a date"):
-        three.recall(since="soonish")
+        three_memories.recall(since="soonish")
 
 
 def test_changes_by_this_program_appear_at_the_next_recall(recaller: Recaller) -> None:

@@ -23,7 +23,7 @@ from excerpt.memory.memory_file import normalise_tags, replace_surrogates
 from excerpt.memory.store import TRASH, MemoryStore
 from excerpt.model import Memory, Source
 from tests.conftest import few, written_state
-from tests.memory.dying import Child, Say, files_in
+from tests.memory.killed_process import Child, Say, files_in
 
 SOURCE = Source("Guides/Sync.md", 12, 18, "0c5d9a44e7f1b2a3", ("Sync", "Conflicts"))
 
@@ -69,7 +69,7 @@ def files(store: MemoryStore) -> list[Path]:
     return sorted(store.folder.glob("*.md"))
 
 
-def forgotten(store: MemoryStore) -> list[Path]:
+def trash_files(store: MemoryStore) -> list[Path]:
     return sorted((store.folder / TRASH).rglob("*.md"))
 
 
@@ -315,14 +315,14 @@ def test_a_temporary_file_left_by_a_crash_is_not_a_memory(store: MemoryStore) ->
 # --- update, forget, restore ------------------------------------------------------------------------------------------
 
 
-def updated(memory: Memory, text: str) -> Memory:
+def with_text(memory: Memory, text: str) -> Memory:
     return Memory(memory.id, text, memory.tags, memory.why, memory.created, memory.updated, memory.source, memory.query)
 
 
 def test_an_update_keeps_id_file_and_day_and_records_the_time(store: MemoryStore) -> None:
     memory = store.remember("old", ["a"], "why", SOURCE)
     name = files(store)[0].name
-    changed = store.update(updated(memory, "new"))
+    changed = store.update(with_text(memory, "new"))
     assert (changed.id, changed.created, changed.text) == (memory.id, memory.created, "new")
     assert changed.updated >= memory.updated
     assert store.all().memories == (changed,) == MemoryStore(store.folder).all().memories
@@ -332,8 +332,8 @@ def test_an_update_keeps_id_file_and_day_and_records_the_time(store: MemoryStore
 def test_the_replaced_version_is_in_the_trash(store: MemoryStore) -> None:
     memory = store.remember("old")
     before = files(store)[0].read_bytes()
-    store.update(updated(memory, "new"))
-    assert [file.read_bytes() for file in forgotten(store)] == [before]
+    store.update(with_text(memory, "new"))
+    assert [file.read_bytes() for file in trash_files(store)] == [before]
 
 
 def test_an_update_without_changes_writes_nothing(store: MemoryStore) -> None:
@@ -341,13 +341,13 @@ def test_an_update_without_changes_writes_nothing(store: MemoryStore) -> None:
     before = written_state(files(store)[0])
     assert store.update(memory) == memory
     assert written_state(files(store)[0]) == before
-    assert forgotten(store) == []
+    assert trash_files(store) == []
 
 
 def test_an_update_keeps_unknown_properties(store: MemoryStore) -> None:
     write(store, "a.md", "---\nstars: 5\nsource: the blue book\nseen: 2024-05-06\ntags: Sync, Work\n---\nold\n")
     (memory,) = store.all().memories
-    store.update(updated(memory, "new"))
+    store.update(with_text(memory, "new"))
     text = (store.folder / "a.md").read_text()
     assert "stars: 5\nsource: the blue book\nseen: 2024-05-06\ntags: Sync, Work\n" in text
     assert f"id: {memory.id}\n" in text
@@ -367,15 +367,15 @@ def test_forgetting_moves_the_file_and_restoring_returns_the_same_bytes(store: M
     before = file.read_bytes()
     assert store.forget(memory.id) == memory
     assert store.all().memories == ()
-    assert [each.read_bytes() for each in forgotten(store)] == [before]
+    assert [each.read_bytes() for each in trash_files(store)] == [before]
     assert MemoryStore(store.folder).restore(memory.id) == memory
     assert file.read_bytes() == before
-    assert forgotten(store) == []
+    assert trash_files(store) == []
 
 
 def test_restoring_returns_the_last_version(store: MemoryStore) -> None:
     memory = store.remember("first")
-    second = store.update(updated(memory, "second"))
+    second = store.update(with_text(memory, "second"))
     store.forget(memory.id)
     assert store.restore(memory.id) == second
     assert store.get(memory.id).text == "second"
@@ -421,7 +421,7 @@ def test_a_failed_write_keeps_the_old_memory_and_leaves_no_file(
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(MemoryUnusableError, match="No space left"):
-        store.update(updated(memory, "new"))
+        store.update(with_text(memory, "new"))
     with pytest.raises(MemoryUnusableError, match="No space left"):
         store.remember("another")
     monkeypatch.undo()
@@ -438,7 +438,7 @@ def with_words(store: MemoryStore, words: str) -> list[str]:
 
 
 @pytest.fixture
-def three(store: MemoryStore) -> MemoryStore:
+def three_memories(store: MemoryStore) -> MemoryStore:
     write(store, "1.md", "---\ncreated: 2024-01-01\ntags: [sync, work]\n---\nConflicts are resolved by hand\n")
     write(
         store,
@@ -449,16 +449,16 @@ def three(store: MemoryStore) -> MemoryStore:
     return store
 
 
-def test_memories_are_listed_newest_first(three: MemoryStore) -> None:
-    assert [memory.text for memory in three.all().memories] == [
+def test_memories_are_listed_newest_first(three_memories: MemoryStore) -> None:
+    assert [memory.text for memory in three_memories.all().memories] == [
         "State-of-the-art encryption",
         "自动同步很快 1.0.21",
         "Conflicts are resolved by hand",
     ]
 
 
-def test_tags_are_listed_by_number_of_uses(three: MemoryStore) -> None:
-    assert three.tags() == (("sync", 2), ("work", 1))
+def test_tags_are_listed_by_number_of_uses(three_memories: MemoryStore) -> None:
+    assert three_memories.tags() == (("sync", 2), ("work", 1))
 
 
 @pytest.mark.parametrize(
@@ -479,15 +479,15 @@ def test_tags_are_listed_by_number_of_uses(three: MemoryStore) -> None:
     ],
 )
 def test_all_words_must_match_in_any_form_and_the_last_as_a_prefix(
-    three: MemoryStore, words: str, found: list[str]
+    three_memories: MemoryStore, words: str, found: list[str]
 ) -> None:
-    assert with_words(three, words) == found
+    assert with_words(three_memories, words) == found
 
 
 @given(st.text(st.characters(codec=None)))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_any_word_may_be_enough(three: MemoryStore, words: str) -> None:
-    assert set(with_words(three, words)) <= {memory.text for memory in three.all().memories}
+def test_any_word_may_be_enough(three_memories: MemoryStore, words: str) -> None:
+    assert set(with_words(three_memories, words)) <= {memory.text for memory in three_memories.all().memories}
 
 
 # --- two processes ----------------------------------------------------------------------------------------------------
@@ -498,7 +498,7 @@ def _write_many(folder: Path, who: int) -> None:
     for number in range(20):
         memory = store.remember("same words", [f"p{who}"])
         if number % 4 == 1:
-            store.update(updated(memory, f"changed {who} {number}"))
+            store.update(with_text(memory, f"changed {who} {number}"))
         if number % 4 == 2:
             store.forget(memory.id)
 
@@ -517,15 +517,15 @@ def test_two_concurrent_processes_lose_nothing(store: MemoryStore) -> None:
     for who in range(2):
         texts = sorted(memory.text for memory in found.memories if memory.tags == (f"p{who}",))
         assert texts == sorted([*["same words"] * 10, *(f"changed {who} {number}" for number in range(1, 20, 4))])
-    assert len(forgotten(store)) == 2 * 2 * 5
+    assert len(trash_files(store)) == 2 * 2 * 5
 
 
 def test_two_updates_of_one_memory_keep_the_last_and_put_the_first_in_the_trash(store: MemoryStore) -> None:
     memory = store.remember("first")
-    MemoryStore(store.folder).update(updated(memory, "from the other window"))
-    store.update(updated(memory, "from this one"))
+    MemoryStore(store.folder).update(with_text(memory, "from the other window"))
+    store.update(with_text(memory, "from this one"))
     assert [each.text for each in store.all().memories] == ["from this one"]
-    kept = [file.read_text().rpartition("---\n\n")[2] for file in forgotten(store)]
+    kept = [file.read_text().rpartition("---\n\n")[2] for file in trash_files(store)]
     assert sorted(kept) == ["first\n", "from the other window\n"]
 
 

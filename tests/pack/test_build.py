@@ -498,13 +498,13 @@ def test_the_stop_reason_and_the_needs_of_the_next_hit_are_stated(vault: Vault) 
     assert (both.stopped, both.needs) == (StopReason.END, ())
 
 
-def rated(hit: Hit, confidence: Confidence) -> Hit:
+def with_confidence(hit: Hit, confidence: Confidence) -> Hit:
     return replace(hit, confidence=confidence)
 
 
 def test_a_pack_ends_before_the_first_hit_far_below_the_best(vault: Vault) -> None:
     scores = {"alpha0": 1.0, "gamma0": ENOUGH_SHARE, "open0": ENOUGH_SHARE - 0.01, "conflict0": 0.1}
-    hits = [rated(vault.hit(word, score), Confidence.LIKELY) for word, score in scores.items()]
+    hits = [with_confidence(vault.hit(word, score), Confidence.LIKELY) for word, score in scores.items()]
     result = packed(vault, *hits, scope=Scope.NONE)
     assert words(result) == [["alpha"], ["gamma"]]
     assert (result.stopped, result.left_out) == (StopReason.ENOUGH, ())
@@ -515,7 +515,7 @@ def test_a_pack_ends_before_the_first_hit_far_below_the_best(vault: Vault) -> No
 
 def test_a_pack_has_two_hits_even_if_the_second_is_far_below_the_best(vault: Vault) -> None:
     hits = [
-        rated(vault.hit(word, score), Confidence.STRONG)
+        with_confidence(vault.hit(word, score), Confidence.STRONG)
         for word, score in (("alpha0", 1.0), ("gamma0", 0.2), ("open0", 0.1))
     ]
     assert words(packed(vault, *hits, scope=Scope.NONE)) == [["alpha"], ["gamma"]]
@@ -523,7 +523,7 @@ def test_a_pack_has_two_hits_even_if_the_second_is_far_below_the_best(vault: Vau
 
 def test_a_dropped_hit_does_not_count_as_one_of_the_two(vault: Vault) -> None:
     hits = [
-        rated(vault.hit(word, score), Confidence.STRONG)
+        with_confidence(vault.hit(word, score), Confidence.STRONG)
         for word, score in (("alpha0", 1.0), ("gamma0", 0.2), ("open0", 0.1))
     ]
     overrides = PackOverrides(dropped_ids=frozenset({hits[1].fragment.id}))
@@ -532,7 +532,7 @@ def test_a_dropped_hit_does_not_count_as_one_of_the_two(vault: Vault) -> None:
 
 def test_without_an_answer_the_pack_is_empty_and_names_three_locations(vault: Vault) -> None:
     hits = [
-        rated(vault.hit(word, 0.2), Confidence.NOTHING)
+        with_confidence(vault.hit(word, 0.2), Confidence.NOTHING)
         for word in ("alpha0", "gamma0", "open0", "conflict0", "export0")
     ]
     result = packed(vault, *hits)
@@ -541,26 +541,29 @@ def test_without_an_answer_the_pack_is_empty_and_names_three_locations(vault: Va
         (hit.fragment.line_start, "unlikely to answer") for hit in hits[:3]
     ]
     assert packed(vault, *hits, fill=Fill.BUDGET).passages
-    assert packed(vault, rated(hits[0], Confidence.WEAK), *hits[1:]).passages
+    assert packed(vault, with_confidence(hits[0], Confidence.WEAK), *hits[1:]).passages
 
 
 def test_whether_anything_answers_is_judged_before_reranking(
     vault: Vault,
 ) -> None:
     words_of_hits = ("alpha0", "gamma0", "open0", "conflict0", "export0", "sync0")
-    nothing = [rated(vault.hit(word, 0.2), Confidence.NOTHING) for word in words_of_hits]
+    nothing = [with_confidence(vault.hit(word, 0.2), Confidence.NOTHING) for word in words_of_hits]
 
     def moved(ranks: Sequence[int], weak: int) -> list[Hit]:
         """Return the hits in the order of their former ranks; that of rank `weak` may answer."""
         hits = [replace(nothing[rank - 1], rerank=HitRerank(1.0, moved_from=rank)) for rank in ranks]
-        return [rated(hit, Confidence.WEAK) if rank == weak else hit for rank, hit in zip(ranks, hits, strict=True)]
+        return [
+            with_confidence(hit, Confidence.WEAK) if rank == weak else hit
+            for rank, hit in zip(ranks, hits, strict=True)
+        ]
 
     assert packed(vault, *moved([6, 1, 2, 3, 4, 5], weak=6)).stopped is StopReason.NO_ANSWER
     assert packed(vault, *moved([2, 3, 4, 5, 6, 1], weak=1)).passages
 
 
 def test_marks_are_packed_even_without_an_answer(vault: Vault) -> None:
-    hit = rated(vault.hit("alpha0", 0.2), Confidence.NOTHING)
+    hit = with_confidence(vault.hit("alpha0", 0.2), Confidence.NOTHING)
     assert packed(vault, hit, marked=(hit.fragment.id,)).passages
 
 

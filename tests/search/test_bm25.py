@@ -5,12 +5,12 @@ import pytest
 
 from excerpt.corpus.tables import TermEntries
 from excerpt.search.bm25 import FIELD_WEIGHTS, K1, WordIndex, sum_scores
-from tests.search.tiny import TinyReader, asked, rows_of
+from tests.search.tiny_reader import TinyReader, parsed_query, rows_of
 
 
 def scores(reader: TinyReader, text: str, *, open_word: bool = False) -> list[float]:
     index = WordIndex(reader)
-    words = index.expand(asked(text), open_word=open_word, fuzzy_threshold=0.8)
+    words = index.expand(parsed_query(text), open_word=open_word, fuzzy_threshold=0.8)
     return [float(s) for s in sum_scores([index.match(word) for word in words], reader.doc_count)]
 
 
@@ -85,7 +85,7 @@ def test_fuzzy_matching_applies_only_to_unknown_words() -> None:
 
 def test_a_stricter_threshold_finds_less() -> None:
     index = WordIndex(TinyReader("encryption"))
-    found = [index.expand(asked("encripsion"), open_word=False, fuzzy_threshold=t)[0].terms for t in (0.6, 0.99)]
+    found = [index.expand(parsed_query("encripsion"), open_word=False, fuzzy_threshold=t)[0].terms for t in (0.6, 0.99)]
     assert len(found[0]) > len(found[1])
 
 
@@ -102,7 +102,7 @@ def test_words_of_one_and_two_letters_are_found() -> None:
 
 def test_presence_distinguishes_whole_matches_from_partial_ones() -> None:
     index = WordIndex(TinyReader("sync", "synchrony", "fig"))
-    words = index.expand(asked("sync"), open_word=True, fuzzy_threshold=0.8)
+    words = index.expand(parsed_query("sync"), open_word=True, fuzzy_threshold=0.8)
     exact, partial, none = index.presence(words, rows_of(0, 1, 2), None)[0]
     assert exact == 1
     assert 0 < partial < 1
@@ -111,7 +111,7 @@ def test_presence_distinguishes_whole_matches_from_partial_ones() -> None:
 
 def test_presence_is_given_by_field() -> None:
     index = WordIndex(TinyReader({"title": "fig", "text": "plum"}, {"text": "fig"}, "plum"))
-    words = index.expand(asked("fig"), open_word=False, fuzzy_threshold=0.8)
+    words = index.expand(parsed_query("fig"), open_word=False, fuzzy_threshold=0.8)
     found = index.presence_by_field(words, rows_of(0, 1, 2), ("title", "text", None))
     assert found[:, 0].tolist() == [[1, 0, 0], [0, 1, 0], [1, 1, 0]]
 
@@ -125,5 +125,5 @@ def test_an_endless_word_is_looked_up_as_often_as_a_long_one() -> None:
             return super().entries(term)
 
     reader = Counting("apple pear")
-    WordIndex(reader).expand(asked("ab" * 50_000), open_word=True, fuzzy_threshold=0.8)
+    WordIndex(reader).expand(parsed_query("ab" * 50_000), open_word=True, fuzzy_threshold=0.8)
     assert len(looked) < 50

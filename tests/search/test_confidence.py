@@ -47,7 +47,7 @@ CODES = {
 
 
 @pytest.fixture(scope="module")
-def codes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def code_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     with closing(open_vault(tmp_path_factory.mktemp("codes"), CODES)) as snapshot:
         yield Engine(snapshot, Settings())
 
@@ -173,15 +173,15 @@ def test_confidence_is_the_same_at_every_limit(engine: Engine, query: str, limit
         "error E0308 in the compiler",
     ],
 )
-def test_exact_words_and_phrases_found_whole_are_at_least_likely(codes: Engine, query: str) -> None:
-    assert codes.search(query).hits[0].confidence in {Confidence.LIKELY, Confidence.STRONG}
+def test_exact_words_and_phrases_found_whole_are_at_least_likely(code_engine: Engine, query: str) -> None:
+    assert code_engine.search(query).hits[0].confidence in {Confidence.LIKELY, Confidence.STRONG}
 
 
 @pytest.mark.parametrize(
     "query", ["E0309", "0x80070006", "settings.yaml", "std::deque", "Get-Process", "phoneOS", '"heap the turn"']
 )
-def test_an_exact_word_not_found_whole_is_not_likely(codes: Engine, query: str) -> None:
-    assert codes.search(query).confidence in {Confidence.WEAK, Confidence.NOTHING}
+def test_an_exact_word_not_found_whole_is_not_likely(code_engine: Engine, query: str) -> None:
+    assert code_engine.search(query).confidence in {Confidence.WEAK, Confidence.NOTHING}
 
 
 def test_a_common_exact_word_does_not_raise_the_confidence(tmp_path: Path) -> None:
@@ -191,8 +191,8 @@ def test_a_common_exact_word_does_not_raise_the_confidence(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("query", ["__init__", "--__", "____", "a_.b_ $_", "_." * 5000, "\\\\ab"])
-def test_an_exact_word_of_punctuation_is_no_error(codes: Engine, query: str) -> None:
-    assert codes.search(query).confidence in set(Confidence)
+def test_an_exact_word_of_punctuation_is_no_error(code_engine: Engine, query: str) -> None:
+    assert code_engine.search(query).confidence in set(Confidence)
 
 
 def test_words_of_a_language_are_not_exact_words() -> None:

@@ -26,7 +26,7 @@ from excerpt.settings import BoostSettings, EmbeddingSettings, Fusion, SearchSet
 from excerpt.text.words import analyze
 from tests.conftest import few
 from tests.search.conftest import NOTES
-from tests.search.tiny import asked
+from tests.search.tiny_reader import parsed_query
 
 FORCED = (Strategy.ADAPTIVE, Strategy.PROXIMITY, Strategy.SEMANTIC, Strategy.HYBRID)
 QUERIES = (
@@ -51,7 +51,7 @@ def without_time(result: Result) -> Result:
     return dataclasses.replace(result, elapsed_ms=0.0)
 
 
-def marked(hit: Hit) -> list[str]:
+def highlighted_texts(hit: Hit) -> list[str]:
     return [hit.fragment.text[span.start : span.end] for span in hit.spans]
 
 
@@ -236,7 +236,7 @@ def test_auto_uses_words_if_no_candidate_has_meaning(engine: Engine, query: str,
     [("", 0), ("one two", 2), ("state-of-the-art", 1), ("R&D", 1), ("新しいリモート保管庫を作成", 7), ("鱼", 1)],
 )
 def test_auto_counts_words_as_a_reader_would(query: str, count: int) -> None:
-    assert count_words(asked(query)) == count
+    assert count_words(parsed_query(query)) == count
 
 
 @pytest.mark.parametrize(("mark", "strategy"), zip(("!a", "!p", "!s", "!h"), FORCED, strict=True), ids=str)
@@ -330,26 +330,26 @@ def test_quoting_a_phrase_that_occurs_finds_it(engine: Engine, first: int, lengt
 
 def test_matched_words_are_highlighted_in_all_their_forms(engine: Engine) -> None:
     hit = next(h for h in engine.search("syncing conflicts").hits if h.fragment.path == "Sync/Conflicts.md")
-    assert set(marked(hit)) == {"sync", "conflict"}
+    assert set(highlighted_texts(hit)) == {"sync", "conflict"}
 
 
 def test_stop_words_of_a_question_are_not_highlighted_beside_rarer_words(engine: Engine) -> None:
     hit = engine.search("how does the flour and the water ferment in a starter").hits[0]
-    assert "starter" in marked(hit)
-    assert not {"the", "and", "a", "A", "in"} & set(marked(hit))
+    assert "starter" in highlighted_texts(hit)
+    assert not {"the", "and", "a", "A", "in"} & set(highlighted_texts(hit))
 
 
 def test_stop_words_are_highlighted_if_there_are_no_rarer_words(engine: Engine) -> None:
     hits = engine.search("the and of a in to").hits
-    assert any(marked(hit) for hit in hits)
+    assert any(highlighted_texts(hit) for hit in hits)
 
 
 def test_compound_words_are_highlighted_whole(engine: Engine) -> None:
-    assert "state-of-the-art" in marked(engine.search("state-of-the-art").hits[0])
+    assert "state-of-the-art" in highlighted_texts(engine.search("state-of-the-art").hits[0])
 
 
 def test_adjacent_characters_are_highlighted_as_one(engine: Engine) -> None:
-    assert "保管庫" in marked(engine.search("保管庫").hits[0])
+    assert "保管庫" in highlighted_texts(engine.search("保管庫").hits[0])
 
 
 def test_matched_words_are_highlighted_in_the_title_and_each_heading(engine: Engine) -> None:

@@ -16,7 +16,7 @@ from excerpt.search.engine import Engine
 from excerpt.search.evidence import QuerySimilarities, WordScores, compute_meaning_factor, scale_above_mean, top_k
 from excerpt.settings import Settings
 from tests.search.library import open_vault
-from tests.search.tiny import TinyReader, asked
+from tests.search.tiny_reader import TinyReader, parsed_query
 
 WORDS = ("apple", "pear", "plum", "fig")
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
@@ -37,7 +37,7 @@ def every_word_common(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_top_scores_equal_those_of_a_full_scan_exactly(texts: list[str], shares: list[float], size: int) -> None:
     reader = TinyReader(*texts)
     index = WordIndex(reader)
-    words = index.expand(asked(" ".join(WORDS)), open_word=False, fuzzy_threshold=1.0)
+    words = index.expand(parsed_query(" ".join(WORDS)), open_word=False, fuzzy_threshold=1.0)
     matches = [index.match(word).with_share(share) for word, share in zip(words, shares, strict=True)]
     expected = sum_scores(
         [WordIndex(reader).match(w).with_share(s) for w, s in zip(words, shares, strict=True)], len(texts)
@@ -55,7 +55,7 @@ def test_top_scores_equal_those_of_a_full_scan_exactly(texts: list[str], shares:
 def test_a_row_that_is_filtered_out_has_no_score() -> None:
     reader = TinyReader("apple", "apple pear", "pear")
     index = WordIndex(reader)
-    matches = [index.match(word) for word in index.expand(asked("apple"), open_word=False, fuzzy_threshold=1.0)]
+    matches = [index.match(word) for word in index.expand(parsed_query("apple"), open_word=False, fuzzy_threshold=1.0)]
     scores = WordScores(matches, 3, np.array([False, True, True]))
     assert scores.top_rows(3).tolist() == [1]
     assert scores.scores_at(np.array([0, 1], np.int32))[0] == 0
@@ -65,7 +65,7 @@ def test_a_row_that_is_filtered_out_has_no_score() -> None:
 def test_words_that_cannot_change_the_list_are_not_scored() -> None:
     reader = TinyReader(*(["fig apple", "fig apple pear"] + ["pear plum"] * 4 + ["pear"] * 60))
     index = WordIndex(reader)
-    words = index.expand(asked("fig pear"), open_word=False, fuzzy_threshold=1.0)
+    words = index.expand(parsed_query("fig pear"), open_word=False, fuzzy_threshold=1.0)
     matches = [index.match(word) for word in words]
     matches[0].rows  # noqa: B018
     scores = WordScores(matches, reader.doc_count)

@@ -18,7 +18,7 @@ from excerpt.search.verdict import AbsenceKind, NoteExplanation, StrategyRank
 from excerpt.settings import Settings
 
 
-def why(engine: Engine, query: str, note: str, strategy: Strategy = Strategy.AUTO) -> NoteExplanation:
+def explain(engine: Engine, query: str, note: str, strategy: Strategy = Strategy.AUTO) -> NoteExplanation:
     return explain_note(engine, query, note, strategy)
 
 
@@ -30,13 +30,13 @@ def rank_in(hits: tuple[Hit, ...], path: str) -> int | None:
     return next((rank for rank, hit in enumerate(hits, 1) if hit.fragment.path == path), None)
 
 
-def standing(told: NoteExplanation, strategy: str) -> StrategyRank:
+def rank_under(told: NoteExplanation, strategy: str) -> StrategyRank:
     return next(one for one in told.ranks if one.strategy == strategy)
 
 
 @pytest.mark.parametrize("name", ["Sync/Conflicts.md", "conflicts", "CONFLICTS.MD", "Merge trouble", "Sync/Conflicts"])
 def test_a_note_is_found_by_path_file_name_title_and_alias(engine: Engine, name: str) -> None:
-    assert why(engine, "bread", name).path == "Sync/Conflicts.md"
+    assert explain(engine, "bread", name).path == "Sync/Conflicts.md"
 
 
 @pytest.mark.parametrize(
@@ -44,21 +44,21 @@ def test_a_note_is_found_by_path_file_name_title_and_alias(engine: Engine, name:
 )
 @pytest.mark.parametrize("path", ["Sync/Devices.md", "Cooking/Bread.md", "Long.md", "Other.md"])
 def test_rank_and_score_equal_those_of_a_search_under_every_strategy(engine: Engine, query: str, path: str) -> None:
-    told = why(engine, query, path)
+    told = explain(engine, query, path)
     for strategy in Strategy:
         result = engine.search(query, strategy, 1000)
         rank = rank_in(result.hits, path)
-        found = standing(told, strategy)
+        found = rank_under(told, strategy)
         assert (found.rank, found.ranked_by) == (rank, result.strategy)
         if rank is not None:
             hit = result.hits[rank - 1]
             assert (found.score, found.line) == (hit.score, hit.fragment.line_start)
-    assert standing(told, "rrf").ranked_by == "rrf"
+    assert rank_under(told, "rrf").ranked_by == "rrf"
 
 
 def test_the_best_fragment_of_the_note_is_explained_like_a_hit(engine: Engine) -> None:
     result = engine.search("sync conflict")
-    told = why(engine, "sync conflict", "Sync/Devices.md").explanation
+    told = explain(engine, "sync conflict", "Sync/Devices.md").explanation
     assert told is not None
     assert told.hit == result.hits[told.rank - 1]
     assert told.share == told.hit.score / result.hits[0].score
@@ -71,7 +71,7 @@ def test_a_fragment_has_its_own_rank_not_that_of_its_note(engine: Engine) -> Non
     told = explain_fragment(engine, "lighthouse", hit.fragment, Strategy.AUTO)
     assert told.explanation is not None
     assert (told.explanation.rank, told.explanation.hit) == (rank, hit)
-    assert standing(told, "auto").line == hit.fragment.line_start
+    assert rank_under(told, "auto").line == hit.fragment.line_start
 
 
 def test_a_missing_fragment_is_reported(engine: Engine) -> None:
@@ -81,14 +81,14 @@ def test_a_missing_fragment_is_reported(engine: Engine) -> None:
 
 
 def test_a_strategy_forced_in_the_query_is_the_requested_one(engine: Engine) -> None:
-    told = why(engine, "!s sync conflict", "Sync/Devices.md")
+    told = explain(engine, "!s sync conflict", "Sync/Devices.md")
     assert told.requested_strategy is Strategy.SEMANTIC
     assert told.explanation is not None
-    assert told.explanation.rank == standing(told, "semantic").rank
+    assert told.explanation.rank == rank_under(told, "semantic").rank
 
 
 def test_the_first_hit_has_none_above_it(engine: Engine) -> None:
-    told = why(engine, "sourdough", "Cooking/Bread.md")
+    told = explain(engine, "sourdough", "Cooking/Bread.md")
     assert told.explanation is not None
     assert told.explanation.rank == 1
     assert (told.gaps, told.compared, told.from_limit) == ((), 0, 1)
@@ -96,7 +96,7 @@ def test_the_first_hit_has_none_above_it(engine: Engine) -> None:
 
 def test_the_lost_points_sum_to_the_distance_from_the_hits_above(engine: Engine) -> None:
     result = engine.search("sync conflict")
-    told = why(engine, "sync conflict", "Sync/Encryption.md")
+    told = explain(engine, "sync conflict", "Sync/Encryption.md")
     assert told.explanation is not None
     above = result.hits[: min(told.explanation.rank - 1, MAX_COMPARED_HITS)]
     assert told.compared == len(above) > 0
@@ -106,40 +106,40 @@ def test_the_lost_points_sum_to_the_distance_from_the_hits_above(engine: Engine)
 
 
 def test_an_unknown_name_is_reported_with_similar_ones(engine: Engine) -> None:
-    assert absence(why(engine, "sync", "Encription")) == (
+    assert absence(explain(engine, "sync", "Encription")) == (
         AbsenceKind.UNKNOWN,
         "No note is called Encription. Did you mean Sync/Encryption.md?",
     )
-    missing = why(engine, "sync", "Encription").absence
+    missing = explain(engine, "sync", "Encription").absence
     assert missing is not None
     assert missing.near == ("Sync/Encryption.md",)
-    assert absence(why(engine, "sync", "zqxzqx")) == (AbsenceKind.UNKNOWN, "No note is called zqxzqx.")
-    assert absence(why(engine, "sync", " "))[0] is AbsenceKind.UNKNOWN
+    assert absence(explain(engine, "sync", "zqxzqx")) == (AbsenceKind.UNKNOWN, "No note is called zqxzqx.")
+    assert absence(explain(engine, "sync", " "))[0] is AbsenceKind.UNKNOWN
 
 
 def test_a_missing_phrase_is_named(engine: Engine) -> None:
-    assert absence(why(engine, '"sync conflict"', "Cooking/Bread.md")) == (
+    assert absence(explain(engine, '"sync conflict"', "Cooking/Bread.md")) == (
         AbsenceKind.EXCLUDED,
         'Cooking/Bread.md is excluded by "sync conflict".',
     )
 
 
 def test_the_filter_that_excludes_the_note_is_named(engine: Engine) -> None:
-    assert absence(why(engine, "water -yeast tag:sync", "Cooking/Soup.md")) == (
+    assert absence(explain(engine, "water -yeast tag:sync", "Cooking/Soup.md")) == (
         AbsenceKind.EXCLUDED,
         "Cooking/Soup.md is excluded by tag:sync.",
     )
 
 
 def test_all_conditions_that_no_single_fragment_meets_are_named(engine: Engine) -> None:
-    assert absence(why(engine, 'water heading:sourdough "flour, water, salt"', "Cooking/Bread.md")) == (
+    assert absence(explain(engine, 'water heading:sourdough "flour, water, salt"', "Cooking/Bread.md")) == (
         AbsenceKind.EXCLUDED,
         'Cooking/Bread.md is excluded by heading:sourdough and "flour, water, salt".',
     )
 
 
 def test_every_reason_is_given_if_no_alternative_matches(engine: Engine) -> None:
-    assert absence(why(engine, "salt tag:sync | bread -salt", "Cooking/Soup.md")) == (
+    assert absence(explain(engine, "salt tag:sync | bread -salt", "Cooking/Soup.md")) == (
         AbsenceKind.EXCLUDED,
         "Cooking/Soup.md is excluded by tag:sync. Cooking/Soup.md is excluded by -salt.",
     )
@@ -147,17 +147,17 @@ def test_every_reason_is_given_if_no_alternative_matches(engine: Engine) -> None
 
 def test_the_rank_under_filters_alone_equals_that_of_a_search(engine: Engine) -> None:
     result = engine.search("path:garden/")
-    told = why(engine, "path:garden/", "Garden/Vergleich.md")
+    told = explain(engine, "path:garden/", "Garden/Vergleich.md")
     assert told.explanation is not None
     assert told.explanation.rank == rank_in(result.hits, "Garden/Vergleich.md")
     assert told.explanation.words == ()
 
 
 def test_a_note_without_a_word_or_similar_meaning_is_reported_as_such(engine: Engine) -> None:
-    kind, reason = absence(why(engine, "!a tablet", "Cooking/Soup.md"))
+    kind, reason = absence(explain(engine, "!a tablet", "Cooking/Soup.md"))
     assert kind is AbsenceKind.UNMATCHED
     assert reason.startswith("“tablet” is in no passage of Cooking/Soup.md, and ")
-    _, reason = absence(why(engine, "!a tablet phones", "Cooking/Soup.md"))
+    _, reason = absence(explain(engine, "!a tablet phones", "Cooking/Soup.md"))
     assert reason.startswith("None of “tablet”, “phones” is in a passage of Cooking/Soup.md, and ")
 
 
@@ -180,7 +180,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 @pytest.mark.programs
 def test_a_note_beyond_the_limit_has_its_rank_and_the_limit_to_list_it(many: Engine) -> None:
     last = many.search("!a harbour", limit=POOL_SIZE * 2).hits[-1].fragment.path
-    told = why(many, "!a harbour", last)
+    told = explain(many, "!a harbour", last)
     assert told.explanation is not None
     assert told.from_limit is not None
     assert told.from_limit > POOL_SIZE
@@ -191,14 +191,14 @@ def test_a_note_beyond_the_limit_has_its_rank_and_the_limit_to_list_it(many: Eng
 
 
 def test_a_skipped_file_has_its_reason(many: Engine) -> None:
-    kind, reason = absence(why(many, "harbour", "scan"))
+    kind, reason = absence(explain(many, "harbour", "scan"))
     assert kind is AbsenceKind.SKIPPED
     assert reason.startswith("Scan.md is not in the index: ")
     assert many.snapshot.skipped[0].reason in reason
 
 
 def test_a_note_without_text_is_reported_as_such(many: Engine) -> None:
-    assert absence(why(many, "harbour", "Nothing")) == (
+    assert absence(explain(many, "harbour", "Nothing")) == (
         AbsenceKind.EMPTY,
         "Nothing.md has no text to search.",
     )

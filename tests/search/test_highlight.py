@@ -10,54 +10,62 @@ from excerpt.search.highlight import MAX_SPANS, SpanList, TermSpanFinder, merge_
 from excerpt.text.words import analyze, query_terms
 
 
-def marked(text: str, query: str, language: str = "en") -> list[str]:
+def highlighted_texts(text: str, query: str, language: str = "en") -> list[str]:
     terms = frozenset(term for word in query_terms(query, [language]) for term in word.terms)
     return [text[span.start : span.end] for span in TermSpanFinder().find(text, terms, language)]
 
 
 def test_all_forms_of_a_word_are_highlighted() -> None:
-    assert marked("Syncing conflicts: a conflict.", "conflicted sync") == ["Syncing", "conflicts", "conflict"]
+    assert highlighted_texts("Syncing conflicts: a conflict.", "conflicted sync") == [
+        "Syncing",
+        "conflicts",
+        "conflict",
+    ]
 
 
 def test_only_the_word_is_highlighted_without_its_surroundings() -> None:
-    assert marked("**(bold)** _bold_, [bold](x)", "bold") == ["bold", "bold", "bold"]
+    assert highlighted_texts("**(bold)** _bold_, [bold](x)", "bold") == ["bold", "bold", "bold"]
 
 
 def test_a_part_of_a_compound_is_highlighted_alone() -> None:
-    assert marked("the open_file call", "file") == ["file"]
+    assert highlighted_texts("the open_file call", "file") == ["file"]
 
 
 def test_a_whole_compound_is_one_span() -> None:
-    assert marked("all state-of-the-art tools", "state-of-the-art") == ["state-of-the-art"]
+    assert highlighted_texts("all state-of-the-art tools", "state-of-the-art") == ["state-of-the-art"]
 
 
 def test_text_without_spaces_is_highlighted_by_character() -> None:
-    assert marked("新しい保管庫を作成", "保管庫", "ja") == ["保管庫"]
-    assert marked("新しい保管庫", "庫", "ja") == ["庫"]
+    assert highlighted_texts("新しい保管庫を作成", "保管庫", "ja") == ["保管庫"]
+    assert highlighted_texts("新しい保管庫", "庫", "ja") == ["庫"]
 
 
 def test_words_beside_characters_are_highlighted() -> None:
-    assert marked("Obsidianの同期", "obsidian 同期", "ja") == ["Obsidian", "同期"]
+    assert highlighted_texts("Obsidianの同期", "obsidian 同期", "ja") == ["Obsidian", "同期"]
 
 
 def test_half_width_characters_are_highlighted() -> None:
-    assert marked("ﾉｰﾄを同期", "ノート", "ja") == ["ﾉｰﾄ"]
+    assert highlighted_texts("ﾉｰﾄを同期", "ノート", "ja") == ["ﾉｰﾄ"]
 
 
 def test_thai_is_highlighted() -> None:
-    assert marked("เครื่องทำน้ำอุ่น", "น้ำ", "th") == ["น้ำ"]
+    assert highlighted_texts("เครื่องทำน้ำอุ่น", "น้ำ", "th") == ["น้ำ"]
 
 
 def test_the_language_of_the_note_is_used() -> None:
-    assert marked("die Häuser", "Haus", "de") == ["Häuser"]
+    assert highlighted_texts("die Häuser", "Haus", "de") == ["Häuser"]
 
 
 def test_plain_words_are_highlighted_beside_accents_and_typographic_marks() -> None:
-    assert marked("“Synced” notes — the café’s conflict", "sync conflict café") == ["Synced", "café’s", "conflict"]
+    assert highlighted_texts("“Synced” notes — the café’s conflict", "sync conflict café") == [
+        "Synced",
+        "café’s",
+        "conflict",
+    ]
 
 
 def test_a_compound_is_highlighted_if_its_parts_are_searched() -> None:
-    assert marked("a basic_string of basic characters", "basic_string") == ["basic_string", "basic"]
+    assert highlighted_texts("a basic_string of basic characters", "basic_string") == ["basic_string", "basic"]
 
 
 def test_a_compound_with_punctuation_is_highlighted_whole_after_a_similar_word() -> None:

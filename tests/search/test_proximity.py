@@ -20,10 +20,10 @@ from excerpt.search.proximity import (
     score_closeness,
 )
 from tests.search.library import open_vault, queries, rows_allowed
-from tests.search.tiny import TinyReader, asked, rows_of
+from tests.search.tiny_reader import TinyReader, parsed_query, rows_of
 
 
-def close(query: str, *texts: str) -> list[float]:
+def closeness_scores(query: str, *texts: str) -> list[float]:
     """Return the proximity score of the words of `query`, all equally rare, in each text."""
     reader = TinyReader(*texts)
     rows = np.arange(len(texts), dtype=np.int32)
@@ -33,25 +33,25 @@ def close(query: str, *texts: str) -> list[float]:
 
 
 def test_adjacent_words_in_order_have_the_highest_score() -> None:
-    assert close("red fox", "a red fox ran") == [1.0]
+    assert closeness_scores("red fox", "a red fox ran") == [1.0]
 
 
 def test_the_score_falls_with_the_distance() -> None:
-    found = close("red fox", "red fox", "red big fox", "red big old fox", "fox")
+    found = closeness_scores("red fox", "red fox", "red big fox", "red big old fox", "fox")
     assert found == sorted(found, reverse=True)
     assert found[2] > found[3] == 0
 
 
 def test_reversed_order_counts_half() -> None:
-    assert close("red fox", "fox red") == [0.5]
+    assert closeness_scores("red fox", "fox red") == [0.5]
 
 
 def test_the_nearest_occurrence_counts() -> None:
-    assert close("red fox", "red hat and coat and shoes on a fox beside a red fox") == [1.0]
+    assert closeness_scores("red fox", "red hat and coat and shoes on a fox beside a red fox") == [1.0]
 
 
 def test_not_all_words_are_required() -> None:
-    whole, part = close("red fox ran", "red fox ran", "red fox sat")
+    whole, part = closeness_scores("red fox ran", "red fox ran", "red fox sat")
     assert whole == 1.0
     assert part == pytest.approx(0.5)
 
@@ -71,7 +71,7 @@ def test_a_gap_in_the_query_is_expected_in_the_text() -> None:
 
 
 def test_words_of_different_fragments_are_not_close() -> None:
-    assert close("red fox", "red", "fox") == [0.0, 0.0]
+    assert closeness_scores("red fox", "red", "fox") == [0.0, 0.0]
 
 
 def test_words_of_different_fields_are_not_close() -> None:
@@ -102,7 +102,7 @@ def test_words_without_occurrences_have_no_positions() -> None:
 
 
 def sequence_rows(reader: TinyReader, phrase: str) -> list[int]:
-    return [int(row) for row in find_word_sequence(reader, asked(phrase))]
+    return [int(row) for row in find_word_sequence(reader, parsed_query(phrase))]
 
 
 def test_a_phrase_matches_adjacent_words_in_order() -> None:

@@ -41,20 +41,20 @@ PROPERTIES = frozenset({"status", "ms.date", "date-created", "std"})
 TAGS = frozenset({"project", "project/active", "überblick", "uberblick"})
 
 
-def asked(typed: str) -> Query:
+def parse_one(typed: str) -> Query:
     (query,) = parse_alternatives(typed, PROPERTIES, TAGS)
     return query
 
 
 def filters(typed: str) -> list[tuple[str, str]]:
-    return [(("-" if f.negated else "") + (f.name or f.kind), f.value) for f in asked(typed).filters]
+    return [(("-" if f.negated else "") + (f.name or f.kind), f.value) for f in parse_one(typed).filters]
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
 def test_plain_words_are_words() -> None:
-    assert asked("sync conflict ") == Query("sync conflict ")
+    assert parse_one("sync conflict ") == Query("sync conflict ")
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_plain_words_are_words() -> None:
     ],
 )
 def test_text_that_is_not_an_operator_is_words(typed: str) -> None:
-    assert asked(typed).words == typed
-    assert not asked(typed).is_filter_only
-    assert asked(typed) == Query(typed, open_word=typed[-1].isalnum())
+    assert parse_one(typed).words == typed
+    assert not parse_one(typed).is_filter_only
+    assert parse_one(typed) == Query(typed, open_word=typed[-1].isalnum())
 
 
 @pytest.mark.parametrize(
@@ -92,58 +92,58 @@ def test_text_that_is_not_an_operator_is_words(typed: str) -> None:
     ],
 )
 def test_an_incomplete_operator_is_words(typed: str) -> None:
-    assert asked(typed).words == typed
-    assert asked(f"sync {typed}").words == f"sync {typed}"
+    assert parse_one(typed).words == typed
+    assert parse_one(f"sync {typed}").words == f"sync {typed}"
 
 
 @pytest.mark.parametrize(("typed", "is_open"), [("syn", True), ("syn ", False), ('"syn"', False), ("C++", False)])
 def test_the_last_word_is_open_until_it_is_ended(typed: str, is_open: bool) -> None:
-    assert asked(typed).open_word is is_open
+    assert parse_one(typed).open_word is is_open
 
 
 @pytest.mark.parametrize("typed", ["sync tag:project", "sync -phone", "sync modified:7d"])
 def test_an_operator_after_a_word_ends_it(typed: str) -> None:
-    assert not asked(typed).open_word
+    assert not parse_one(typed).open_word
 
 
 def test_a_word_after_a_filter_is_open() -> None:
-    assert asked("tag:project syn").open_word
+    assert parse_one("tag:project syn").open_word
 
 
 # --- phrases ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_quoted_phrase_is_required_and_its_words_are_searched() -> None:
-    query = asked('sync "two devices" now')
+    query = parse_one('sync "two devices" now')
     assert query.phrases == ("two devices",)
     assert query.words.split() == ["sync", "two", "devices", "now"]
 
 
 def test_an_operator_inside_quotation_marks_is_part_of_the_phrase() -> None:
-    query = asked('"a | b tag:x -c #project"')
+    query = parse_one('"a | b tag:x -c #project"')
     assert query.phrases == ("a | b tag:x -c #project",)
     assert not query.filters
 
 
 @pytest.mark.parametrize("typed", ['sync "two dev', 'sync "', '"', 'sync -"two dev'])
 def test_a_phrase_being_typed_is_words(typed: str) -> None:
-    query = asked(typed)
+    query = parse_one(typed)
     assert query.phrases == query.excluded_phrases == ()
     assert query.words.split() == typed.replace('"', " ").split()
 
 
 def test_an_empty_phrase_requires_nothing() -> None:
-    query = asked('"" sync " "')
+    query = parse_one('"" sync " "')
     assert query.phrases == ()
     assert query.words.split() == ["sync"]
 
 
 def test_a_quotation_mark_after_a_digit_or_letter_starts_no_phrase() -> None:
-    assert asked('5" disk or 3" drive').phrases == ()
+    assert parse_one('5" disk or 3" drive').phrases == ()
 
 
 def test_in_a_script_without_spaces_a_phrase_may_start_anywhere() -> None:
-    assert asked('什么是"双向链接"').phrases == ("双向链接",)
+    assert parse_one('什么是"双向链接"').phrases == ("双向链接",)
 
 
 @pytest.mark.parametrize(
@@ -156,12 +156,12 @@ def test_in_a_script_without_spaces_a_phrase_may_start_anywhere() -> None:
     ],
 )
 def test_punctuation_of_a_whole_sentence_is_not_an_operator(typed: str) -> None:
-    query = asked(typed)
+    query = parse_one(typed)
     assert query == Query(typed.replace('"', " "), open_word=typed[-1].isalnum())
 
 
 def test_filters_work_in_a_whole_sentence_and_are_not_counted_as_words() -> None:
-    query = asked('two devices and the "sync conflict" tag:project path:a path:b')
+    query = parse_one('two devices and the "sync conflict" tag:project path:a path:b')
     assert query.phrases == ("sync conflict",)
     assert filters("why do two devices have a conflict tag:project") == [("tag", "project")]
 
@@ -170,21 +170,21 @@ def test_filters_work_in_a_whole_sentence_and_are_not_counted_as_words() -> None
 
 
 def test_a_dash_after_the_words_excludes() -> None:
-    query = asked('sync -phone -"two devices" -R&D')
+    query = parse_one('sync -phone -"two devices" -R&D')
     assert query.words.split() == ["sync"]
     assert query.excluded == ("phone", "R&D")
     assert query.excluded_phrases == ("two devices",)
 
 
 def test_an_excluded_phrase_may_precede_the_words() -> None:
-    query = asked('-"two devices" sync')
+    query = parse_one('-"two devices" sync')
     assert query.words.split() == ["sync"]
     assert query.excluded_phrases == ("two devices",)
 
 
 def test_exclusions_alone_list_the_rest() -> None:
-    assert asked("-phone").is_filter_only
-    assert asked('-"two devices" ').is_filter_only
+    assert parse_one("-phone").is_filter_only
+    assert parse_one('-"two devices" ').is_filter_only
 
 
 # --- filters ----------------------------------------------------------------------------------------------------------
@@ -232,11 +232,11 @@ def test_exclusions_alone_list_the_rest() -> None:
 )
 def test_filters_are_parsed(typed: str, found: list[tuple[str, str]]) -> None:
     assert filters(typed) == found
-    assert asked(typed).is_filter_only
+    assert parse_one(typed).is_filter_only
 
 
 def test_a_filter_may_be_anywhere_and_is_removed_from_the_words() -> None:
-    query = asked("sync tag:project conflict -path:a of two")
+    query = parse_one("sync tag:project conflict -path:a of two")
     assert query.words.split() == ["sync", "conflict", "of", "two"]
     assert [f.value for f in query.filters] == ["project", "a"]
     assert not query.is_filter_only
@@ -257,11 +257,11 @@ def test_a_hash_is_a_tag_only_if_notes_have_it_or_its_completion() -> None:
     [("tag:proj", True), ("tag:proj ", False), ('tag:"a b', True), ('tag:"a b"', False), ("tag:proj sync", False)],
 )
 def test_the_filter_typed_last_is_open(typed: str, is_open: bool) -> None:
-    assert [f.open for f in asked(typed).filters] == [is_open]
+    assert [f.open for f in parse_one(typed).filters] == [is_open]
 
 
 def test_a_quoted_value_being_typed_extends_to_the_end() -> None:
-    assert asked('sync tag:"two wor').filters == (Filter(FilterKind.TAG, "two wor", open=True),)
+    assert parse_one('sync tag:"two wor').filters == (Filter(FilterKind.TAG, "two wor", open=True),)
 
 
 # --- alternatives and strategies --------------------------------------------------------------------------------------
@@ -277,12 +277,12 @@ def test_a_bar_separates_two_queries() -> None:
 
 @pytest.mark.parametrize(("typed", "words"), [("sync |", "sync "), ("| sync", "sync"), ("| sync |", "sync ")])
 def test_a_bar_with_an_empty_side_is_still_being_typed(typed: str, words: str) -> None:
-    assert asked(typed).words == words
+    assert parse_one(typed).words == words
 
 
 @pytest.mark.parametrize("typed", ["|", "| |", "", " ", '"', '""', "!a", "-"])
 def test_there_is_at_least_one_query(typed: str) -> None:
-    assert asked(typed).words.split() == typed.replace('"', "").replace("!a", "").split()
+    assert parse_one(typed).words.split() == typed.replace('"', "").replace("!a", "").split()
 
 
 def test_only_the_last_alternative_is_open() -> None:
@@ -334,8 +334,8 @@ def test_a_quoted_name_is_a_property_even_if_a_filter_has_it() -> None:
 
 @pytest.mark.parametrize("typed", ['"sync": done', '"unknown":x', '"path":x'])
 def test_a_phrase_before_a_colon_is_a_phrase(typed: str) -> None:
-    assert asked(typed).phrases
-    assert not asked(typed).filters
+    assert parse_one(typed).phrases
+    assert not parse_one(typed).filters
 
 
 def test_a_value_that_is_not_a_time_filters_the_property_of_that_name() -> None:
@@ -354,14 +354,14 @@ def test_memories_have_their_own_filters() -> None:
     typed = "source:Sync since:7d is:stale "
     (query,) = parse_alternatives(typed, kinds=MEMORY_FILTER_KINDS)
     assert [one.kind for one in query.filters] == [FilterKind.SOURCE, FilterKind.CREATED, FilterKind.IS]
-    assert asked(typed).words.split() == ["source:Sync", "is:stale"]
+    assert parse_one(typed).words.split() == ["source:Sync", "is:stale"]
     assert parse_alternatives("is:fresh", kinds=MEMORY_FILTER_KINDS)[0].words == "is:fresh"
 
 
 # --- near misses of filters -------------------------------------------------------------------------------------------
 
 
-def offered(typed: str) -> list[str]:
+def hints_for(typed: str) -> list[str]:
     return [
         f"{typed[: hint.start]}{hint.instead}{typed[hint.end :]}"
         for hint in suggest_filters(typed, KnownNames(PROPERTIES, TAGS, FILTER_KINDS))
@@ -383,7 +383,7 @@ def offered(typed: str) -> list[str]:
     ],
 )
 def test_a_misspelt_key_is_offered_in_its_correct_form(typed: str, instead: str) -> None:
-    assert offered(typed) == [instead]
+    assert hints_for(typed) == [instead]
 
 
 @pytest.mark.parametrize(
@@ -395,11 +395,11 @@ def test_a_misspelt_key_is_offered_in_its_correct_form(typed: str, instead: str)
     ],
 )
 def test_words_that_resemble_no_filter_get_no_hint(typed: str) -> None:
-    assert offered(typed) == []
+    assert hints_for(typed) == []
 
 
 def test_the_number_of_hints_is_limited() -> None:
-    assert len(offered("tga:x pth:x fiel:x titel:x headign:x lnik:x")) == 3
+    assert len(hints_for("tga:x pth:x fiel:x titel:x headign:x lnik:x")) == 3
 
 
 # --- while typing -----------------------------------------------------------------------------------------------------

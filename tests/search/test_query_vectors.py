@@ -13,7 +13,7 @@ from excerpt.search.engine import Engine
 from excerpt.search.evidence import trusted_languages
 from excerpt.search.query_vectors import QueryVectors
 from excerpt.settings import EmbeddingSettings, Settings
-from tests.search.chosen import ChosenSnapshot, Floats, WordEmbedder
+from tests.search.scripted_models import ChosenSnapshot, Floats, WordEmbedder
 
 SYNONYMS = {"quarrel": "conflict", "gadget": "device"}
 

@@ -99,11 +99,11 @@ def log(tmp_path: Path) -> UseLog:
 
 
 @pytest.fixture
-def learning(snapshot: Snapshot, log: UseLog) -> Engine:
+def learning_engine(snapshot: Snapshot, log: UseLog) -> Engine:
     return Engine(snapshot, Settings(), log)
 
 
-def use(log: UseLog, result: Result, hit: Hit, kind: UseKind = UseKind.OPENED) -> None:
+def record_use(log: UseLog, result: Result, hit: Hit, kind: UseKind = UseKind.OPENED) -> None:
     found = find_used_hit(result.query, result.hits, hit.fragment.id)
     assert found is not None
     log.record(kind, [found], NOW)
@@ -117,13 +117,13 @@ def value_of(hit: Hit) -> float:
     return next((signal.value for signal in hit.signals if signal.name == "reopened"), 0.0)
 
 
-def test_an_opened_fragment_ranks_higher_the_next_time(learning: Engine, log: UseLog) -> None:
-    first = learning.search("water")
+def test_an_opened_fragment_ranks_higher_the_next_time(learning_engine: Engine, log: UseLog) -> None:
+    first = learning_engine.search("water")
     chosen = first.hits[-1]
     for _ in range(3):
-        use(log, first, chosen)
-    learning.search("something else")
-    again = learning.search("water")
+        record_use(log, first, chosen)
+    learning_engine.search("something else")
+    again = learning_engine.search("water")
     assert rank_of(again, chosen) < rank_of(first, chosen)
     raised = again.hits[rank_of(again, chosen)]
     assert value_of(raised) == pytest.approx(0.75)
@@ -131,31 +131,31 @@ def test_an_opened_fragment_ranks_higher_the_next_time(learning: Engine, log: Us
     assert [value_of(hit) for hit in again.hits if hit.fragment.id != chosen.fragment.id] == [0] * (len(again.hits) - 1)
 
 
-def test_the_list_on_the_screen_does_not_move(snapshot: Snapshot, learning: Engine, log: UseLog) -> None:
-    first = learning.search("water")
-    use(log, first, first.hits[-1])
-    assert learning.search("water").hits == first.hits
+def test_the_list_on_the_screen_does_not_move(snapshot: Snapshot, learning_engine: Engine, log: UseLog) -> None:
+    first = learning_engine.search("water")
+    record_use(log, first, first.hits[-1])
+    assert learning_engine.search("water").hits == first.hits
     assert Engine(snapshot, Settings(), log).search("water").hits == first.hits
 
 
-def test_a_reopened_note_never_ranks_above_a_note_named_like_the_query(learning: Engine, log: UseLog) -> None:
-    first = learning.search("conflicts")
+def test_a_reopened_note_never_ranks_above_a_note_named_like_the_query(learning_engine: Engine, log: UseLog) -> None:
+    first = learning_engine.search("conflicts")
     assert first.hits[0].fragment.path == "Sync/Conflicts.md"
     for _ in range(50):
-        use(log, first, first.hits[1])
-    learning.search("something else")
-    again = learning.search("conflicts")
+        record_use(log, first, first.hits[1])
+    learning_engine.search("something else")
+    again = learning_engine.search("conflicts")
     assert again.hits[0].fragment == first.hits[0].fragment
     assert again.hits[0].score == first.hits[0].score
 
 
 @pytest.mark.parametrize("query", ["water", "conflicts", "salt | sync", "how is bread made", "qqxx vvbb"])
 def test_learning_changes_neither_the_hits_found_nor_the_confidence(
-    snapshot: Snapshot, learning: Engine, log: UseLog, query: str
+    snapshot: Snapshot, learning_engine: Engine, log: UseLog, query: str
 ) -> None:
-    first = learning.search(query)
+    first = learning_engine.search(query)
     for hit in first.hits[-3:]:
-        use(log, first, hit)
+        record_use(log, first, hit)
     again = Engine(snapshot, Settings(), UseLog(log.file)).search(query)
     assert {hit.fragment.id: hit.confidence for hit in again.hits} == {
         hit.fragment.id: hit.confidence for hit in first.hits
@@ -164,25 +164,25 @@ def test_learning_changes_neither_the_hits_found_nor_the_confidence(
     assert again.matched == first.matched
 
 
-def test_without_a_similar_query_the_list_is_the_same(snapshot: Snapshot, learning: Engine, log: UseLog) -> None:
-    result = learning.search("bread")
-    use(log, result, result.hits[0])
-    assert learning.search("sync conflict").hits == Engine(snapshot, Settings()).search("sync conflict").hits
+def test_without_a_similar_query_the_list_is_the_same(snapshot: Snapshot, learning_engine: Engine, log: UseLog) -> None:
+    result = learning_engine.search("bread")
+    record_use(log, result, result.hits[0])
+    assert learning_engine.search("sync conflict").hits == Engine(snapshot, Settings()).search("sync conflict").hits
 
 
-def test_forgetting_restores_the_previous_list(learning: Engine, log: UseLog) -> None:
-    first = learning.search("water")
-    use(log, first, first.hits[-1])
-    learning.search("something else")
-    assert learning.search("water").hits != first.hits
-    raised = next(hit for hit in learning.search("water").hits if hit.past_uses)
+def test_forgetting_restores_the_previous_list(learning_engine: Engine, log: UseLog) -> None:
+    first = learning_engine.search("water")
+    record_use(log, first, first.hits[-1])
+    learning_engine.search("something else")
+    assert learning_engine.search("water").hits != first.hits
+    raised = next(hit for hit in learning_engine.search("water").hits if hit.past_uses)
     log.forget_uses(raised.past_uses)
-    assert learning.search("water").hits == first.hits
+    assert learning_engine.search("water").hits == first.hits
 
 
-def test_learning_can_be_switched_off(snapshot: Snapshot, learning: Engine, log: UseLog) -> None:
-    first = learning.search("water")
-    use(log, first, first.hits[-1])
+def test_learning_can_be_switched_off(snapshot: Snapshot, learning_engine: Engine, log: UseLog) -> None:
+    first = learning_engine.search("water")
+    record_use(log, first, first.hits[-1])
     settings = Settings(search=SearchSettings(learn=False))
     assert Engine(snapshot, settings, UseLog(log.file)).search("water").hits == first.hits
 
@@ -190,20 +190,22 @@ def test_learning_can_be_switched_off(snapshot: Snapshot, learning: Engine, log:
 def test_reciprocal_rank_fusion_does_not_learn(snapshot: Snapshot, log: UseLog) -> None:
     settings = Settings(search=SearchSettings(fusion=Fusion.RRF))
     first = Engine(snapshot, settings, log).search("water")
-    use(log, first, first.hits[-1])
+    record_use(log, first, first.hits[-1])
     assert Engine(snapshot, settings, UseLog(log.file)).search("water").hits == first.hits
 
 
-def test_the_best_fragment_of_the_note_is_raised_if_the_opened_one_changed(learning: Engine, log: UseLog) -> None:
+def test_the_best_fragment_of_the_note_is_raised_if_the_opened_one_changed(
+    learning_engine: Engine, log: UseLog
+) -> None:
     log.record(UseKind.OPENED, [UsedHit("water", "Cooking/Bread.md", "an id of before", 1)], NOW)
-    learning.search("something else")
-    raised = [hit for hit in learning.search("water").hits if value_of(hit)]
+    learning_engine.search("something else")
+    raised = [hit for hit in learning_engine.search("water").hits if value_of(hit)]
     assert [hit.fragment.path for hit in raised] == ["Cooking/Bread.md"]
 
 
-def test_an_overview_does_not_depend_on_learning(snapshot: Snapshot, learning: Engine, log: UseLog) -> None:
-    first = learning.search("water")
-    use(log, first, first.hits[-1])
+def test_an_overview_does_not_depend_on_learning(snapshot: Snapshot, learning_engine: Engine, log: UseLog) -> None:
+    first = learning_engine.search("water")
+    record_use(log, first, first.hits[-1])
     topic = find_topic(Engine(snapshot, Settings(), UseLog(log.file)), "water")
     plain = find_topic(Engine(snapshot, Settings()), "water")
     assert topic.best.tolist() == plain.best.tolist()
@@ -214,37 +216,37 @@ def test_an_overview_does_not_depend_on_learning(snapshot: Snapshot, learning: E
 # --- the reason -------------------------------------------------------------------------------------------------------
 
 
-def test_a_raised_hit_has_the_number_words_and_time_of_its_uses(learning: Engine, log: UseLog) -> None:
-    first = learning.search("water")
+def test_a_raised_hit_has_the_number_words_and_time_of_its_uses(learning_engine: Engine, log: UseLog) -> None:
+    first = learning_engine.search("water")
     chosen = first.hits[-1]
-    use(log, first, chosen)
-    use(log, first, chosen)
-    learning.search("something else")
-    again = learning.search("waters")
+    record_use(log, first, chosen)
+    record_use(log, first, chosen)
+    learning_engine.search("something else")
+    again = learning_engine.search("waters")
     hit = next(hit for hit in again.hits if hit.past_uses)
     assert hit.fragment.id == chosen.fragment.id
     assert count_past_uses(hit) == "opened for this twice"
     assert describe_past_uses(hit).startswith("You opened it for “water” on 2023-11-1")
-    use(log, again, hit, UseKind.COPIED)
-    learning.search("something else")
-    hit = next(hit for hit in learning.search("water").hits if hit.past_uses)
+    record_use(log, again, hit, UseKind.COPIED)
+    learning_engine.search("something else")
+    hit = next(hit for hit in learning_engine.search("water").hits if hit.past_uses)
     assert count_past_uses(hit) == "used for this 3 times"
 
 
-def test_why_names_past_uses_and_the_parts_sum_up(learning: Engine, log: UseLog) -> None:
-    first = learning.search("water")
-    use(log, first, first.hits[-1])
-    learning.search("something else")
-    result = learning.search("water")
-    explanation = explain_fragment(learning, "water", first.hits[-1].fragment, result.requested_strategy)
+def test_why_names_past_uses_and_the_parts_sum_up(learning_engine: Engine, log: UseLog) -> None:
+    first = learning_engine.search("water")
+    record_use(log, first, first.hits[-1])
+    learning_engine.search("something else")
+    result = learning_engine.search("water")
+    explanation = explain_fragment(learning_engine, "water", first.hits[-1].fragment, result.requested_strategy)
     assert "You opened it for “water”" in explanation.reason
     assert explanation.explanation is not None
     hit = explanation.explanation.hit
     assert sum(signal.part for signal in hit.signals) == pytest.approx(hit.score, abs=1e-6)
-    other = explain_fragment(learning, "water", first.hits[0].fragment, result.requested_strategy)
+    other = explain_fragment(learning_engine, "water", first.hits[0].fragment, result.requested_strategy)
     assert "You opened" not in other.reason
 
 
-def test_a_hit_that_was_never_used_has_no_past_use(learning: Engine) -> None:
-    hit = learning.search("water").hits[0]
+def test_a_hit_that_was_never_used_has_no_past_use(learning_engine: Engine) -> None:
+    hit = learning_engine.search("water").hits[0]
     assert count_past_uses(hit) == describe_past_uses(hit) == ""

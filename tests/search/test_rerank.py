@@ -25,7 +25,7 @@ from excerpt.search.rerank import (
 from excerpt.search.results import RerankScores
 from excerpt.settings import RerankSettings, SearchSettings, Settings
 from tests.pack.vaults import Vault
-from tests.search.chosen import ScriptedReranker
+from tests.search.scripted_models import ScriptedReranker
 
 QUERY = "how do I keep sync conflicts apart on phones"
 

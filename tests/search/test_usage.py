@@ -35,12 +35,12 @@ def log(tmp_path: Path) -> UseLog:
     return UseLog(tmp_path / "use" / "vault.jsonl")
 
 
-def used(path: str, query: str = "sync", *, rank: int = 1, above: tuple[str, ...] = ()) -> UsedHit:
+def used_hit(path: str, query: str = "sync", *, rank: int = 1, above: tuple[str, ...] = ()) -> UsedHit:
     return UsedHit(query, path, "4be1", rank, above)
 
 
 def open_note(log: UseLog, path: str, query: str = "sync", now: float = NOW) -> None:
-    log.record(UseKind.OPENED, [used(path, query)], now)
+    log.record(UseKind.OPENED, [used_hit(path, query)], now)
 
 
 # --- the log ----------------------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def open_note(log: UseLog, path: str, query: str = "sync", now: float = NOW) -> 
 
 def test_recorded_events_are_read_back(log: UseLog) -> None:
     log.record(UseKind.OPENED, [UsedHit("häuser", "Guides/Übung.md", "4be1", 3, ("A.md", "B.md"))], NOW)
-    log.record(UseKind.MARKED, [used("A.md"), used("B.md")], NOW + 1)
+    log.record(UseKind.MARKED, [used_hit("A.md"), used_hit("B.md")], NOW + 1)
     assert log.events() == (
         UseEvent(NOW, UseKind.OPENED, "häuser", "Guides/Übung.md", "4be1", 3, 1.0, ("A.md", "B.md")),
         UseEvent(NOW + 1, UseKind.MARKED, "sync", "A.md", "4be1", 1, 0.5),
@@ -57,7 +57,7 @@ def test_recorded_events_are_read_back(log: UseLog) -> None:
 
 
 def test_a_line_is_json_with_a_readable_time(log: UseLog) -> None:
-    log.record(UseKind.OPENED, [used("A.md", rank=2, above=("B.md",))], NOW)
+    log.record(UseKind.OPENED, [used_hit("A.md", rank=2, above=("B.md",))], NOW)
     assert json.loads(log.file.read_text(encoding="utf-8")) == {
         "time": "2023-11-14T22:13:20.000Z",
         "kind": "opened",
@@ -77,7 +77,7 @@ def test_only_the_owner_can_read_the_log(log: UseLog) -> None:
 
 
 def test_marks_of_one_pack_are_one_event_without_skipped_notes(log: UseLog) -> None:
-    hits = [used("A.md"), used("A.md", rank=2), used("B.md", rank=4, above=("A.md", "C.md"))]
+    hits = [used_hit("A.md"), used_hit("A.md", rank=2), used_hit("B.md", rank=4, above=("A.md", "C.md"))]
     log.record(UseKind.MARKED, hits, NOW)
     assert [(event.path, event.rank, event.share, event.above) for event in log.events()] == [
         ("A.md", 1, 0.5, ()),
@@ -153,7 +153,7 @@ def test_events_of_another_process_are_seen(log: UseLog) -> None:
 
 
 def test_forgetting_everything_deletes_the_file_and_returns_the_count(log: UseLog) -> None:
-    log.record(UseKind.MARKED, [used("A.md"), used("B.md")], NOW)
+    log.record(UseKind.MARKED, [used_hit("A.md"), used_hit("B.md")], NOW)
     assert log.forget() == 2
     assert not log.file.exists()
     assert log.events() == ()

@@ -12,12 +12,12 @@ from excerpt.search.explain_note import explain_fragment, explain_note
 from excerpt.search.verdict import NoteExplanation, format_ordinal
 
 
-def of_rank(engine: Engine, query: str, rank: int, strategy: Strategy = Strategy.AUTO) -> str:
+def verdict_of_rank(engine: Engine, query: str, rank: int, strategy: Strategy = Strategy.AUTO) -> str:
     hit = engine.search(query, strategy, 100).hits[rank - 1]
     return explain_fragment(engine, query, hit.fragment, strategy).reason
 
 
-def of_note(engine: Engine, query: str, note: str, strategy: Strategy = Strategy.AUTO) -> NoteExplanation:
+def verdict_of_note(engine: Engine, query: str, note: str, strategy: Strategy = Strategy.AUTO) -> NoteExplanation:
     return explain_note(engine, query, note, strategy)
 
 
@@ -38,17 +38,17 @@ def of_note(engine: Engine, query: str, note: str, strategy: Strategy = Strategy
     ],
 )
 def test_the_matched_words_and_their_locations_are_named(engine: Engine, query: str, said: str) -> None:
-    found = of_rank(engine, query, 1)
+    found = verdict_of_rank(engine, query, 1)
     assert found == said or ("…" in said and found.startswith(said.partition(" …")[0]))
 
 
 def test_a_hit_without_a_query_word_is_described_as_similar_in_meaning(engine: Engine) -> None:
-    said = of_rank(engine, "sourdough", 2, Strategy.SEMANTIC)
+    said = verdict_of_rank(engine, "sourdough", 2, Strategy.SEMANTIC)
     assert said == "2nd: “sourdough” is not in it, but it is near in meaning; the first hit is nearer in meaning."
 
 
 def test_the_largest_lead_of_the_hits_above_is_named(engine: Engine) -> None:
-    told = of_note(engine, "sync conflict ", "Sync/Devices.md")
+    told = verdict_of_note(engine, "sync conflict ", "Sync/Devices.md")
     told = replace(told, compared=1)
     gaps = {gap.signal: gap for gap in told.gaps}
     for signal, said in (
@@ -63,20 +63,20 @@ def test_the_largest_lead_of_the_hits_above_is_named(engine: Engine) -> None:
 
 
 def test_equal_scores_are_described_by_their_order(engine: Engine) -> None:
-    told = of_note(engine, "sync conflict ", "Sync/Devices.md")
+    told = verdict_of_note(engine, "sync conflict ", "Sync/Devices.md")
     assert replace(told, gaps=(), compared=1).reason.endswith(
         "; the first hit has the same score and an earlier path or line."
     )
 
 
 def test_a_hit_held_back_for_others_of_its_note_is_described_so(engine: Engine) -> None:
-    told = of_note(engine, "sync conflict ", "Sync/Devices.md")
+    told = verdict_of_note(engine, "sync conflict ", "Sync/Devices.md")
     behind = replace(told, gaps=(replace(told.gaps[0], cost=-0.2),))
     assert behind.reason.endswith("; other fragments of its note are among the first hits.")
 
 
 def test_a_missing_note_has_its_reason(engine: Engine) -> None:
-    told = of_note(engine, "!a tablet", "Cooking/Soup.md")
+    told = verdict_of_note(engine, "!a tablet", "Cooking/Soup.md")
     assert told.absence is not None
     assert told.reason == told.absence.reason
 

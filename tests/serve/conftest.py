@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from excerpt.serve.schema import build_schema
 from excerpt.serve.server import LineServer
 from tests.mcp import conftest as mcp
-from tests.mcp.conftest import indexed
+from tests.mcp.conftest import indexed_vaults
 
 Message = dict[str, Any]
 
@@ -126,7 +126,7 @@ Connect = Callable[[], Awaitable[Talk]]
 
 
 @asynccontextmanager
-async def connected(server: LineServer) -> AsyncIterator[Talk]:
+async def talk_with(server: LineServer) -> AsyncIterator[Talk]:
     """Connect a client and skip the greeting."""
     talk = Talk()
     serving = asyncio.create_task(server.serve_client(talk.read, talk.write))
@@ -137,18 +137,18 @@ async def connected(server: LineServer) -> AsyncIterator[Talk]:
         serving.cancel()
 
 
-def failed(error: BaseException) -> str:
+def failure_text(error: BaseException) -> str:
     raise error
 
 
 @pytest.fixture
 async def server(home: Path, vault: Path) -> AsyncIterator[LineServer]:
-    vaults = indexed(vault)
-    yield LineServer(vaults, failed)
+    vaults = indexed_vaults(vault)
+    yield LineServer(vaults, failure_text)
     vaults.end()
 
 
 @pytest.fixture
 async def talk(server: LineServer) -> AsyncIterator[Talk]:
-    async with connected(server) as talk:
+    async with talk_with(server) as talk:
         yield talk

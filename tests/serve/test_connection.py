@@ -23,8 +23,8 @@ from excerpt.serve.messages import (
 from excerpt.serve.methods import METHODS, Method
 from excerpt.serve.results import RecallResult
 from excerpt.serve.server import LineServer
-from tests.mcp.conftest import indexed
-from tests.serve.conftest import Message, Talk, connected, failed
+from tests.mcp.conftest import indexed_vaults
+from tests.serve.conftest import Message, Talk, failure_text, talk_with
 
 READY = make_event("ready", {"protocol": 1, "version": "0", "vaults": [], "generation": 0})
 RECALLED: Message = {"memories": []}
@@ -56,7 +56,7 @@ async def slow() -> Slow:
 @pytest.fixture
 async def slow_connection(slow: Slow) -> AsyncIterator[tuple[Connection, Talk]]:
     talk = Talk()
-    connection = Connection(talk.read, talk.write, slow.answer, failed)
+    connection = Connection(talk.read, talk.write, slow.answer, failure_text)
     serving = asyncio.create_task(connection.run(READY))
     assert await talk.receive() == READY
     yield connection, talk
@@ -111,8 +111,8 @@ async def test_an_internal_error_is_answered_with_a_sentence_and_the_server_cont
         raise RuntimeError("at fault")
 
     monkeypatch.setitem(METHODS, "recall", Method(RecallParams, RecallResult, fail))
-    vaults = indexed(vault)
-    async with connected(LineServer(vaults, lambda error: f"Logged: {error}.")) as talk:
+    vaults = indexed_vaults(vault)
+    async with talk_with(LineServer(vaults, lambda error: f"Logged: {error}.")) as talk:
         error = await talk.fail("recall")
         assert (error["data"]["kind"], error["message"]) == ("internal", "Logged: at fault.")
         assert (await talk.ask("status"))["notes"] == 4
@@ -121,7 +121,7 @@ async def test_an_internal_error_is_answered_with_a_sentence_and_the_server_cont
 
 async def test_a_client_above_the_limit_is_refused(server: LineServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("excerpt.serve.server.MAX_CLIENTS", 1)
-    async with connected(server):
+    async with talk_with(server):
         other = Talk()
         await server.serve_client(other.read, other.write)
         assert "No more than 1 clients" in (await other.receive())["error"]["message"]
@@ -180,7 +180,7 @@ async def test_a_request_finished_despite_its_cancellation_gets_no_second_answer
         return make_answer(request.id or 0, RECALLED)
 
     talk = Talk()
-    serving = asyncio.create_task(Connection(talk.read, talk.write, answer, failed).run(READY))
+    serving = asyncio.create_task(Connection(talk.read, talk.write, answer, failure_text).run(READY))
     first = talk.send("recall")
     cancel = talk.send("cancel", id=first)
     last = talk.send("recall")
@@ -289,7 +289,7 @@ async def test_waiting_requests_are_cancelled_when_the_client_leaves(
     talk = Talk()
     ids = [talk.send("recall") for _ in range(3)]
     talk.end()
-    await Connection(talk.read, talk.write, slow.answer, failed).run(READY)
+    await Connection(talk.read, talk.write, slow.answer, failure_text).run(READY)
     answers = [await talk.answer(number) for number in ids]
     assert [answer["error"]["data"]["kind"] for answer in answers] == ["cancelled"] * 3
 
@@ -339,7 +339,7 @@ async def test_only_the_last_waiting_event_of_each_kind_is_sent(
 
 @pytest.mark.programs
 async def test_clients_are_answered_in_turn(server: LineServer) -> None:
-    async with connected(server) as busy, connected(server) as other:
+    async with talk_with(server) as busy, talk_with(server) as other:
         ids = [busy.send("search", query=f"hive {number}") for number in range(30)]
         await busy.answer(ids[0])
         await other.ask("search", query="swarm")

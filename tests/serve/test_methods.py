@@ -9,8 +9,8 @@ import pytest
 
 import excerpt
 from excerpt.serve.server import LineServer
-from tests.mcp.conftest import indexed, written
-from tests.serve.conftest import Talk, connected, failed
+from tests.mcp.conftest import indexed_vaults, write_vault
+from tests.serve.conftest import Talk, failure_text, talk_with
 
 
 async def test_search_returns_locations_with_highlighted_snippets(talk: Talk) -> None:
@@ -97,8 +97,8 @@ async def test_passages_for_a_prompt_are_new_to_its_session(home: Path, vault: P
     for number in range(30):  # in a vault of a few notes, no word is rare enough to be sure
         (vault / f"Diary {number}.md").write_text(f"Rain in the morning, frame {number}.\n", encoding="utf-8")
     (vault / "Mites.md").write_text("# Mites\n\n## Count varroa mites\n\nPowder bees with sugar.\n", encoding="utf-8")
-    vaults = indexed(vault)
-    async with connected(LineServer(vaults, failed)) as talk:
+    vaults = indexed_vaults(vault)
+    async with talk_with(LineServer(vaults, failure_text)) as talk:
         prompt = "Please help me: how do I count varroa mites? Then write the test."
         passages = (await talk.ask("passages", prompt=prompt))["passages"]
         assert passages["sources"][0] == "Mites.md:5"
@@ -150,14 +150,14 @@ async def test_an_error_has_a_clear_message(
 
 @pytest.fixture
 def wasps(tmp_path: Path) -> Path:
-    return written(tmp_path / "wasps", {"Nests.md": "# Nests\n\nThe grey nest of a swarm of wasps.\n"})
+    return write_vault(tmp_path / "wasps", {"Nests.md": "# Nests\n\nThe grey nest of a swarm of wasps.\n"})
 
 
 @pytest.fixture
 async def talk_of_two(home: Path, vault: Path, wasps: Path) -> AsyncIterator[Talk]:
     """Yield a client of a server with the vaults bees and wasps."""
-    vaults = indexed(vault, wasps)
-    async with connected(LineServer(vaults, failed)) as talk:
+    vaults = indexed_vaults(vault, wasps)
+    async with talk_with(LineServer(vaults, failure_text)) as talk:
         yield talk
     vaults.end()
 

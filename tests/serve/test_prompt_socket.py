@@ -19,7 +19,7 @@ from excerpt.serve.prompt_socket import serve_prompts
 from excerpt.settings import user_paths
 from tests.agents.test_hook import NOTES
 from tests.agents.test_hook import SWARM as PROMPT
-from tests.mcp.conftest import indexed, written
+from tests.mcp.conftest import indexed_vaults, write_vault
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no Unix sockets")
 
@@ -31,13 +31,13 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     # A thread of a server that has just ended may still write.
     with tempfile.TemporaryDirectory(prefix="ex", ignore_cleanup_errors=True) as home:
         monkeypatch.setenv("EXCERPT_HOME", home)
-        yield written(tmp_path / "bees", NOTES)
+        yield write_vault(tmp_path / "bees", NOTES)
 
 
 @asynccontextmanager
 async def serving(*folders: Path) -> AsyncIterator[None]:
     """Serve the hook as an MCP server of these vaults does."""
-    vaults = indexed(*folders)
+    vaults = indexed_vaults(*folders)
     task = asyncio.create_task(serve_prompts(vaults, str))
     try:
         yield
@@ -71,7 +71,7 @@ async def test_a_server_answers_prompts_with_passages(vault: Path) -> None:
 
 
 async def test_each_vault_of_a_server_has_a_socket_and_answers_by_its_own_name(vault: Path, tmp_path: Path) -> None:
-    tea = written(tmp_path / "tea", {"Tea.md": "# Tea\n\n## Green tea\n\nGreen tea is steeped for two minutes.\n"})
+    tea = write_vault(tmp_path / "tea", {"Tea.md": "# Tea\n\n## Green tea\n\nGreen tea is steeped for two minutes.\n"})
     async with serving(vault, tea):
         answer = await ask(tea, prompt="How is green tea steeped?", vault=vault_name(tea))
     assert answer["passages"]["vault"] == "tea"

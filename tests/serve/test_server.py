@@ -22,7 +22,7 @@ import pytest
 from excerpt.inputs import find_leading_id, parse_json
 from excerpt.known_vaults import DEMO
 from excerpt.serve.client import LineClient, LineServerError
-from tests.mcp.conftest import indexed, written
+from tests.mcp.conftest import indexed_vaults, write_vault
 from tests.mcp.test_server import children_of, is_alive
 from tests.serve.conftest import VALIDATOR, Message
 
@@ -108,7 +108,7 @@ def test_a_vault_is_indexed_and_its_changes_are_reported_and_found(home: Path, v
     with running(home, vault) as server:
         assert server.wait_for(method="ready")["params"]["generation"] == 0
         assert server.wait_for(method="changed")["params"]["notes"] == 4
-        written(vault, {"Hornets.md": "# Hornets\n\nA hornet hunts at dusk.\n"})
+        write_vault(vault, {"Hornets.md": "# Hornets\n\nA hornet hunts at dusk.\n"})
         with server._arrived:
             server._arrived.wait_for(
                 lambda: any(each.get("params", {}).get("notes") == 5 for each in server.messages), ANSWER_SECONDS
@@ -119,7 +119,7 @@ def test_a_vault_is_indexed_and_its_changes_are_reported_and_found(home: Path, v
 
 def test_a_first_build_reports_progress_and_requests_are_answered_before_its_end(home: Path, tmp_path: Path) -> None:
     text = "\n".join(f"## Part {part}\n\nHives and swarms of year {part}.\n" for part in range(20))
-    vault = written(tmp_path / "large", {f"{number}.md": text for number in range(200)})
+    vault = write_vault(tmp_path / "large", {f"{number}.md": text for number in range(200)})
     with running(home, vault) as server:
         server.send(1, "search", query="hive")
         assert server.wait_for(method="progress")["params"]["total"] == 200
@@ -128,7 +128,7 @@ def test_a_first_build_reports_progress_and_requests_are_answered_before_its_end
 
 
 def test_all_requests_of_a_pipe_are_answered(home: Path, vault: Path) -> None:
-    indexed(vault)
+    indexed_vaults(vault)
     done = subprocess.run(
         [sys.executable, "-m", "excerpt", "serve", str(vault)],
         input=b'{"id": 1, "method": "status"}\n{"id": 2, "method": "search", "params": {"query": "tea"}}',
@@ -162,7 +162,7 @@ def test_the_server_ends_with_its_client_and_leaves_no_process(home: Path, vault
 
 @pytest.mark.needs("ps")
 def test_the_server_ends_when_nobody_reads_its_answers(home: Path, vault: Path) -> None:
-    indexed(vault)
+    indexed_vaults(vault)
     with subprocess.Popen(
         [sys.executable, "-m", "excerpt", "serve", str(vault)],
         stdin=subprocess.PIPE,
@@ -263,7 +263,7 @@ def id_of(line: bytes) -> Any:
 
 
 def test_each_random_line_with_an_id_gets_one_answer(home: Path, vault: Path) -> None:
-    indexed(vault)
+    indexed_vaults(vault)
     chance = random.Random(11)
     lines = [fuzzed_line(chance, number) for number in range(FUZZED_LINES)]
     with running(home, vault) as server:
@@ -293,7 +293,7 @@ def test_the_client_of_the_guide_prints_locations(
         for name, value in {"HOME": home, "EXCERPT_HOME": home / "e"}.items():
             monkeypatch.setenv(name, str(value))
         shutil.copytree(vault, home / "notes")
-        indexed(home / "notes")
+        indexed_vaults(home / "notes")
         with running(home / "e", home / "notes", "--socket") as server:
             assert server.process.stderr is not None
             server.process.stderr.readline()
@@ -304,7 +304,7 @@ def test_the_client_of_the_guide_prints_locations(
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no Unix sockets")
 def test_eight_clients_of_a_socket_are_answered_concurrently(home: Path, vault: Path) -> None:
-    indexed(vault)
+    indexed_vaults(vault)
     wrong: list[object] = []
     with tempfile.TemporaryDirectory(prefix="ex") as folder:
         file = Path(folder).resolve() / "a.sock"

@@ -28,7 +28,7 @@ from excerpt.service.request_queue import Answer, Priority, Question
 from excerpt.settings import PackSettings, Paths, RerankSettings, SearchSettings, Settings
 from excerpt.tui.note.window import draw_note
 from excerpt.tui.pack.controller import mark_hit
-from tests.search.chosen import ScriptedReranker
+from tests.search.scripted_models import ScriptedReranker
 from tests.service.manual_loop import TIMEOUT_SECONDS, ManualLoop
 from tests.tui.driver import places_under
 

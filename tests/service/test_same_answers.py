@@ -30,7 +30,7 @@ from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
 from tests.cli.conftest import home as excerpt_home
 from tests.index.conftest import make_model
-from tests.mcp.conftest import asking, failed
+from tests.mcp.conftest import failure_text, tool_caller
 from tests.search.conftest import NOTES as COOKING
 from tests.search.library import NOTES as LIBRARY
 from tests.service.manual_loop import ManualLoop
@@ -176,11 +176,11 @@ def ask_command(vaults: list[Path], command: Excerpt) -> Iterator[Given]:
 
 def ask_mcp(vaults: list[Path], _command: Excerpt) -> Iterator[Given]:
     served = ServedVaults(vaults, watched=False)
-    server = build_server(served, failed)
+    server = build_server(served, failure_text)
 
     async def ask_all() -> list[Given]:
         async with Client(server) as client:
-            ask, given = asking(client), []
+            ask, given = tool_caller(client), []
             for query in QUERIES:
                 found = await ask("search", query=query, vault="*", limit=LIMIT)
                 pack = await ask("pack", query=query, vault="*", budget=BUDGET + 500)

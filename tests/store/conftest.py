@@ -38,7 +38,7 @@ def running() -> Iterator[Servers]:
 @pytest.fixture
 def database(running: Servers) -> Iterator[str]:
     """Create an empty database on the primary and return its address."""
-    with made_database(running, f"excerpt_test_{os.getpid()}_{next(_numbers)}") as address:
+    with temporary_database(running, f"excerpt_test_{os.getpid()}_{next(_numbers)}") as address:
         yield address
 
 
@@ -46,7 +46,7 @@ def database(running: Servers) -> Iterator[str]:
 def store(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Push the demo vault to a store and return its address."""
     home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch, made_database(running, f"excerpt_demo_{os.getpid()}") as database:
+    with pytest.MonkeyPatch.context() as patch, temporary_database(running, f"excerpt_demo_{os.getpid()}") as database:
         patch.setenv("EXCERPT_HOME", str(home))
         address = f"{database}?vault=demo"
         with excerpt.open(DEMO) as vault:
@@ -68,33 +68,33 @@ def records_of(vault: Vault) -> Path:
 
 
 @contextmanager
-def made_database(running: Servers, name: str) -> Iterator[str]:
+def temporary_database(running: Servers, name: str) -> Iterator[str]:
     """Yield the address of a database that exists for the context; the server may be killed meanwhile."""
     with psycopg.connect(running.primary, autocommit=True) as maintenance:
         maintenance.execute(f"CREATE DATABASE {name}")
-    yield in_database(running.primary, name)
+    yield address_in_database(running.primary, name)
     with psycopg.connect(running.primary, autocommit=True) as maintenance:
         maintenance.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture
-def both(store: str) -> Iterator[tuple[Vault, Vault]]:
+def folder_and_store(store: str) -> Iterator[tuple[Vault, Vault]]:
     """Return the demo vault opened from its folder and from the store."""
     with excerpt.open(DEMO, refresh=False) as folder, excerpt.open(store) as stored:
         yield folder, stored
 
 
-def in_database(dsn: str, name: str) -> str:
+def address_in_database(dsn: str, name: str) -> str:
     """Return the address of another database of the same server."""
     before, _, _ = dsn.rpartition("/")
     return f"{before}/{name}"
 
 
 @contextmanager
-def closed(database: str) -> Iterator[None]:
+def closed_database(database: str) -> Iterator[None]:
     """Drop a database's connections and refuse new ones, within the context."""
     name = database.rpartition("/")[2]
-    with psycopg.connect(in_database(database, "postgres"), autocommit=True) as server:
+    with psycopg.connect(address_in_database(database, "postgres"), autocommit=True) as server:
         server.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
         server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
         try:
@@ -103,7 +103,7 @@ def closed(database: str) -> Iterator[None]:
             server.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
 
 
-def on_replica(database: str, running: Servers) -> str:
+def replica_address(database: str, running: Servers) -> str:
     """Wait until the replica has all commits of the primary; return the database's address there."""
     with psycopg.connect(running.primary) as primary, psycopg.connect(running.replica, autocommit=True) as replica:
         (written,) = primary.execute("SELECT pg_current_wal_flush_lsn()").fetchall()[0]
@@ -111,4 +111,4 @@ def on_replica(database: str, running: Servers) -> str:
         ends = time.monotonic() + _LOCK_SECONDS
         while not replica.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", (written,)).fetchall()[0][0]:
             assert time.monotonic() < ends, "the replica does not follow"
-    return in_database(running.replica, database.rpartition("/")[2])
+    return address_in_database(running.replica, database.rpartition("/")[2])

@@ -19,7 +19,7 @@ from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.hit_pane import NO_FILES
 from excerpt.tui.vault_chooser import VaultChooser
-from tests.store.conftest import closed, index_of, records_of
+from tests.store.conftest import closed_database, index_of, records_of
 from tests.tui.driver import (
     pane_of,
     places_under,
@@ -95,7 +95,7 @@ async def test_a_lost_server_is_reported_and_queries_are_answered_after_its_retu
     async with app.run_test() as pilot:
         await search(pilot, "honey")
         index = screen_of(app).index
-        with closed(database):
+        with closed_database(database):
             await until(pilot, lambda: index.state.failure is not None, "the loss to be said")
             post_keys(app, "ctrl+u", *"frames")
         await until(pilot, lambda: index.state.failure is None, "the server")

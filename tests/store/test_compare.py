@@ -76,14 +76,16 @@ def test_a_conflict_left_in_a_merge_is_not_refused_again() -> None:
 # --- refused pushes ---------------------------------------------------------------------------------------------------
 
 
-def refused(ours: Digests, theirs: Digests, base: Digests, rules: PushRules = NO_RULES) -> str:
+def refusal_text(ours: Digests, theirs: Digests, base: Digests, rules: PushRules = NO_RULES) -> str:
     with pytest.raises(PushRefusedError) as error:
         check_plan(plan(ours, theirs, base, rules), ours, theirs, rules)
     return str(error.value)
 
 
 def test_changes_of_others_are_named_with_the_option_to_push_anyway() -> None:
-    message = refused({"a": "1", "b": "1", "c": "3"}, {"a": "2", "c": "2", "d": "1"}, {"a": "1", "b": "1", "c": "1"})
+    message = refusal_text(
+        {"a": "1", "b": "1", "c": "3"}, {"a": "2", "c": "2", "d": "1"}, {"a": "1", "b": "1", "c": "1"}
+    )
     for part in (
         *(
             "1 note is only in the store: d.",
@@ -97,7 +99,7 @@ def test_changes_of_others_are_named_with_the_option_to_push_anyway() -> None:
 
 def test_many_notes_are_counted_and_some_named() -> None:
     theirs = {f"{number:02}": "1" for number in range(12)}
-    assert "12 notes are only in the store: 00, 01, 02, 03, 04 and 7 more." in refused({}, theirs, {})
+    assert "12 notes are only in the store: 00, 01, 02, 03, 04 and 7 more." in refusal_text({}, theirs, {})
 
 
 @pytest.mark.parametrize(("there", "removed", "is_refused"), [(20, 10, False), (20, 11, True), (100, 20, False)])
@@ -107,8 +109,8 @@ def test_removing_more_than_ten_notes_and_a_fifth_requires_an_option(
     theirs = {f"{number:03}": str(number) for number in range(there)}
     ours = dict(list(theirs.items())[removed:])
     if is_refused:
-        assert f"{removed} of {there} notes would be removed: 000," in refused(ours, theirs, theirs)
-        assert "--accept-removals" in refused(ours, theirs, theirs, PushRules(mirror=True))
+        assert f"{removed} of {there} notes would be removed: 000," in refusal_text(ours, theirs, theirs)
+        assert "--accept-removals" in refusal_text(ours, theirs, theirs, PushRules(mirror=True))
     rules = PushRules(removals=True) if is_refused else NO_RULES
     check_plan(plan(ours, theirs, theirs, rules), ours, theirs, rules)
 
@@ -120,7 +122,7 @@ def test_a_renamed_folder_does_not_count_as_removed_notes() -> None:
 
 
 def test_overwriting_an_unknown_note_is_an_error() -> None:
-    assert "There is no note c.md" in refused({"a": "1"}, {}, {}, PushRules(overwrite=frozenset({"c.md"})))
+    assert "There is no note c.md" in refusal_text({"a": "1"}, {}, {}, PushRules(overwrite=frozenset({"c.md"})))
 
 
 # --- any sequence -----------------------------------------------------------------------------------------------------

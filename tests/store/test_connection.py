@@ -8,7 +8,7 @@ import pytest
 import excerpt
 from excerpt import Vault
 from excerpt.errors import StoreUnusableError
-from tests.store.conftest import on_replica
+from tests.store.conftest import replica_address
 from tests.store.server import Servers
 from tests.store.test_snapshot import matches_by_place
 
@@ -28,14 +28,16 @@ def test_a_replica_shows_what_the_primary_has_committed(database: str, running: 
     with psycopg.connect(database, autocommit=True) as primary:
         primary.execute("CREATE TABLE note (path text)")
         primary.execute("INSERT INTO note VALUES ('Bees.md')")
-    with psycopg.connect(on_replica(database, running)) as replica:
+    with psycopg.connect(replica_address(database, running)) as replica:
         assert replica.execute("SELECT path FROM note").fetchall() == [("Bees.md",)]
 
 
-def test_a_replica_answers(store: str, running: Servers, both: tuple[Vault, Vault]) -> None:
+def test_a_replica_answers(store: str, running: Servers, folder_and_store: tuple[Vault, Vault]) -> None:
     base, _, name = store.partition("?")
-    with excerpt.open(f"{on_replica(base, running)}?{name}") as replica:
-        assert matches_by_place(replica.search("token budget")) == matches_by_place(both[0].search("token budget"))
+    with excerpt.open(f"{replica_address(base, running)}?{name}") as replica:
+        assert matches_by_place(replica.search("token budget")) == matches_by_place(
+            folder_and_store[0].search("token budget")
+        )
 
 
 def test_an_address_with_a_password_is_refused() -> None:
@@ -56,8 +58,8 @@ def test_an_unknown_vault_is_reported_with_the_known_ones(store: str) -> None:
     assert "demo" in caught.value.hint
 
 
-def test_a_lost_connection_is_restored(both: tuple[Vault, Vault], store: str) -> None:
-    _, stored = both
+def test_a_lost_connection_is_restored(folder_and_store: tuple[Vault, Vault], store: str) -> None:
+    _, stored = folder_and_store
     stored.search("pack")
     with psycopg.connect(store.partition("?")[0], autocommit=True) as other:
         other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'excerpt'")

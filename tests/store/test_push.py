@@ -22,8 +22,8 @@ from excerpt.store.address import parse_address
 from excerpt.store.connection import StoreConnection
 from excerpt.store.push import push
 from excerpt.store.snapshot import DAMAGED_INDEX_MESSAGE, StoreSnapshot
-from tests.cli.json_forms import form, wrong
-from tests.store.conftest import index_of, on_replica, records_of
+from tests.cli.json_forms import documented_fields, mismatches
+from tests.store.conftest import index_of, records_of, replica_address
 from tests.store.server import Servers
 
 pytestmark = pytest.mark.store
@@ -46,7 +46,7 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def pushed(vault: Path, database: str, name: str = "notes") -> PushReport:
+def push_vault(vault: Path, database: str, name: str = "notes") -> PushReport:
     """Push the vault as it is now and return the report."""
     with excerpt.open(vault) as opened:
         opened.load()
@@ -80,13 +80,13 @@ def test_an_owner_of_a_database_can_push_and_search(vault: Path, database: str) 
         connection.execute(f"CREATE ROLE plain_{name} LOGIN PASSWORD '{password}'")
         connection.execute(f"ALTER DATABASE {name} OWNER TO plain_{name}")
     address = database.replace("//excerpt@", f"//plain_{name}@")
-    assert pushed(vault, address).added == len(NOTES)
+    assert push_vault(vault, address).added == len(NOTES)
     with excerpt.open(f"{address}?vault=notes") as stored:
         assert stored.search("how does a colony winter").hits[0].fragment.path == "Bees.md"
 
 
 def test_a_first_push_writes_every_note(vault: Path, database: str) -> None:
-    report = pushed(vault, database)
+    report = push_vault(vault, database)
     assert (report.added, report.changed, report.removed) == (len(NOTES), 0, 0)
     with psycopg.connect(database) as connection:
         paths = connection.execute("SELECT path FROM excerpt.notes ORDER BY path").fetchall()
@@ -94,13 +94,13 @@ def test_a_first_push_writes_every_note(vault: Path, database: str) -> None:
 
 
 def test_a_second_push_writes_nothing(vault: Path, database: str) -> None:
-    pushed(vault, database)
-    report = pushed(vault, database)
+    push_vault(vault, database)
+    report = push_vault(vault, database)
     assert (report.added, report.changed, report.removed, report.unchanged) == (0, 0, 0, len(NOTES))
 
 
 def test_counts_equal_those_of_the_index(vault: Path, database: str) -> None:
-    pushed(vault, database)
+    push_vault(vault, database)
     _, terms = statistics(database)
     with excerpt.open(vault) as opened:
         opened.load()
@@ -112,13 +112,13 @@ def test_counts_equal_those_of_the_index(vault: Path, database: str) -> None:
 
 
 def test_after_changes_counts_equal_those_of_a_clean_push(vault: Path, database: str) -> None:
-    pushed(vault, database)
+    push_vault(vault, database)
     (vault / "Honey.md").write_text("# Honey\n\nNectar, thickened by bees.\n\n## Water\n\nLittle.\n", encoding="utf-8")
     (vault / "kitchen" / "Tea.md").unlink()
     (vault / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
-    report = pushed(vault, database)
+    report = push_vault(vault, database)
     assert (report.added, report.changed, report.removed) == (1, 1, 1)
-    pushed(vault, database, "clean")
+    push_vault(vault, database, "clean")
     assert statistics(database) == statistics(database, "clean")
 
 
@@ -134,18 +134,18 @@ def test_an_interrupted_push_is_completed_by_the_next(
         opened.load()
         with pytest.raises(KeyboardInterrupt):
             push(index_of(opened), parse_address(f"{database}?vault=notes"), records_of(opened), die)
-    report = pushed(vault, database)
+    report = push_vault(vault, database)
     assert report.unchanged == 1
-    pushed(vault, database, "clean")
+    push_vault(vault, database, "clean")
     assert statistics(database) == statistics(database, "clean")
 
 
 def test_a_newer_store_is_not_changed(vault: Path, database: str) -> None:
-    pushed(vault, database)
+    push_vault(vault, database)
     with psycopg.connect(database) as connection:
         connection.execute("UPDATE excerpt.store SET version = %s", (schema.VERSION + 1,))
     with pytest.raises(StoreUnusableError, match="newer excerpt"):
-        pushed(vault, database)
+        push_vault(vault, database)
 
 
 def test_a_push_to_an_address_without_a_vault_is_refused(vault: Path, database: str) -> None:
@@ -159,7 +159,7 @@ def test_a_push_to_an_address_without_a_vault_is_refused(vault: Path, database: 
 def test_a_store_without_an_index_is_searched_by_its_rows_with_a_warning(
     vault: Path, database: str, index: str
 ) -> None:
-    pushed(vault, database)
+    push_vault(vault, database)
     address = f"{database}?vault=notes"
     with psycopg.connect(database, autocommit=True) as connection:
         ((name,),) = connection.execute(
@@ -170,38 +170,38 @@ def test_a_store_without_an_index_is_searched_by_its_rows_with_a_warning(
         for query in ("colony winters", '"colony winters"', "strategy:semantic colony in winter"):
             assert stored.search(query).hits[0].fragment.path == "Bees.md"
         assert [one.path for one in stored.status().warnings] == [f"index by {index}"]
-    assert [one.what for one in looked(address) if one.level == "problem"] == [
+    assert [one.what for one in doctor_findings(address) if one.level == "problem"] == [
         f"The index by {index}: {DAMAGED_INDEX_MESSAGE}"
     ]
-    pushed(vault, database)
+    push_vault(vault, database)
     with excerpt.open(address) as stored:
         assert not stored.status().warnings
-    assert not [one for one in looked(address) if one.level != "ok"]
+    assert not [one for one in doctor_findings(address) if one.level != "ok"]
 
 
-def looked(address: str) -> list[Finding]:
+def doctor_findings(address: str) -> list[Finding]:
     """Return the doctor's findings about a store."""
     return list(check_store(address, Settings()))
 
 
 def test_the_doctor_reports_why_a_store_cannot_be_read(vault: Path, database: str) -> None:
-    (empty,) = looked(f"{database}?vault=notes")
+    (empty,) = doctor_findings(f"{database}?vault=notes")
     assert "no vault" in empty.what
-    pushed(vault, database)
-    (other,) = looked(f"{database}?vault=others")
+    push_vault(vault, database)
+    (other,) = doctor_findings(f"{database}?vault=others")
     assert "no vault called others" in other.what
 
 
 def test_the_doctor_counts_the_stored_rows(vault: Path, database: str) -> None:
-    pushed(vault, database)
+    push_vault(vault, database)
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("DELETE FROM excerpt.fragments WHERE ordinal = 0")
-    assert [one.level for one in looked(f"{database}?vault=notes")].count(Severity.PROBLEM) == 1
+    assert [one.level for one in doctor_findings(f"{database}?vault=notes")].count(Severity.PROBLEM) == 1
 
 
 def test_a_replica_answers_once_it_has_the_push(vault: Path, database: str, running: Servers) -> None:
-    report = pushed(vault, database)
-    replica = on_replica(database, running)
+    report = push_vault(vault, database)
+    replica = replica_address(database, running)
     with excerpt.open(f"{replica}?vault=notes&after={report.position}") as stored:
         assert stored.status().notes == len(NOTES)
 
@@ -210,8 +210,8 @@ def test_a_replica_that_lags_behind_is_reported(
     vault: Path, database: str, running: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("excerpt.store.snapshot._TIMEOUT_SECONDS", 0.1)
-    pushed(vault, database)
-    replica = on_replica(database, running)
+    push_vault(vault, database)
+    replica = replica_address(database, running)
     with pytest.raises(StoreUnusableError, match="does not have the changes"):
         excerpt.open(f"{replica}?vault=notes&after=FFFFFFF/0").search("honey")
 
@@ -226,13 +226,13 @@ def test_a_replica_that_lags_behind_is_reported(
 )
 def test_a_character_impossible_in_postgresql_stops_nothing(vault: Path, database: str, text: str) -> None:
     (vault / "Odd.md").write_text(text, encoding="utf-8")
-    assert pushed(vault, database).added == len(NOTES) + 1
+    assert push_vault(vault, database).added == len(NOTES) + 1
     with excerpt.open(f"{database}?vault=notes") as store:
         assert "zero" in store.read("Odd").text
 
 
 def test_the_json_of_a_push_has_the_documented_fields(vault: Path, database: str) -> None:
-    assert list(wrong(pushed(vault, database).to_dict(), form("push"))) == []
+    assert list(mismatches(push_vault(vault, database).to_dict(), documented_fields("push"))) == []
 
 
 def test_a_statement_that_times_out_is_sent_once(database: str) -> None:
@@ -245,12 +245,12 @@ def test_a_statement_that_times_out_is_sent_once(database: str) -> None:
 
 
 def test_a_concurrent_push_changes_nothing_of_an_answer(vault: Path, database: str) -> None:
-    pushed(vault, database)
+    push_vault(vault, database)
     with closing(StoreSnapshot.open(parse_address(f"{database}?vault=notes"), Settings())) as snapshot:
 
         def asks(_: StoreSnapshot) -> list[CandidateQuery]:
             (vault / "Honey.md").write_text("# Honey\n\nHoney, told anew.\n", encoding="utf-8")
-            pushed(vault, database)
+            push_vault(vault, database)
             return [CandidateQuery(("honey",), limit=10)]
 
         def texts() -> set[str]:
@@ -262,7 +262,7 @@ def test_a_concurrent_push_changes_nothing_of_an_answer(vault: Path, database: s
 
 
 def test_after_a_lost_connection_the_whole_answer_is_read_again(vault: Path, database: str) -> None:
-    pushed(vault, database)
+    push_vault(vault, database)
     with closing(StoreSnapshot.open(parse_address(f"{database}?vault=notes"), Settings())) as snapshot:
         asked: list[str] = []
 

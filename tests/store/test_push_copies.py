@@ -59,10 +59,10 @@ class Copy:
 
     def refused(self, rules: PushRules = NO_RULES) -> str:
         """Push, expect a refusal that leaves the store unchanged, and return its message."""
-        before = stored(self.address), revision(self.address)
+        before = stored_texts(self.address), revision(self.address)
         with pytest.raises(PushRefusedError) as error:
             self.push(rules)
-        assert (stored(self.address), revision(self.address)) == before
+        assert (stored_texts(self.address), revision(self.address)) == before
         return str(error.value)
 
     def lose_records(self) -> None:
@@ -71,7 +71,7 @@ class Copy:
             shutil.rmtree(user_paths().push_folder(self.folder))
 
 
-def stored(address: str) -> dict[str, str]:
+def stored_texts(address: str) -> dict[str, str]:
     """Return the texts of the notes of a vault in a store."""
     to = parse_address(address)
     with psycopg.connect(to.conninfo) as connection:
@@ -155,7 +155,7 @@ def test_notes_added_by_another_copy_are_kept(copies: tuple[Copy, Copy]) -> None
     first.write("Wax.md", "# Wax\n\nBuilt by bees.\n")
     report = first.push(MERGE)
     assert (report.added, report.removed, report.kept) == (1, 0, 1)
-    assert {"Mead.md", "Wax.md"} <= stored(first.address).keys()
+    assert {"Mead.md", "Wax.md"} <= stored_texts(first.address).keys()
     assert first.push().kept == 1  # the conflict is recorded now
 
 
@@ -166,7 +166,7 @@ def test_notes_changed_by_another_copy_are_kept(copies: tuple[Copy, Copy]) -> No
     first.write("Bees.md", "# Bees\n\nThey fly.\n")
     assert "1 note was changed in the store: Honey.md." in first.refused()
     assert first.push(MERGE).changed == 1
-    texts = stored(first.address)
+    texts = stored_texts(first.address)
     assert "nectar" in texts["Honey.md"]
     assert "fly" in texts["Bees.md"]
 
@@ -177,7 +177,7 @@ def test_notes_removed_by_another_copy_stay_removed(copies: tuple[Copy, Copy]) -
     assert second.push().removed == 1
     assert "1 note was removed from the store: Honey.md." in first.refused()
     first.push(MERGE)
-    assert "Honey.md" not in stored(first.address)
+    assert "Honey.md" not in stored_texts(first.address)
     assert first.push().added == 0
 
 
@@ -191,10 +191,10 @@ def test_a_note_changed_by_both_is_named_and_kept_until_the_user_decides(copies:
     for _ in range(2):
         report = first.push(MERGE)
         assert report.conflicts == ("Honey.md",)
-        assert "nectar" in stored(first.address)["Honey.md"]
-    assert "Wax.md" in stored(first.address)
+        assert "nectar" in stored_texts(first.address)["Honey.md"]
+    assert "Wax.md" in stored_texts(first.address)
     assert first.push(PushRules(overwrite=frozenset({"Honey.md"}))).changed == 1
-    assert "Sweet" in stored(first.address)["Honey.md"]
+    assert "Sweet" in stored_texts(first.address)["Honey.md"]
 
 
 def test_a_note_deleted_here_and_changed_there_is_kept(copies: tuple[Copy, Copy]) -> None:
@@ -203,7 +203,7 @@ def test_a_note_deleted_here_and_changed_there_is_kept(copies: tuple[Copy, Copy]
     second.push()
     (first.folder / "Honey.md").unlink()
     assert first.push(MERGE).conflicts == ("Honey.md",)
-    assert "nectar" in stored(first.address)["Honey.md"]
+    assert "nectar" in stored_texts(first.address)["Honey.md"]
 
 
 def test_a_mirror_makes_the_store_equal_to_the_copy(copies: tuple[Copy, Copy]) -> None:
@@ -211,7 +211,7 @@ def test_a_mirror_makes_the_store_equal_to_the_copy(copies: tuple[Copy, Copy]) -
     second.write("Mead.md", "# Mead\n\nHoney and water, fermented.\n")
     second.push()
     assert first.push(MIRROR).removed == 1
-    assert stored(first.address).keys() == NOTES.keys()
+    assert stored_texts(first.address).keys() == NOTES.keys()
     assert statistics(first.address.partition("?")[0]) == clean(first)
 
 
@@ -252,7 +252,7 @@ def test_a_wrong_folder_replaces_nothing(copy_of: Callable[..., Copy]) -> None:
     assert "59 notes are only in the store" in wrong.refused()
     assert "59 of 60 notes would be removed" in wrong.refused(MIRROR)
     assert wrong.push(MERGE).conflicts == ("00.md",)
-    assert stored(wrong.address).items() >= MANY.items()
+    assert stored_texts(wrong.address).items() >= MANY.items()
 
 
 def test_removing_most_notes_requires_an_option(copy_of: Callable[..., Copy]) -> None:
@@ -272,7 +272,7 @@ def test_a_copy_without_its_record_removes_nothing(copies: tuple[Copy, Copy]) ->
     (first.folder / "Honey.md").unlink()
     assert "Honey.md" in first.refused()
     assert first.push(MERGE).removed == 0
-    assert stored(first.address).keys() == NOTES.keys()
+    assert stored_texts(first.address).keys() == NOTES.keys()
 
 
 def test_an_interrupted_push_is_not_a_change_of_others(
@@ -287,7 +287,7 @@ def test_an_interrupted_push_is_not_a_change_of_others(
             copy.push()
     copy.write("Honey.md", "# Honey\n\nSweet.\n")
     assert copy.push().changed == 1
-    assert "Sweet" in stored(copy.address)["Honey.md"]
+    assert "Sweet" in stored_texts(copy.address)["Honey.md"]
 
 
 def _interrupted(*_: object, **__: object) -> None:
@@ -359,7 +359,7 @@ def test_no_sequence_of_pushes_loses_notes_that_the_pusher_did_not_delete(tmp_pa
                 copy.write("Same.md", "# Same\n\nThe same in both.\n")
             self.held: list[set[tuple[str, str]]] = [set(), set()]
             self.copies[0].push()
-            self.held[0] |= stored(self.copies[0].address).items()
+            self.held[0] |= stored_texts(self.copies[0].address).items()
 
         @rule(number=st.integers(0, 1), path=st.sampled_from(["Same.md", "Other.md"]), text=st.integers(0, 999))
         def edit(self, number: int, path: str, text: int) -> None:
@@ -373,12 +373,12 @@ def test_no_sequence_of_pushes_loses_notes_that_the_pusher_did_not_delete(tmp_pa
         @rule(number=st.integers(0, 1), merge=st.booleans())
         def push(self, number: int, merge: bool) -> None:
             copy = self.copies[number]
-            before = stored(copy.address)
+            before = stored_texts(copy.address)
             try:
                 copy.push(PushRules(merge=merge))
             except PushRefusedError:
                 assert not merge
-            after = stored(copy.address)
+            after = stored_texts(copy.address)
             assert before.items() - after.items() <= self.held[number]
             own = {(path.name, path.read_text(encoding="utf-8")) for path in copy.folder.iterdir()}
             self.held[number] |= own & after.items()
@@ -422,7 +422,7 @@ def test_two_watching_and_merging_copies_lose_nothing_of_each_other(
     assert children[0].until("pushed")["removed"] == 1
     second.write("Mead.md", "# Mead\n\nHoney, water and yeast.\n")
     assert children[1].until("pushed")["changed"] == 1
-    assert stored(first.address).keys() == {*NOTES, "Wax.md", "Mead.md"} - {"Honey.md"}
+    assert stored_texts(first.address).keys() == {*NOTES, "Wax.md", "Mead.md"} - {"Honey.md"}
 
 
 def test_a_watch_with_a_refused_push_reports_it_and_continues_after_a_merge(
@@ -437,11 +437,11 @@ def test_a_watch_with_a_refused_push_reports_it_and_continues_after_a_merge(
     assert told["title"] == "Nothing was pushed"
     assert "Mead.md" in told["message"]
     assert "--merge" in told["hint"]
-    assert "Wax.md" not in stored(first.address)
+    assert "Wax.md" not in stored_texts(first.address)
     first.push(MERGE)
     first.write("Wax.md", "# Wax\n\nBuilt by young bees.\n")
     assert child.until("pushed", lambda event: event["changed"] == 1)
-    assert {"Mead.md", "Wax.md"} <= stored(first.address).keys()
+    assert {"Mead.md", "Wax.md"} <= stored_texts(first.address).keys()
 
 
 # --- two installations ------------------------------------------------------------------------------------------------
@@ -468,7 +468,7 @@ def without_extras(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def told_by(copy: Copy, *arguments: str, paths: tuple[Path, ...] = (), code: int = 0) -> str:
+def output_of(copy: Copy, *arguments: str, paths: tuple[Path, ...] = (), code: int = 0) -> str:
     """Return what a command prints in another process, from the first installation in `paths`."""
     done = subprocess.run(
         [sys.executable, "-m", "excerpt", *arguments],
@@ -488,13 +488,13 @@ def test_a_second_installation_finds_what_the_first_pushed_and_pushes_the_same(
 ) -> None:
     first, second = copy_of("first"), copy_of("second-copy")
     paths = (second_package,)
-    assert told_by(first, "push", str(first.folder), "--to", first.address)
+    assert output_of(first, "push", str(first.folder), "--to", first.address)
     before = revision(first.address)
-    assert "Bees.md" in told_by(second, "search", "how does a colony winter", "--vault", second.address, paths=paths)
-    said = told_by(second, "push", str(second.folder), "--to", second.address, paths=paths)
+    assert "Bees.md" in output_of(second, "search", "how does a colony winter", "--vault", second.address, paths=paths)
+    said = output_of(second, "push", str(second.folder), "--to", second.address, paths=paths)
     assert "0 added, 0 changed, 0 removed" in said
     assert revision(first.address) == before
-    assert "0 added, 0 changed, 0 removed" in told_by(first, "push", str(first.folder), "--to", first.address)
+    assert "0 added, 0 changed, 0 removed" in output_of(first, "push", str(first.folder), "--to", first.address)
 
 
 def test_another_model_is_refused(copy_of: Callable[[str], Copy], database: str) -> None:
@@ -502,7 +502,7 @@ def test_another_model_is_refused(copy_of: Callable[[str], Copy], database: str)
     copy.push()
     with psycopg.connect(database) as connection:
         connection.execute("UPDATE excerpt.vaults SET model_source = '0123456789abcdef/1'")
-    assert "made with another embedding model" in told_by(copy, "search", "honey", "--vault", copy.address, code=3)
+    assert "made with another embedding model" in output_of(copy, "search", "honey", "--vault", copy.address, code=3)
 
 
 def test_an_embedder_is_refused_by_push_and_search(copy_of: Callable[[str], Copy]) -> None:
@@ -513,7 +513,7 @@ def test_an_embedder_is_refused_by_push_and_search(copy_of: Callable[[str], Copy
     settings.write_text('[embedding]\nmodel = "openai:http://127.0.0.1:9/v1#letters"\n')
     push, search = ("push", str(copy.folder), "--to", copy.address), ("search", "honey", "--vault", copy.address)
     for command in (push, search):
-        said = told_by(copy, *command, code=3)
+        said = output_of(copy, *command, code=3)
         assert "keeps the vectors of model2vec models only, not those of letters at http://127.0.0.1:9/v1" in said
 
 
@@ -529,7 +529,7 @@ def test_a_store_of_an_insecure_version_is_neither_read_nor_written(
         ("search", "how does a colony winter", "--vault", copy.address),
         ("push", str(copy.folder), "--to", copy.address),
     ):
-        said = told_by(copy, *command, code=3)
+        said = output_of(copy, *command, code=3)
         assert "made by an older excerpt" in said
         assert "DROP SCHEMA excerpt, excerpt_vault CASCADE" in said
     with psycopg.connect(database) as connection:
@@ -544,17 +544,17 @@ def test_an_installation_without_an_extra_keeps_the_attachments_of_others(
     page = "<html><head><title>Hives</title></head><body><p>A hive is a house of bees.</p></body></html>"
     for copy in (first, second):
         copy.write("Hives.html", page)
-    told_by(first, "push", str(first.folder), "--to", first.address)
+    output_of(first, "push", str(first.folder), "--to", first.address)
     paths = (without_extras,)
     (second.folder / "Honey.md").unlink()
     second.write("Bees.md", "# Bees\n\nThey fly.\n")
     for options in (("--mirror",), (), ("--merge",)):
-        said = told_by(second, "push", str(second.folder), "--to", second.address, *options, paths=paths)
+        said = output_of(second, "push", str(second.folder), "--to", second.address, *options, paths=paths)
         assert "1 changed by others and kept" in said
-        assert "house of bees" in stored(first.address)["Hives.html"]
+        assert "house of bees" in stored_texts(first.address)["Hives.html"]
     (first.folder / "Hives.html").unlink()
-    told_by(first, "push", str(first.folder), "--to", first.address, "--merge")
-    assert "Hives.html" not in stored(first.address)
+    output_of(first, "push", str(first.folder), "--to", first.address, "--merge")
+    assert "Hives.html" not in stored_texts(first.address)
 
 
 def test_ocr_that_is_off_keeps_what_others_have_read(copy_of: Callable[[str], Copy], database: str) -> None:
@@ -569,7 +569,7 @@ def test_ocr_that_is_off_keeps_what_others_have_read(copy_of: Callable[[str], Co
         connection.execute("UPDATE excerpt.notes SET state = replace(state, ' |', '/ocr |') WHERE path = 'list.csv'")
     report = second.push()
     assert (report.added, report.changed, report.removed, report.kept) == (0, 0, 0, 1)
-    assert "hive.png" in stored(first.address)
+    assert "hive.png" in stored_texts(first.address)
 
 
 def white_image() -> bytes:
@@ -593,10 +593,10 @@ def test_a_refused_push_names_the_command_to_type(copies: tuple[Copy, Copy]) -> 
     second.push()
     first.write("Honey.md", "# Honey\n\nSweet.\n")
     command = ("push", str(first.folder), "--to", first.address)
-    said = told_by(first, *command, code=3)
+    said = output_of(first, *command, code=3)
     assert "The push was refused: nothing was written." in said
     assert "--overwrite NOTE" in said
-    said = told_by(first, *command, "--merge", code=3)
+    said = output_of(first, *command, "--merge", code=3)
     assert "1 note was changed in this copy and in the store, and not pushed: Honey.md." in said
-    assert "5 notes" in told_by(first, *command, "--overwrite", "Honey.md")
-    assert "Use only one" in told_by(first, *command, "--merge", "--mirror", code=2)
+    assert "5 notes" in output_of(first, *command, "--overwrite", "Honey.md")
+    assert "Use only one" in output_of(first, *command, "--merge", "--mirror", code=2)

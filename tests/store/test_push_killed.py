@@ -158,7 +158,7 @@ def memory() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def middle(found: Sequence[float]) -> Done:
+def median_of(found: Sequence[float]) -> Done:
     """Return the median memory of the second and the last quarter of the run; by the second all is loaded."""
     quarter = max(1, len(found) // 4)
     return Done(len(found), statistics.median(found[quarter : 2 * quarter]), statistics.median(found[-quarter:]))
@@ -179,7 +179,7 @@ def read(address: str, seed: int, ends: float) -> Done:
                 vault.related(f"{chosen.choice(['000', '001', '002'])}.md")
                 assert vault.read("000.md").text
             found.append(memory())
-    return middle(found)
+    return median_of(found)
 
 
 def write(folder: str, address: str, seed: int, ends: float) -> Done:
@@ -199,7 +199,7 @@ def write(folder: str, address: str, seed: int, ends: float) -> Done:
                 time.sleep(chosen.uniform(0.1, 1.0))
     finally:
         pusher.close()
-    return middle(found)
+    return median_of(found)
 
 
 def test_readers_and_writers_do_not_block_each_other(

@@ -29,9 +29,9 @@ from excerpt.store.push import push
 from excerpt.store.rights import RightsChanges, parse_right
 from excerpt.store.snapshot import StoreSnapshot
 from mcp import Client
-from tests.mcp.conftest import asking, failed
+from tests.mcp.conftest import failure_text, tool_caller
 from tests.store.conftest import index_of, records_of
-from tests.store.test_push import NOTES, pushed, statistics, vault
+from tests.store.test_push import NOTES, push_vault, statistics, vault
 
 __all__ = ["vault"]
 pytestmark = pytest.mark.store
@@ -84,11 +84,11 @@ def test_a_member_of_the_writers_can_update_and_add_a_vault(vault: Path, databas
     with_roles(vault, users["owner"])
     enrol(database, users)
     (vault / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
-    assert pushed(vault, users["writer"]).added == 1
-    assert pushed(vault, users["writer"], "second").added == len(NOTES) + 1
+    assert push_vault(vault, users["writer"]).added == 1
+    assert push_vault(vault, users["writer"], "second").added == len(NOTES) + 1
     assert statistics(database) == statistics(database, "second")
     (vault / "Mead.md").unlink()
-    assert pushed(vault, users["owner"], "second").removed == 1
+    assert push_vault(vault, users["owner"], "second").removed == 1
 
 
 def test_a_member_of_the_readers_can_read_earlier_and_later_pushes_and_write_nothing(
@@ -97,13 +97,13 @@ def test_a_member_of_the_readers_can_read_earlier_and_later_pushes_and_write_not
     make_owner_a_maker_of_roles(database, users)
     with_roles(vault, users["owner"])
     enrol(database, users)
-    pushed(vault, users["writer"], "second")
+    push_vault(vault, users["writer"], "second")
     for name in ("notes", "second"):
         with excerpt.open(f"{users['reader']}?vault={name}") as stored:
             assert stored.search("how does a colony winter").hits[0].fragment.path == "Bees.md"
             assert stored.search('"green tea"', strategy="proximity").hits[0].fragment.path == "kitchen/Tea.md"
     with pytest.raises(StoreUnusableError, match="does not allow"):
-        pushed(vault, users["reader"])
+        push_vault(vault, users["reader"])
     for table in ("excerpt.notes", "excerpt.notes_1", "excerpt.rights"):
         with psycopg.connect(users["reader"]) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute(f"DELETE FROM {table}")
@@ -118,11 +118,11 @@ def test_a_user_in_neither_role_reads_nothing(vault: Path, database: str, users:
 
 def test_roles_can_be_added_to_an_existing_store_repeatedly(vault: Path, database: str, users: dict[str, str]) -> None:
     make_owner_a_maker_of_roles(database, users)
-    pushed(vault, users["owner"])
+    push_vault(vault, users["owner"])
     with_roles(vault, users["owner"])
     with_roles(vault, users["owner"])
     enrol(database, users)
-    assert pushed(vault, users["writer"]).unchanged == len(NOTES)
+    assert push_vault(vault, users["writer"]).unchanged == len(NOTES)
 
 
 def test_without_the_right_to_create_roles_the_message_names_who_can(vault: Path, users: dict[str, str]) -> None:
@@ -175,7 +175,7 @@ def guarded(vault: Path, database: str, users: dict[str, str]) -> dict[str, str]
     (vault / "Tar.md").write_text("# Tar\n\nWhat [[Salaries]] and [[staff/Gone|gone]] said of tar.\n", encoding="utf-8")
     with_roles(vault, users["owner"])
     addresses = {user: f"{address}?vault=notes" for user, address in users.items()}
-    pushed(vault, users["owner"], "bare")
+    push_vault(vault, users["owner"], "bare")
     enrol(database, users)
     for path, text in STAFF.items():
         (vault / path).parent.mkdir(parents=True, exist_ok=True)
@@ -316,8 +316,8 @@ async def test_agents_of_a_reader_see_nothing_of_the_folder(guarded: dict[str, s
     for who in ("reader", "bare"):
         served = ServedVaults([Path(guarded[who])])
         try:
-            async with Client(build_server(served, failed)) as client:
-                ask = asking(client)
+            async with Client(build_server(served, failure_text)) as client:
+                ask = tool_caller(client)
                 told += [
                     (await ask("search", query="zanzibar colony")).text,
                     (await ask("overview", topic="zanzibar")).text,
@@ -363,7 +363,7 @@ def test_a_note_moved_out_of_the_folder_follows_the_other_rights(
     guarded: dict[str, str], vault: Path, users: dict[str, str]
 ) -> None:
     (vault / "staff" / "Salaries.md").rename(vault / "Salaries.md")
-    pushed(vault, users["writer"])
+    push_vault(vault, users["writer"])
     assert "Salaries.md" in paths(guarded["reader"])
     assert paths(guarded["nobody"]) == {"staff/lists/Bees.md"}
     with excerpt.open(guarded["reader"]) as stored, pytest.raises(ExcerptError):
@@ -376,7 +376,7 @@ def test_revoking_a_right_leaves_the_counts_of_a_clean_push(
     changed(vault, users["writer"], forbidden=[f"{name_of(users['nobody'])}=staff"])
     with pytest.raises(StoreUnusableError):
         paths(guarded["nobody"])
-    pushed(vault, users["writer"], "clean")
+    push_vault(vault, users["writer"], "clean")
     assert statistics(database) == statistics(database, "clean")
     assert "staff/Salaries.md" in paths(guarded["reader"])
 

@@ -29,8 +29,8 @@ from excerpt.store.address import parse_address
 from excerpt.store.push import push
 from excerpt.store.snapshot import StoreSnapshot
 from mcp import Client
-from tests.mcp.conftest import asking, failed
-from tests.store.conftest import index_of, made_database, records_of
+from tests.mcp.conftest import failure_text, tool_caller
+from tests.store.conftest import index_of, records_of, temporary_database
 from tests.store.server import Servers
 
 QUERIES = (
@@ -69,8 +69,8 @@ def scores(result: Result) -> list[float]:
 
 @pytest.mark.store
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_query_finds_the_same_hits(both: tuple[Vault, Vault], query: str) -> None:
-    folder, stored = both
+def test_a_query_finds_the_same_hits(folder_and_store: tuple[Vault, Vault], query: str) -> None:
+    folder, stored = folder_and_store
     expected, found = folder.search(query, limit=20), stored.search(query, limit=20)
     assert scores(found) == pytest.approx(scores(expected), abs=ROUNDING)
     assert found.strategy == expected.strategy
@@ -85,28 +85,28 @@ def test_a_query_finds_the_same_hits(both: tuple[Vault, Vault], query: str) -> N
 
 
 @pytest.mark.store
-def test_a_pack_has_the_same_bytes(both: tuple[Vault, Vault]) -> None:
-    folder, stored = both
+def test_a_pack_has_the_same_bytes(folder_and_store: tuple[Vault, Vault]) -> None:
+    folder, stored = folder_and_store
     assert stored.pack("token budget", budget=800).text == folder.pack("token budget", budget=800).text
 
 
 @pytest.mark.store
-def test_notes_are_read_from_the_store(both: tuple[Vault, Vault]) -> None:
-    folder, stored = both
+def test_notes_are_read_from_the_store(folder_and_store: tuple[Vault, Vault]) -> None:
+    folder, stored = folder_and_store
     note = folder.search("pack").hits[0].fragment.path
     assert stored.read(note) == folder.read(note)
 
 
 @pytest.mark.store
-def test_status_counts_the_stored_notes(both: tuple[Vault, Vault]) -> None:
-    folder, stored = both
+def test_status_counts_the_stored_notes(folder_and_store: tuple[Vault, Vault]) -> None:
+    folder, stored = folder_and_store
     expected, found = folder.status(), stored.status()
     assert (found.notes, found.fragments, found.tokenizer) == (expected.notes, expected.fragments, expected.tokenizer)
 
 
 @pytest.mark.store
-def test_a_score_is_explained_the_same_way(both: tuple[Vault, Vault]) -> None:
-    folder, stored = both
+def test_a_score_is_explained_the_same_way(folder_and_store: tuple[Vault, Vault]) -> None:
+    folder, stored = folder_and_store
     query = "token budget"
     expected, found = folder.explain(folder.search(query, limit=3)), stored.explain(stored.search(query, limit=3))
     assert [one.words for one in found] == [one.words for one in expected]
@@ -153,8 +153,8 @@ def test_a_push_is_found_by_a_reader_that_has_the_store_open(
 async def test_agents_search_a_store_like_a_folder(store: str) -> None:
     served = ServedVaults([Path(store)])
     try:
-        async with Client(build_server(served, failed)) as client:
-            ask = asking(client)
+        async with Client(build_server(served, failure_text)) as client:
+            ask = tool_caller(client)
             found = await ask("search", query="token budget")
             packed = await ask("pack", query="token budget", budget=500)
             lines = await ask("read", source="Token budget:1-3")
@@ -171,8 +171,8 @@ async def test_agents_search_a_store_like_a_folder(store: str) -> None:
 @pytest.mark.store
 @pytest.mark.parametrize("note", ["Packs", "Themes", "Token budget", "no such note"])
 @pytest.mark.parametrize("query", ["token budget", '"token budget"', "path:Search budget", "budget -token"])
-def test_why_a_note_is_not_higher_is_the_same(both: tuple[Vault, Vault], query: str, note: str) -> None:
-    expected, found = (vault.why_not(query, note) for vault in both)
+def test_why_a_note_is_not_higher_is_the_same(folder_and_store: tuple[Vault, Vault], query: str, note: str) -> None:
+    expected, found = (vault.why_not(query, note) for vault in folder_and_store)
     assert found.path == expected.path
     assert found.absence == expected.absence
     assert [one.strategy for one in found.ranks] == [one.strategy for one in expected.ranks]
@@ -182,8 +182,8 @@ def test_why_a_note_is_not_higher_is_the_same(both: tuple[Vault, Vault], query: 
 
 @pytest.mark.store
 @pytest.mark.parametrize("answer", ["exact", "altered", "made up"])
-def test_checked_citations_and_quotations_are_the_same(both: tuple[Vault, Vault], answer: str) -> None:
-    folder, stored = both
+def test_checked_citations_and_quotations_are_the_same(folder_and_store: tuple[Vault, Vault], answer: str) -> None:
+    folder, stored = folder_and_store
     pack = folder.pack("token budget", budget=600)
     quoted = {
         "exact": "a pack never goes over its budget",
@@ -197,8 +197,8 @@ def test_checked_citations_and_quotations_are_the_same(both: tuple[Vault, Vault]
 
 @pytest.mark.store
 @pytest.mark.parametrize("topic", ["token budget", "search", "modified:>1980-01-01 pack", "zzzz"])
-def test_overviews_are_the_same(both: tuple[Vault, Vault], topic: str) -> None:
-    expected, found = (vault.overview(topic) for vault in both)
+def test_overviews_are_the_same(folder_and_store: tuple[Vault, Vault], topic: str) -> None:
+    expected, found = (vault.overview(topic) for vault in folder_and_store)
     assert found.matched == pytest.approx(expected.matched, rel=0.02)  # vectors of 16 bits are rounded
     for part in ("confidence", "fragments", "notes", "vault_fragments", "standouts", "names"):
         assert getattr(found, part) == getattr(expected, part), part
@@ -213,8 +213,8 @@ def test_overviews_are_the_same(both: tuple[Vault, Vault], topic: str) -> None:
 
 @pytest.mark.store
 @pytest.mark.parametrize("note", ["Packs", "Token budget", "Themes", "Searching:20"])
-def test_related_notes_are_the_same(both: tuple[Vault, Vault], note: str) -> None:
-    expected, found = (vault.related(note) for vault in both)
+def test_related_notes_are_the_same(folder_and_store: tuple[Vault, Vault], note: str) -> None:
+    expected, found = (vault.related(note) for vault in folder_and_store)
     there = {one.path: one for one in found.notes}
     surely = [one for one in expected.notes if one.score > expected.notes[-1].score + 0.03]
     assert surely
@@ -233,8 +233,8 @@ def test_related_notes_are_the_same(both: tuple[Vault, Vault], note: str) -> Non
 
 @pytest.mark.store
 @pytest.mark.parametrize("query", ["", "token budget", "#guide", '"token budget"', "title:search", "search OR memory"])
-def test_maps_are_the_same(both: tuple[Vault, Vault], query: str) -> None:
-    expected, found = (vault.map(query).to_dict() | {"generation": 0} for vault in both)
+def test_maps_are_the_same(folder_and_store: tuple[Vault, Vault], query: str) -> None:
+    expected, found = (vault.map(query).to_dict() | {"generation": 0} for vault in folder_and_store)
     assert found == expected
 
 
@@ -242,22 +242,24 @@ def test_maps_are_the_same(both: tuple[Vault, Vault], query: str) -> None:
 @pytest.mark.parametrize(
     ("operator", "begun"), [("", "pack"), ("", "sc"), ("#", ""), ("path", "H"), ("title", "s"), ("modified", "")]
 )
-def test_completions_are_the_same(both: tuple[Vault, Vault], operator: str, begun: str) -> None:
-    expected, found = (complete(vault._load_engine().snapshot, operator, begun, date(2026, 1, 1)) for vault in both)
+def test_completions_are_the_same(folder_and_store: tuple[Vault, Vault], operator: str, begun: str) -> None:
+    expected, found = (
+        complete(vault._load_engine().snapshot, operator, begun, date(2026, 1, 1)) for vault in folder_and_store
+    )
     assert found == expected
 
 
 @pytest.mark.store
 @pytest.mark.parametrize("query", ["pakcing", "tag:giude budget", "token budget"])
-def test_corrections_are_the_same(both: tuple[Vault, Vault], query: str) -> None:
-    expected, found = (correct(vault._load_engine(), query) for vault in both)
+def test_corrections_are_the_same(folder_and_store: tuple[Vault, Vault], query: str) -> None:
+    expected, found = (correct(vault._load_engine(), query) for vault in folder_and_store)
     assert found == expected
 
 
 @pytest.mark.store
 @pytest.mark.parametrize("query", ["token budget", "#guide memory", ""])
-def test_suggestions_find_as_many_as_stated(both: tuple[Vault, Vault], query: str) -> None:
-    folder, stored = both
+def test_suggestions_find_as_many_as_stated(folder_and_store: tuple[Vault, Vault], query: str) -> None:
+    folder, stored = folder_and_store
     found = suggest_queries(stored._load_engine(), query)
     assert found
     assert [one.hits for one in found] == [stored.search(one.query, limit=1).matched for one in found]
@@ -267,8 +269,8 @@ def test_suggestions_find_as_many_as_stated(both: tuple[Vault, Vault], query: st
 
 @pytest.mark.store
 @pytest.mark.parametrize("query", ["token budget", "copy a pack"])
-def test_confidence_and_highlights_are_the_same(both: tuple[Vault, Vault], query: str) -> None:
-    expected, found = (vault.search(query, limit=10) for vault in both)
+def test_confidence_and_highlights_are_the_same(folder_and_store: tuple[Vault, Vault], query: str) -> None:
+    expected, found = (vault.search(query, limit=10) for vault in folder_and_store)
     assert [(hit.confidence, hit.spans, hit.named) for hit in found.hits] == [
         (hit.confidence, hit.spans, hit.named) for hit in expected.hits
     ]
@@ -294,7 +296,7 @@ def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             yield snapshot
             return
         running: Servers = request.getfixturevalue("running")
-        with made_database(running, f"excerpt_corpus_{os.getpid()}") as database:
+        with temporary_database(running, f"excerpt_corpus_{os.getpid()}") as database:
             address = parse_address(f"{database}?vault=notes")
             push(snapshot, address, Path(home / "records"))
             with closing(StoreSnapshot.open(address, Settings())) as stored:

@@ -17,7 +17,7 @@ from excerpt.model import BuildReport
 from excerpt.store.address import parse_address
 from excerpt.store.compare import NO_RULES
 from tests.cli.test_watch import PATIENCE, Child
-from tests.store.conftest import closed, in_database
+from tests.store.conftest import address_in_database, closed_database
 from tests.store.server import Servers
 from tests.store.test_push import vault
 
@@ -40,7 +40,7 @@ def first_of(stored: Vault, query: str) -> str:
 
 
 def test_an_edit_is_found_on_the_replica(child: Child, vault: Path, database: str, running: Servers) -> None:
-    replica = in_database(running.replica, database.rpartition("/")[2])
+    replica = address_in_database(running.replica, database.rpartition("/")[2])
     with excerpt.open(f"{replica}?vault=notes") as stored:
         (vault / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
         assert child.until("pushed")["added"] == 1
@@ -54,7 +54,7 @@ def test_an_edit_is_found_on_the_replica(child: Child, vault: Path, database: st
 def test_a_lost_server_is_reported_once_and_gets_the_changes_after_its_return(
     child: Child, vault: Path, database: str
 ) -> None:
-    with closed(database):
+    with closed_database(database):
         (vault / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
         assert child.until("error")["title"] == "The store cannot be used"
     assert child.names_until("pushed") == ["pushed"]

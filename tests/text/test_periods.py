@@ -14,7 +14,7 @@ from excerpt.text.periods import MAX_TEXT_CHARS, find_periods, remove_plain_mark
 TODAY = date(2025, 3, 14)  # a Friday
 
 
-def named(text: str) -> list[tuple[str, str]]:
+def periods_in(text: str) -> list[tuple[str, str]]:
     """Return the words of each period in `text`, and the period as a filter's value."""
     return [(text[found.start : found.end], found.filter_value) for found in find_periods(text, TODAY)]
 
@@ -93,11 +93,11 @@ def named(text: str) -> list[tuple[str, str]]:
     ],
 )
 def test_a_period_is_found_with_its_preposition(text: str, words: str, value: str) -> None:
-    assert named(text) == [(words, value)]
+    assert periods_in(text) == [(words, value)]
 
 
 def test_several_periods_are_found_separately() -> None:
-    assert named("May 2024 and July 2024") == [("May 2024", "2024-05"), ("July 2024", "2024-07")]
+    assert periods_in("May 2024 and July 2024") == [("May 2024", "2024-05"), ("July 2024", "2024-07")]
 
 
 TRAPS = {
@@ -149,20 +149,20 @@ TRAPS = {
 
 @pytest.mark.parametrize("text", [text for texts in TRAPS.values() for text in texts.split("|")])
 def test_other_words_are_not_a_period(text: str) -> None:
-    assert named(text) == []
-    assert named(text.capitalize()) == []
+    assert periods_in(text) == []
+    assert periods_in(text.capitalize()) == []
 
 
 @pytest.mark.parametrize(
     "text", [r"the lease \last week", r"\3 March 2025", r"plans \from May 2024 to July 2024", r"决定\去年"]
 )
 def test_after_a_backslash_a_period_is_plain_words(text: str) -> None:
-    assert named(text) == []
+    assert periods_in(text) == []
     assert remove_plain_marks(text, TODAY) == text.replace("\\", "")
 
 
 def test_a_backslash_before_a_period_keeps_the_others() -> None:
-    assert named(r"\last week or in May 2024") == [("in May 2024", "2024-05")]
+    assert periods_in(r"\last week or in May 2024") == [("in May 2024", "2024-05")]
 
 
 def test_a_backslash_before_other_words_is_kept() -> None:
@@ -170,7 +170,7 @@ def test_a_backslash_before_other_words_is_kept() -> None:
 
 
 def test_a_pasted_text_has_no_periods() -> None:
-    assert named("in May 2024 " + "x" * MAX_TEXT_CHARS) == []
+    assert periods_in("in May 2024 " + "x" * MAX_TEXT_CHARS) == []
 
 
 PARTS = ("in", "3", "may", "May 2024", "ago", "last", "week", "-", "Q2", "von", "年", "2024-03", "to")

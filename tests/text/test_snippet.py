@@ -14,17 +14,17 @@ def spans_of(text: str, *words: str) -> list[Span]:
     return [Span(at, at + len(word)) for word in words for at in range(len(text)) if text.startswith(word, at)]
 
 
-def matched(text: str, *words: str, width: int = 60) -> tuple[str, list[str]]:
+def snippet_with_matches(text: str, *words: str, width: int = 60) -> tuple[str, list[str]]:
     line, places = snippet(text, spans_of(text, *words), width)
     return line, [line[a:b] for a, b in places]
 
 
 def test_a_snippet_starts_below_the_heading() -> None:
-    assert matched("## Conflicts\n\nTwo devices meet.") == ("Two devices meet.", [])
+    assert snippet_with_matches("## Conflicts\n\nTwo devices meet.") == ("Two devices meet.", [])
 
 
 def test_white_space_is_joined_and_markup_removed() -> None:
-    line, found = matched("- [x] one\n\n> **two**  [[Target|three]]\n### four", "three")
+    line, found = snippet_with_matches("- [x] one\n\n> **two**  [[Target|three]]\n### four", "three")
     assert line == "one two three · four"
     assert found == ["three"]
 
@@ -33,7 +33,7 @@ def test_comments_are_removed_and_similar_text_is_not() -> None:
     text = (
         "Sow <!-- in *rows* -->beans%% `not` yet %% here.\n<!-- until\nA --> B is 100%% sure, `<!-- kept -->` <br> too"
     )
-    assert matched(text, "beans", "sure") == (
+    assert snippet_with_matches(text, "beans", "sure") == (
         "Sow beans here. A --> B is 100%% sure, <!-- kept --> <br> too",
         ["beans", "sure"],
     )
@@ -42,11 +42,14 @@ def test_comments_are_removed_and_similar_text_is_not() -> None:
 def test_tasks_items_and_cells_are_separated_on_one_line() -> None:
     listed = "- [x] one\n- [ ] two\n- three\n1. four"
     text = f"Do this:\n\n{listed}\n\n| a | b |\n| --- | --- |\n| c | d |\n\n> [!tip] Five\n> six"
-    assert matched(text, width=90)[0] == "Do this: ☑ one ☐ two • three 1. four · a | b · c | d · Five six"
+    assert snippet_with_matches(text, width=90)[0] == "Do this: ☑ one ☐ two • three 1. four · a | b · c | d · Five six"
 
 
 def test_code_is_shown_unchanged_without_its_fence() -> None:
-    assert matched("Run\n\n```bash\nls *one*  **two** # three\n```\n", "one")[0] == "Run ls *one* **two** # three"
+    assert (
+        snippet_with_matches("Run\n\n```bash\nls *one*  **two** # three\n```\n", "one")[0]
+        == "Run ls *one* **two** # three"
+    )
 
 
 def test_an_unpaired_mark_at_the_cut_is_removed() -> None:
@@ -57,66 +60,66 @@ def test_an_unpaired_mark_at_the_cut_is_removed() -> None:
         + "there " * 9
     )
     for width in range(12, 40):
-        assert not set("*[(") & set(matched(text, width=width)[0]), width
+        assert not set("*[(") & set(snippet_with_matches(text, width=width)[0]), width
     after = "pad `code (conflict)` more " * 4 + "then **bold " + "words " * 8 + "conflict conflict** end"
-    assert not set("*`") & set(matched(after, "conflict conflict", width=40)[0])
+    assert not set("*`") & set(snippet_with_matches(after, "conflict conflict", width=40)[0])
 
 
 def test_omitted_text_after_the_snippet_is_marked() -> None:
     link = "[a](https://example.org/" + "long/" * 60 + ")"
-    assert matched(f"{link} " * 30, width=30)[0].endswith("…")
+    assert snippet_with_matches(f"{link} " * 30, width=30)[0].endswith("…")
     text = "one two three four " * 20
     for width in range(10, 60):
-        assert fit(matched(text, width=width)[0], width).endswith("…"), width
+        assert fit(snippet_with_matches(text, width=width)[0], width).endswith("…"), width
 
 
 def test_it_starts_with_the_sentence_that_has_most_words() -> None:
     best = "When a sync meets a conflict of two sync devices, wait. "
     text = "Sync alone here. " + "Padding words. " * 30 + best + "More. " * 20
-    line, found = matched(text, "sync", "conflict")
+    line, found = snippet_with_matches(text, "sync", "conflict")
     assert line.startswith("When a sync meets")
     assert found == ["sync", "conflict", "sync"]
 
 
 def test_the_first_of_equal_sentences_is_chosen() -> None:
-    assert matched("No. " + "A sync here. " * 20, "sync", width=30)[0].startswith("A sync here.")
+    assert snippet_with_matches("No. " + "A sync here. " * 20, "sync", width=30)[0].startswith("A sync here.")
 
 
 def test_a_sentence_with_a_distant_match_starts_with_its_first_word() -> None:
-    line, found = matched("Once. And " + "word " * 40 + "sync", "sync")
+    line, found = snippet_with_matches("Once. And " + "word " * 40 + "sync", "sync")
     assert line.startswith("And word")
     assert found == []
 
 
 def test_only_the_visible_part_of_a_sentence_counts() -> None:
     text = "Far on " + "word " * 40 + "sync conflict. Two devices conflict. " + "More. " * 20
-    assert matched(text, "sync", "conflict")[0].startswith("Two devices conflict.")
+    assert snippet_with_matches(text, "sync", "conflict")[0].startswith("Two devices conflict.")
 
 
 def test_initials_and_abbreviations_do_not_end_a_sentence() -> None:
     text = "Padding words. " * 9 + "Ask J. Doe, e.g. Monday, about sync. " + "More. " * 20
-    assert matched(text, "sync")[0].startswith("Ask J. Doe")
+    assert snippet_with_matches(text, "sync")[0].startswith("Ask J. Doe")
 
 
 def test_items_and_lines_of_code_are_sentences() -> None:
     items = "Pad this line:\n\n" + "- one more\n" * 9 + "- [ ] the sync\n" + "- last\n" * 9
-    assert matched(items, "sync")[0].startswith("the sync • last")
+    assert snippet_with_matches(items, "sync")[0].startswith("the sync • last")
     code = "Run this:\n\n```\n" + "ls\n" * 30 + "sync all\n" + "ls\n" * 30 + "```"
-    assert matched(code, "sync")[0].startswith("sync all ls")
+    assert snippet_with_matches(code, "sync")[0].startswith("sync all ls")
 
 
 def test_sentences_of_scripts_without_spaces_end_at_their_full_stop() -> None:
-    line, found = matched("旧版本会另存为一个文件。" * 20 + "冲突出现。" + "文件。" * 20, "冲突", width=40)
+    line, found = snippet_with_matches("旧版本会另存为一个文件。" * 20 + "冲突出现。" + "文件。" * 20, "冲突", width=40)
     assert line.startswith("冲突出现。")
     assert found == ["冲突"]
 
 
 def test_a_short_text_is_shown_whole() -> None:
-    assert matched("One thing. Then sync.", "sync")[0] == "One thing. Then sync."
+    assert snippet_with_matches("One thing. Then sync.", "sync")[0] == "One thing. Then sync."
 
 
 def test_control_characters_are_shown_as_symbols() -> None:
-    assert "\x1b" not in matched("a \x1b[31m b\u202ec", "b")[0]
+    assert "\x1b" not in snippet_with_matches("a \x1b[31m b\u202ec", "b")[0]
 
 
 @given(

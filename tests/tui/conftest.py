@@ -73,17 +73,17 @@ def vault(tmp_path: Path, indexed: tuple[Path, Paths], user_paths: Paths) -> Pat
 
 
 @pytest.fixture
-def living() -> None:
+def indexing_process() -> None:
     """Mark a test of the indexing process, which then scans and watches the vault as for a user."""
 
 
 @pytest.fixture(autouse=True)
-def unwatched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_indexing_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Start no indexing process, except in tests with `living`.
 
     It would repeat every query at an unpredictable time, and replace what a test has put on the screen.
     """
-    if "living" not in request.fixturenames:
+    if "indexing_process" not in request.fixturenames:
         monkeypatch.setattr(IndexController, "start", lambda _index: None)
 
 

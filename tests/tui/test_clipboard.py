@@ -27,12 +27,12 @@ from excerpt.tui.clipboard import (
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
-def having(*names: str) -> Callable[[str], str | None]:
+def programs_finder(*route_names: str) -> Callable[[str], str | None]:
     """Return a stand-in for `shutil.which` that finds only these programs."""
-    return lambda name: f"/usr/bin/{name}" if name in names else None
+    return lambda name: f"/usr/bin/{name}" if name in route_names else None
 
 
-def names(chosen: CopyPlan) -> list[str]:
+def route_names(chosen: CopyPlan) -> list[str]:
     return [tool.name for tool in chosen.tools]
 
 
@@ -53,7 +53,7 @@ def names(chosen: CopyPlan) -> list[str]:
 def test_the_clipboard_tool_of_the_environment_is_chosen(
     environment: dict[str, str], programs: list[str], platform: str, expected: list[str]
 ) -> None:
-    assert names(plan_copy(environment, having(*programs), platform, 10)) == expected
+    assert route_names(plan_copy(environment, programs_finder(*programs), platform, 10)) == expected
 
 
 @pytest.mark.parametrize(("exit_code", "route"), [(0, "xclip"), (1, "the terminal")])
@@ -63,12 +63,12 @@ def test_the_terminal_is_used_only_without_a_working_tool(
     (tmp_path / "xclip").write_text(f"#!/bin/sh\ncat > /dev/null\nexit {exit_code}\n")
     (tmp_path / "xclip").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    chosen = plan_copy({"DISPLAY": ":99"}, having("xclip"), "linux", 10)
+    chosen = plan_copy({"DISPLAY": ":99"}, programs_finder("xclip"), "linux", 10)
     assert copy("0123456789", chosen, tmp_path / "copies", NOW).routes == (route,)
 
 
 def test_inside_tmux_without_its_program_the_sequence_is_sent_plain_and_wrapped() -> None:
-    assert plan_copy({"TMUX": "x"}, having(), "linux", 10).osc == "tmux"
+    assert plan_copy({"TMUX": "x"}, programs_finder(), "linux", 10).osc == "tmux"
     plain = osc_sequence("hi", "plain")
     wrapped = osc_sequence("hi", "tmux").removeprefix(plain)
     assert wrapped.startswith("\x1bPtmux;\x1b\x1b]52;c;")
@@ -76,14 +76,14 @@ def test_inside_tmux_without_its_program_the_sequence_is_sent_plain_and_wrapped(
 
 
 def test_a_text_too_long_for_the_terminal_is_not_sent() -> None:
-    assert plan_copy({}, having(), "linux", OSC_LIMIT).osc == "plain"
-    over = plan_copy({}, having(), "linux", OSC_LIMIT + 1)
+    assert plan_copy({}, programs_finder(), "linux", OSC_LIMIT).osc == "plain"
+    over = plan_copy({}, programs_finder(), "linux", OSC_LIMIT + 1)
     assert (over.osc, over.too_long) == ("", True)
 
 
 def test_tmux_accepts_any_length_but_the_outer_terminal_may_not() -> None:
-    over = plan_copy({"TMUX": "x"}, having("tmux"), "linux", OSC_LIMIT + 1)
-    assert (names(over), over.too_long) == (["tmux"], True)
+    over = plan_copy({"TMUX": "x"}, programs_finder("tmux"), "linux", OSC_LIMIT + 1)
+    assert (route_names(over), over.too_long) == (["tmux"], True)
     source_sentence = copy_notice(CopyOutcome(("tmux",), None, OSC_LIMIT + 1, True), "Pack", None)
     assert source_sentence == "Pack: 74,995 bytes, copied by tmux, more than many terminals accept."
 
@@ -152,7 +152,7 @@ def test_each_route_gets_every_byte_with_its_documented_arguments(
     )
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
-    chosen = plan_copy(environment, having(route), platform, len(text.encode()))
+    chosen = plan_copy(environment, programs_finder(route), platform, len(text.encode()))
     copied = copy(text, chosen, tmp_path / "copies", NOW)
     assert copied.routes == (route,)
     assert (tmp_path / "taken").read_bytes().decode(encoding) == text
@@ -175,7 +175,7 @@ def test_each_route_gets_every_byte_with_its_documented_arguments(
 def test_without_a_tool_the_terminal_is_used_within_its_limit(
     environment: dict[str, str], size: int, osc: str, too_long: bool
 ) -> None:
-    chosen = plan_copy(environment, having(), "linux", size)
+    chosen = plan_copy(environment, programs_finder(), "linux", size)
     assert (chosen.tools, chosen.osc, chosen.too_long) == ((), osc, too_long)
 
 

@@ -426,13 +426,13 @@ async def test_the_palette_runs_any_action_by_name(app: ExcerptApp) -> None:
         await until(pilot, lambda: screen_of(app).query_one("#filter").has_focus, "the Memory tab")
 
 
-def sent_for(key: str) -> str:
+def bytes_of_key(key: str) -> str:
     """Return what a terminal without a keyboard protocol sends for a key."""
     *modifiers, last = key.split("+")
     if last in ARROWS and modifiers:
         return f"\x1b[1;{1 + sum(MODIFIERS[each] for each in modifiers)}{ARROWS[last]}"
     if modifiers == ["alt"]:
-        return "\x1b" + sent_for(last)
+        return "\x1b" + bytes_of_key(last)
     if key in SEQUENCES:
         return SEQUENCES[key]
     if modifiers == ["ctrl"] and len(last) == 1:
@@ -444,7 +444,7 @@ def test_the_bytes_that_terminals_send_for_default_keys_are_parsed_as_these_keys
     # For ctrl+space most terminals send ctrl+@, which is bound too.
     keys = sorted({key for binding in EVERY for key in binding_keys(binding, {})} - {"ctrl+space"})
     parsers = [XTermParser() for _ in keys]
-    read = [list(parser.feed(sent_for(key))) for key, parser in zip(keys, parsers, strict=True)]
+    read = [list(parser.feed(bytes_of_key(key))) for key, parser in zip(keys, parsers, strict=True)]
     time.sleep(2 * ESCAPE_DELAY)
     for parser, events in zip(parsers, read, strict=True):
         events.extend(parser.tick())

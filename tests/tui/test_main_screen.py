@@ -161,7 +161,7 @@ async def test_a_newer_generation_of_one_vault_is_opened(both: ExcerptApp, famil
         await until(pilot, lambda: "family/Trip.md" in paths_of(both), "the new note")
 
 
-@pytest.mark.usefixtures("living")
+@pytest.mark.usefixtures("indexing_process")
 async def test_all_vaults_are_watched(both: ExcerptApp, work: Path, family: Path) -> None:
     async with both.run_test(size=(80, 24)) as pilot:
         await search(pilot, "zeppelin")
@@ -172,7 +172,7 @@ async def test_all_vaults_are_watched(both: ExcerptApp, work: Path, family: Path
         await until(pilot, lambda: {"work/New.md", "family/New.md"} <= {*paths_of(both)}, "both notes")
 
 
-@pytest.mark.usefixtures("living")
+@pytest.mark.usefixtures("indexing_process")
 async def test_a_missing_vault_is_reported_in_the_index_dialog_and_the_others_are_searched(
     work: Path, tmp_path: Path, user_paths: Paths
 ) -> None:

@@ -146,12 +146,12 @@ def viewer_notices(app: ExcerptApp) -> list[str]:
 FILE = Path("/vault/a note.md")
 
 
-def everything(name: str) -> str | None:
+def find_any_program(name: str) -> str | None:
     """Find every program, but not a command line with options."""
     return f"/usr/bin/{name}" if " " not in name else None
 
 
-def nothing(name: str) -> str | None:
+def find_no_program(name: str) -> str | None:
     return None
 
 
@@ -176,14 +176,14 @@ def nothing(name: str) -> str | None:
     ],
 )
 def test_each_editor_gets_the_line_in_its_own_syntax(command: str, argv: list[str]) -> None:
-    assert list(editor_command(command, {}, everything, FILE, 12).argv) == argv
+    assert list(editor_command(command, {}, find_any_program, FILE, 12).argv) == argv
 
 
 def test_the_setting_takes_precedence_over_visual_and_visual_over_editor() -> None:
     environment = {"VISUAL": "nvim", "EDITOR": "ed"}
-    assert editor_command("hx", environment, everything, FILE, 1).argv[0] == "hx"
-    assert editor_command("", environment, everything, FILE, 1).argv[0] == "nvim"
-    assert editor_command("", {"EDITOR": "nano"}, everything, FILE, 1).argv[0] == "nano"
+    assert editor_command("hx", environment, find_any_program, FILE, 1).argv[0] == "hx"
+    assert editor_command("", environment, find_any_program, FILE, 1).argv[0] == "nvim"
+    assert editor_command("", {"EDITOR": "nano"}, find_any_program, FILE, 1).argv[0] == "nano"
 
 
 def test_without_a_setting_an_installed_editor_is_used() -> None:
@@ -191,8 +191,8 @@ def test_without_a_setting_an_installed_editor_is_used() -> None:
 
 
 def test_editors_with_their_own_window_leave_the_terminal_alone() -> None:
-    assert editor_command("code", {}, everything, FILE, 1).has_window
-    assert not editor_command("vim", {}, everything, FILE, 1).has_window
+    assert editor_command("code", {}, find_any_program, FILE, 1).has_window
+    assert not editor_command("vim", {}, find_any_program, FILE, 1).has_window
 
 
 def test_a_program_path_with_spaces_needs_no_quotation_marks() -> None:
@@ -211,23 +211,28 @@ def test_a_windows_path_keeps_its_backslashes() -> None:
 
 
 def test_xed_is_another_program_on_a_mac() -> None:
-    assert editor_command("xed", {}, everything, FILE, 3, platform="linux").argv == ("xed", "+3", str(FILE))
-    assert editor_command("xed", {}, everything, FILE, 3, platform="darwin").argv == ("xed", "--line", "3", str(FILE))
+    assert editor_command("xed", {}, find_any_program, FILE, 3, platform="linux").argv == ("xed", "+3", str(FILE))
+    assert editor_command("xed", {}, find_any_program, FILE, 3, platform="darwin").argv == (
+        "xed",
+        "--line",
+        "3",
+        str(FILE),
+    )
 
 
 def test_without_an_editor_one_sentence_says_what_to_set() -> None:
     with pytest.raises(ExcerptError, match="No editor is set"):
-        editor_command("", {}, nothing, FILE, 1)
+        editor_command("", {}, find_no_program, FILE, 1)
 
 
 def test_a_missing_editor_of_the_settings_is_named() -> None:
     with pytest.raises(ExcerptError, match="editor vimm is not installed"):
-        editor_command("vimm", {}, nothing, FILE, 1)
+        editor_command("vimm", {}, find_no_program, FILE, 1)
 
 
 def test_an_invalid_command_line_is_a_settings_error() -> None:
     with pytest.raises(SettingsError, match="cannot be parsed"):
-        editor_command('vim "', {}, everything, FILE, 1)
+        editor_command('vim "', {}, find_any_program, FILE, 1)
 
 
 # --- attachments ------------------------------------------------------------------------------------------------------
@@ -237,7 +242,7 @@ SEEN = {"DISPLAY": ":0"}
 
 
 def view(setting: str = "", kind: str = "pdf", place: str = "page=12", **options: object) -> tuple[str, ...] | None:
-    options = {"environment": SEEN, "which": everything, "platform": "linux", **options}
+    options = {"environment": SEEN, "which": find_any_program, "platform": "linux", **options}
     return viewer_command(setting, kind, PAPER, place, **options)  # type: ignore[arg-type]
 
 
@@ -303,7 +308,13 @@ def test_a_viewer_that_gets_the_name_as_one_argument_is_started(setting: str) ->
 def test_a_name_with_shell_syntax_is_one_argument_of_a_shell(tmp_path: Path) -> None:
     file = tmp_path / "$(touch ran).pdf"
     argv = viewer_command(
-        "sh -c 'printf %s \"$1\"' sh {file}", "pdf", file, "", environment=SEEN, which=everything, platform="linux"
+        "sh -c 'printf %s \"$1\"' sh {file}",
+        "pdf",
+        file,
+        "",
+        environment=SEEN,
+        which=find_any_program,
+        platform="linux",
     )
     assert argv is not None
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -312,7 +323,9 @@ def test_a_name_with_shell_syntax_is_one_argument_of_a_shell(tmp_path: Path) -> 
 
 def test_braces_in_a_file_name_are_not_replaced() -> None:
     file = Path("/vault/{page}.pdf")
-    argv = viewer_command("show {file}", "pdf", file, "page=2", environment=SEEN, which=everything, platform="linux")
+    argv = viewer_command(
+        "show {file}", "pdf", file, "page=2", environment=SEEN, which=find_any_program, platform="linux"
+    )
     assert argv == ("show", "/vault/{page}.pdf")
 
 
@@ -322,13 +335,13 @@ def test_over_ssh_nothing_is_opened() -> None:
 
 def test_a_missing_viewer_is_named_with_its_setting() -> None:
     with pytest.raises(ExcerptError, match="The program show is not installed"):
-        view("show {file}", which=nothing)
+        view("show {file}", which=find_no_program)
 
 
 ROOT = Path("/home/ada/My vault")
 
 
-def having(*names: str) -> Callable[[str], str | None]:
+def programs_finder(*names: str) -> Callable[[str], str | None]:
     return lambda name: f"/usr/bin/{name}" if name in names else None
 
 
@@ -388,7 +401,7 @@ def test_a_folder_that_obsidian_does_not_know_has_no_vault(tmp_path: Path) -> No
 def test_each_system_opens_links_in_its_own_way(
     environment: dict[str, str], programs: list[str], platform: str, expected: tuple[str, ...] | None
 ) -> None:
-    assert find_link_opener(environment, having(*programs), platform) == expected
+    assert find_link_opener(environment, programs_finder(*programs), platform) == expected
 
 
 def test_a_program_gets_the_link_as_one_argument_and_its_exit_code_counts(tmp_path: Path) -> None:

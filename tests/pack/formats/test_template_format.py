@@ -43,7 +43,7 @@ TOO_LONG = "it renders more than 132,400 characters for a budget of 4,000 tokens
 LISTED = "{% for s in sources %}- [{{ s.number }}] {{ s.path }}\n{% endfor %}"
 
 
-def rendered(template: str, *questions: str) -> str:
+def render_template(template: str, *questions: str) -> str:
     return TemplateRenderer("own.j2", template, LINKS, BUDGET, questions).render([PACK, CUT])
 
 
@@ -59,7 +59,7 @@ def test_a_template_gets_sources_and_the_question() -> None:
         "{{ s.text }}\n"
         "{% endfor %}"
     )
-    assert rendered(template, "why?") == (
+    assert render_template(template, "why?") == (
         "Answer why? from these notes.\n"
         "[1] Sync › Conflicts › By hand (Guides/Sync.md, 12-14, 2025-03-01, 0c5d9a)\n"
         "One.\n\nTwo.\n"
@@ -71,7 +71,7 @@ def test_a_template_gets_sources_and_the_question() -> None:
 
 def test_a_template_can_make_links_to_the_sources() -> None:
     template = "{% for s in sources[:1] %}{{ s.link }} {{ s.place }} {{ s.file }}{% endfor %}"
-    assert rendered(template) == (
+    assert render_template(template) == (
         "obsidian://open?vault=My%20notes&file=Guides%2FSync.md Guides/Sync.md:12 /home/me/My notes/Guides/Sync.md:12"
     )
 
@@ -80,7 +80,7 @@ def test_filters_keep_a_text_inside_its_block() -> None:
     fenced = (
         "{% for s in sources[1:] %}{{ s.text | fence }} {{ s.text | xml }} {{ s | attr('path') | tojson }}{% endfor %}"
     )
-    assert rendered(fenced) == '```\na < b && c\n``` a &lt; b &amp;&amp; c "Guides/Sync.md"'
+    assert render_template(fenced) == '```\na < b && c\n``` a &lt; b &amp;&amp; c "Guides/Sync.md"'
 
 
 def test_the_text_of_a_note_is_neither_a_template_nor_escaped() -> None:
@@ -99,7 +99,7 @@ def test_the_guide_lists_what_a_source_has_and_its_example_renders() -> None:
     names = re.findall(r"`(\w+)`", " ".join(re.findall(r"^- ((?:`\w+`(?:, )?)+):", own, re.M)))
     assert sorted(names) == sorted(field.name for field in fields(TemplateSource))
     (example,) = re.findall(r"^```jinja\n(.*?)^```", own, re.M | re.S)
-    assert rendered(example, "why?").startswith(
+    assert render_template(example, "why?").startswith(
         "Answer from these notes, and name the number of each one you use: why?\n"
         "\n"
         "[1] [Sync › Conflicts › By hand](obsidian://open?vault=My%20notes&file=Guides%2FSync.md), 2025-03-01\n"
@@ -226,7 +226,7 @@ def test_the_budget_is_kept_for_any_template(budget: int, template: str) -> None
 )
 def test_a_template_error_is_reported_with_its_line(template: str, said: str) -> None:
     with pytest.raises(SettingsError) as error:
-        rendered(template)
+        render_template(template)
     assert said in error.value.message
 
 
@@ -250,10 +250,10 @@ def test_a_template_error_is_reported_with_its_line(template: str, said: str) ->
 )
 def test_an_endless_or_oversized_template_is_stopped(template: str, said: str) -> None:
     with pytest.raises(TemplateStoppedError) as error:
-        rendered(template)
+        render_template(template)
     assert error.value.message.startswith("The template own.j2 was stopped: it ")
     assert said in error.value.message
-    assert rendered("{{ sources|length }}") == "2"
+    assert render_template("{{ sources|length }}") == "2"
 
 
 def test_a_silent_template_process_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +273,7 @@ def test_all_renderings_of_a_pack_share_one_time_limit_and_the_next_pack_has_its
     with pytest.raises(TemplateStoppedError, match="more than 2 s of CPU time for one pack"):
         for _ in range(1_000):
             renderer.escape("text")
-    assert "2" in rendered(slow)
+    assert "2" in render_template(slow)
 
 
 def test_a_pack_has_ten_seconds_in_all() -> None:
@@ -286,19 +286,19 @@ def test_a_pack_has_ten_seconds_in_all() -> None:
 
 
 def test_a_killed_template_process_is_started_again() -> None:
-    assert rendered("{{ sources|length }}") == "2"
+    assert render_template("{{ sources|length }}") == "2"
     running = template_format._SANDBOX_PROCESS._running
     assert running is not None
     running.kill()
     running.wait()
-    assert rendered("{{ sources|length }}") == "2"
+    assert render_template("{{ sources|length }}") == "2"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_the_template_process_inherits_only_the_import_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "private")
     template_format._SANDBOX_PROCESS.stop()
-    assert rendered("{{ sources|length }}") == "2"
+    assert render_template("{{ sources|length }}") == "2"
     running = template_format._SANDBOX_PROCESS._running
     assert running is not None
     own = Path(f"/proc/{running.pid}")

@@ -17,11 +17,13 @@ from excerpt.tui.common.line_drawing import MAX_LINE_CHARS, StyledRun, TextStyle
 from excerpt.tui.common.strips import fit, line, truncate_parts
 
 
-def drawn(text: str, context: Context = Context.PROSE, *matches: tuple[int, int]) -> str:
+def drawn_text(text: str, context: Context = Context.PROSE, *matches: tuple[int, int]) -> str:
     return "".join(run.text for run in draw_line(1, text, LineContext(context), matches).runs)
 
 
-def inked(text: str, text_style: TextStyle, context: Context = Context.PROSE, *matches: tuple[int, int]) -> list[str]:
+def styled_texts(
+    text: str, text_style: TextStyle, context: Context = Context.PROSE, *matches: tuple[int, int]
+) -> list[str]:
     """Return the runs of a line that have a style."""
     return [run.text for run in draw_line(1, text, LineContext(context), matches).runs if text_style in run.text_style]
 
@@ -51,22 +53,22 @@ def inked(text: str, text_style: TextStyle, context: Context = Context.PROSE, *m
     ],
 )
 def test_markdown_markup_is_removed_or_drawn(text: str, shown: str) -> None:
-    assert drawn(text) == shown
+    assert drawn_text(text) == shown
 
 
 def test_a_heading_keeps_its_faint_marks() -> None:
-    assert drawn("## Title") == "## Title"
-    assert inked("## Title", TextStyle.FAINT) == ["##"]
-    assert inked("## Title", TextStyle.HEADING) == ["##", " Title"]
+    assert drawn_text("## Title") == "## Title"
+    assert styled_texts("## Title", TextStyle.FAINT) == ["##"]
+    assert styled_texts("## Title", TextStyle.HEADING) == ["##", " Title"]
 
 
 def test_tags_are_coloured_and_headings_or_anchors_are_not() -> None:
-    assert inked("see #sync/mobile, not #1 nor a#b", TextStyle.TAG) == ["#sync/mobile"]
+    assert styled_texts("see #sync/mobile, not #1 nor a#b", TextStyle.TAG) == ["#sync/mobile"]
 
 
 def test_a_completed_task_is_drawn_as_such() -> None:
-    assert inked("- [x] write it", TextStyle.DONE) == ["write it"]
-    assert inked("- [ ] write it", TextStyle.DONE) == []
+    assert styled_texts("- [x] write it", TextStyle.DONE) == ["write it"]
+    assert styled_texts("- [ ] write it", TextStyle.DONE) == []
 
 
 def test_a_link_has_its_target() -> None:
@@ -80,21 +82,21 @@ def test_a_link_has_its_target() -> None:
 
 
 def test_code_is_unchanged() -> None:
-    assert drawn("**x** = [[1]]", Context.CODE) == "**x** = [[1]]"
-    assert drawn("> x > 1", Context.CODE) == "> x > 1"
+    assert drawn_text("**x** = [[1]]", Context.CODE) == "**x** = [[1]]"
+    assert drawn_text("> x > 1", Context.CODE) == "> x > 1"
 
 
 def test_code_in_a_quote_keeps_the_bar_of_the_quote() -> None:
-    assert drawn("> x > 1", Context.QUOTED_CODE) == "▎ x > 1"
+    assert drawn_text("> x > 1", Context.QUOTED_CODE) == "▎ x > 1"
 
 
 def test_a_match_is_highlighted_where_its_characters_are_drawn() -> None:
-    assert inked("a **sync** b", TextStyle.MATCH, Context.PROSE, (4, 8)) == ["sync"]
-    assert inked("[[Some target|sync it]]", TextStyle.MATCH, Context.PROSE, (14, 18)) == ["sync"]
+    assert styled_texts("a **sync** b", TextStyle.MATCH, Context.PROSE, (4, 8)) == ["sync"]
+    assert styled_texts("[[Some target|sync it]]", TextStyle.MATCH, Context.PROSE, (14, 18)) == ["sync"]
 
 
 def test_an_oversized_line_states_how_much_is_missing() -> None:
-    assert drawn("x" * (MAX_LINE_CHARS + 1234)).endswith(" … 1,234 more characters")
+    assert drawn_text("x" * (MAX_LINE_CHARS + 1234)).endswith(" … 1,234 more characters")
 
 
 def test_continuation_lines_are_indented_under_the_text_of_their_item() -> None:
@@ -110,7 +112,7 @@ hostile = st.text(alphabet=st.one_of(st.sampled_from("*_=`~[]()!|#<>%-+ \\\t\x1b
 @given(hostile, st.sampled_from(Context))
 def test_any_text_is_drawn_and_none_is_executed(text: str, context: Context) -> None:
     line = text.replace("\n", " ")
-    shown = drawn(line, context, (0, len(line)))
+    shown = drawn_text(line, context, (0, len(line)))
     assert not [c for c in shown if unicodedata.category(c) in ("Cc", "Cs") or c in "\u202e\u200b"]
 
 
@@ -122,7 +124,7 @@ def test_every_character_of_a_line_is_mapped_to_its_drawing(text: str) -> None:
 
 @given(st.text(alphabet=st.characters(categories=["L", "Nd"]), min_size=1))
 def test_letters_and_digits_are_never_removed(text: str) -> None:
-    assert drawn(text) == text
+    assert drawn_text(text) == text
 
 
 PLAIN = Style.null()

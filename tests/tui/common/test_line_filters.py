@@ -100,37 +100,40 @@ async def test_the_plain_mode_can_be_switched_while_the_app_runs(scripted: Scrip
 
 
 @cache
-def obeyed() -> list[str]:
+def control_characters() -> list[str]:
     """Return all characters that are shown as something else."""
     every = "".join(map(chr, range(sys.maxunicode + 1)))
     return [c for c, shown in zip(every, visible_line(every), strict=True) if shown != c]
 
 
-def after(text: str) -> str:
+def filtered_text(text: str) -> str:
     return "".join(segment.text for segment in ControlCharacterFilter().apply([Segment(text)], Color(0, 0, 0)))
 
 
 def test_control_sequences_are_removed() -> None:
-    assert after("a\x1b[31mb\u202ec\u2066d\x9b2Je\rf\x00g") == "a[31mbcd2Jefg"
+    assert filtered_text("a\x1b[31mb\u202ec\u2066d\x9b2Je\rf\x00g") == "a[31mbcd2Jefg"
 
 
 @pytest.mark.programs
 def test_every_character_with_a_visible_form_is_replaced() -> None:
-    assert [c for c in obeyed() if after(f"a{c}b") == f"a{c}b"] == []
+    assert [c for c in control_characters() if filtered_text(f"a{c}b") == f"a{c}b"] == []
 
 
 def test_letters_of_any_script_and_joined_emoji_are_kept() -> None:
     text = "naïve 笔记 किताब می‌خواهم 👩‍👩‍👧"
-    assert after(text) == text
+    assert filtered_text(text) == text
 
 
 JOINED = "a क笔👩❤\u0301\u094d\u200c\u200d\ufe0f\u00ad"
 
 
-@given(st.text() | st.lists(st.sampled_from(JOINED) | st.deferred(lambda: st.sampled_from(obeyed()))).map("".join))
+@given(
+    st.text()
+    | st.lists(st.sampled_from(JOINED) | st.deferred(lambda: st.sampled_from(control_characters()))).map("".join)
+)
 @example("\U000e0000")
 @example("a\u200d\u200bb")
 def test_a_line_keeps_its_width_and_has_no_control_character(text: str) -> None:
-    drawn = after(text)
+    drawn = filtered_text(text)
     assert cell_len(drawn) == cell_len(text)
     assert drawn == visible_line(drawn)

@@ -20,7 +20,7 @@ from tests.tui.driver import AppPilot, hit_list_of, screen_of, search, until
 pytestmark = pytest.mark.programs
 
 
-def seen(strip: Strip, width: int) -> Iterator[tuple[object, ...]]:
+def visible_cells(strip: Strip, width: int) -> Iterator[tuple[object, ...]]:
     """Yield what a person sees of each cell and its mouse actions; a blank has only a background."""
     for text, style, _ in strip.crop(0, width):
         assert style is not None
@@ -65,7 +65,9 @@ async def test_each_line_equals_the_one_textual_draws(
             for widget, width in ((widget, width) for widget, width in widths if width):
                 lines = Region(0, 0, width, widget.region.height)
                 ours, textual = widget.render_lines(lines), Widget.render_lines(widget, lines)
-                assert [list(seen(line, width)) for line in ours] == [list(seen(line, width)) for line in textual]
+                assert [list(visible_cells(line, width)) for line in ours] == [
+                    list(visible_cells(line, width)) for line in textual
+                ]
 
 
 async def test_lines_of_list_and_context_bypass_textual(app: ExcerptApp, monkeypatch: pytest.MonkeyPatch) -> None:

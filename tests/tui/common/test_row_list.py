@@ -16,29 +16,29 @@ def named(*texts: str) -> list[Name]:
     return [(text, ()) for text in texts]
 
 
-def shown(names: list[Name], cells: int) -> str:
+def shown_names(names: list[Name], cells: int) -> str:
     return NAME_SEPARATOR.join(text for text, _ in shorten_names(names, cells))
 
 
 def test_a_name_that_fits_is_shown_whole() -> None:
-    assert shown(named("Sync", "Conflicts", "Resolve"), 26) == "Sync › Conflicts › Resolve"
+    assert shown_names(named("Sync", "Conflicts", "Resolve"), 26) == "Sync › Conflicts › Resolve"
 
 
 def test_middle_headings_are_omitted_first() -> None:
-    assert shown(named("Sync", "Conflicts", "By hand", "Resolve"), 30) == "Sync › … › By hand › Resolve"
-    assert shown(named("Sync", "Conflicts", "By hand", "Resolve"), 20) == "Sync › … › Resolve"
+    assert shown_names(named("Sync", "Conflicts", "By hand", "Resolve"), 30) == "Sync › … › By hand › Resolve"
+    assert shown_names(named("Sync", "Conflicts", "By hand", "Resolve"), 20) == "Sync › … › Resolve"
 
 
 def test_the_omission_mark_is_dropped_for_a_long_name() -> None:
-    assert shown(named("Sync", "Conflicts", "Resolve by hand"), 20) == "Sync › Resolve by h…"
+    assert shown_names(named("Sync", "Conflicts", "Resolve by hand"), 20) == "Sync › Resolve by h…"
 
 
 def test_a_long_title_is_truncated_for_the_last_heading() -> None:
-    assert shown(named("A title that goes on and on", "Resolve"), 24) == "A title that… › Resolve"
+    assert shown_names(named("A title that goes on and on", "Resolve"), 24) == "A title that… › Resolve"
 
 
 def test_a_short_heading_takes_only_its_width_from_a_long_title() -> None:
-    assert shown(named("A title of twenty ch", "Do"), 20) == "A title of twe… › Do"
+    assert shown_names(named("A title of twenty ch", "Do"), 20) == "A title of twe… › Do"
 
 
 def test_of_headings_alone_the_last_is_kept() -> None:

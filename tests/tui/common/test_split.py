@@ -27,7 +27,7 @@ from tests.tui.driver import (
 )
 
 
-def shown(
+def arrangement_of(
     columns: int,
     rows: int,
     share: float = DEFAULT_LIST_SHARE,
@@ -51,11 +51,11 @@ def shown(
 def test_the_context_is_beside_a_wide_list_below_a_narrow_one_and_hidden_in_a_low_one(
     columns: int, rows: int, expected: SplitArrangement
 ) -> None:
-    assert shown(columns, rows) == expected
+    assert arrangement_of(columns, rows) == expected
 
 
 def test_without_a_context_the_list_has_the_whole_space() -> None:
-    assert shown(140, 30, context=False) == SplitArrangement(True, 140, False, False)
+    assert arrangement_of(140, 30, context=False) == SplitArrangement(True, 140, False, False)
 
 
 @pytest.mark.parametrize(
@@ -70,25 +70,25 @@ def test_without_a_context_the_list_has_the_whole_space() -> None:
 def test_a_panel_is_below_the_context_or_replaces_it_or_everything(
     columns: int, rows: int, expected: SplitArrangement
 ) -> None:
-    assert shown(columns, rows, panel=True) == expected
+    assert arrangement_of(columns, rows, panel=True) == expected
 
 
 def test_a_requested_context_replaces_the_list_if_both_do_not_fit() -> None:
     assert compute_arrangement(
         DEFAULT_LIST_SHARE, 80, 11, context=True, panel=False, prefers_context=True
     ) == SplitArrangement(False, 0, True, False)
-    assert compute_arrangement(DEFAULT_LIST_SHARE, 80, 20, context=True, panel=False, prefers_context=True) == shown(
-        80, 20
-    )
+    assert compute_arrangement(
+        DEFAULT_LIST_SHARE, 80, 20, context=True, panel=False, prefers_context=True
+    ) == arrangement_of(80, 20)
 
 
 def test_a_panel_below_the_list_gets_its_minimum() -> None:
-    assert shown(80, 20, panel=True, min_second=0.75).list_cells == 5
+    assert arrangement_of(80, 20, panel=True, min_second=0.75).list_cells == 5
 
 
 @given(st.floats(-1, 2), st.integers(56, 300), st.integers(13, 90), st.booleans(), st.booleans())
 def test_no_pane_is_too_small_to_be_useful(share: float, columns: int, rows: int, context: bool, panel: bool) -> None:
-    stand = shown(columns, rows, clamp_share(share), context=context, panel=panel)
+    stand = arrangement_of(columns, rows, clamp_share(share), context=context, panel=panel)
     length, min_second = (columns, 28) if stand.is_side_by_side else (rows, 3)
     assert stand.list_cells >= min_second
     if stand.is_divided:

@@ -42,7 +42,7 @@ from excerpt.tui.messages import EventReported
 from excerpt.tui.search.notices import search_notice
 from tests.service.manual_loop import ManualLoop
 
-pytestmark = pytest.mark.usefixtures("living")
+pytestmark = pytest.mark.usefixtures("indexing_process")
 
 STATUS = Status("/vault", 7, 171, 900, (), (), "model", "o200k", "2026-03-01T12:00:00+00:00")
 PROGRESS = Progress("reading", 30, 171, 3_000_000, 40_000_000, "Big.md", 7, 0, 2.0)

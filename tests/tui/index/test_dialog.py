@@ -45,7 +45,7 @@ from tests.tui.driver import (
 from tests.tui.examples import write_notes
 from tests.tui.index.test_controller import PROGRESS
 
-pytestmark = pytest.mark.usefixtures("living")
+pytestmark = pytest.mark.usefixtures("indexing_process")
 
 
 def index_state(app: App[None]) -> str:

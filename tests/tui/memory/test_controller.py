@@ -335,26 +335,26 @@ HITS = [
 ]
 
 
-def placed(memory: Confidence, hits: list[Hit], showing: MemoryPlacement = MemoryPlacement.AMONG) -> str:
+def names_in_order(memory: Confidence, hits: list[Hit], showing: MemoryPlacement = MemoryPlacement.AMONG) -> str:
     return "".join(each.fragment.id for each in merge_memories(hits, [hit("M", memory)], showing))
 
 
 @pytest.mark.programs
 def test_memories_precede_hits_of_lower_confidence() -> None:
-    assert placed(Confidence.LIKELY, HITS) == "abMcd"
-    assert placed(Confidence.LIKELY, HITS[1:]) == "bMcd"
-    assert placed(Confidence.STRONG, HITS[2:]) == "Mcd"
+    assert names_in_order(Confidence.LIKELY, HITS) == "abMcd"
+    assert names_in_order(Confidence.LIKELY, HITS[1:]) == "bMcd"
+    assert names_in_order(Confidence.STRONG, HITS[2:]) == "Mcd"
 
 
 @pytest.mark.programs
 def test_memories_follow_the_second_hit_at_the_latest() -> None:
-    assert placed(Confidence.LIKELY, HITS[:2] * 2) == "abMab"
+    assert names_in_order(Confidence.LIKELY, HITS[:2] * 2) == "abMab"
 
 
 @pytest.mark.programs
 def test_memories_can_be_first_or_excluded() -> None:
-    assert placed(Confidence.LIKELY, HITS, MemoryPlacement.FIRST) == "Mabcd"
-    assert placed(Confidence.LIKELY, HITS, MemoryPlacement.OFF) == "abcd"
+    assert names_in_order(Confidence.LIKELY, HITS, MemoryPlacement.FIRST) == "Mabcd"
+    assert names_in_order(Confidence.LIKELY, HITS, MemoryPlacement.OFF) == "abcd"
 
 
 @pytest.mark.programs

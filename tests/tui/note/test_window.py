@@ -91,7 +91,7 @@ def shown(note: str, *, aligned: bool = True) -> list[str]:
     return ["".join(run.text for run in (aligned and line.aligned) or line.runs) for line in lines]
 
 
-def inked(note: str, text_style: TextStyle) -> list[str]:
+def styled_texts(note: str, text_style: TextStyle) -> list[str]:
     runs = (run for line in draw_window(note, fragment_of(note, 1, 1), ()).lines for run in line.runs)
     return [run.text for run in runs if text_style in run.text_style]
 
@@ -109,8 +109,8 @@ def test_frontmatter_is_a_table_of_names_and_values_without_yaml_syntax() -> Non
         "",
         "Text",
     ]
-    assert inked(note, TextStyle.TAG) == ["a, b/c"]
-    assert inked(note, TextStyle.LINK) == ["it"]
+    assert styled_texts(note, TextStyle.TAG) == ["a, b/c"]
+    assert styled_texts(note, TextStyle.LINK) == ["it"]
 
 
 def test_nested_frontmatter_is_shown_unchanged() -> None:
@@ -129,10 +129,10 @@ def test_a_table_without_outer_bars_is_aligned_and_one_too_wide_is_unchanged() -
 
 
 def test_code_is_coloured_by_its_language_if_it_is_named() -> None:
-    assert inked("```python\ndef f(): # why\n```", TextStyle.COMMENT) == ["# why"]
-    assert inked("```python\ndef f(): # why\n```", TextStyle.KEYWORD) == ["def"]
-    assert inked("```\ndef f(): # why\n```", TextStyle.KEYWORD) == []
-    assert inked("```no-such-language\ndef f()\n```", TextStyle.KEYWORD) == []
+    assert styled_texts("```python\ndef f(): # why\n```", TextStyle.COMMENT) == ["# why"]
+    assert styled_texts("```python\ndef f(): # why\n```", TextStyle.KEYWORD) == ["def"]
+    assert styled_texts("```\ndef f(): # why\n```", TextStyle.KEYWORD) == []
+    assert styled_texts("```no-such-language\ndef f()\n```", TextStyle.KEYWORD) == []
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_code_is_coloured_by_its_language_if_it_is_named() -> None:
 )
 def test_the_bar_of_a_callout_has_the_colour_of_its_kind_on_every_line(kind: str, text_style: TextStyle) -> None:
     note = f"> [!{kind}] Title\n> body\n\n> quote"
-    assert [text for text in inked(note, text_style) if text.startswith("▎")] == ["▎ ", "▎ "]
+    assert [text for text in styled_texts(note, text_style) if text.startswith("▎")] == ["▎ ", "▎ "]
 
 
 def test_a_whole_note_is_shown_around_the_requested_line_and_the_rest_counted() -> None:

@@ -532,7 +532,7 @@ def packed_paths(app: ExcerptApp) -> list[str]:
 
 
 @pytest.mark.programs
-@pytest.mark.usefixtures("living")
+@pytest.mark.usefixtures("indexing_process")
 async def test_marks_of_a_note_renamed_since_are_restored_at_its_new_path(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
@@ -550,7 +550,7 @@ async def test_marks_of_a_note_renamed_since_are_restored_at_its_new_path(
 
 
 @pytest.mark.programs
-@pytest.mark.usefixtures("living")
+@pytest.mark.usefixtures("indexing_process")
 async def test_marks_follow_a_note_renamed_while_the_app_runs(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await mark_conflict(pilot)

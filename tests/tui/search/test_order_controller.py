@@ -20,7 +20,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search.order_controller import PAUSE_SECONDS, OrderController
 from excerpt.tui.search.query_bar import QueryStatus
 from tests.pack.vaults import Vault
-from tests.search.chosen import FloatVectors, ScriptedReranker, WordEmbedder
+from tests.search.scripted_models import FloatVectors, ScriptedReranker, WordEmbedder
 from tests.tui.driver import (
     AppPilot,
     ManualClock,

@@ -53,7 +53,7 @@ def labels(app: ExcerptApp) -> list[str]:
     return [choice.label for choice in bar_of(app).menu.choices]
 
 
-def drawn(app: ExcerptApp) -> str:
+def drawn_bar(app: ExcerptApp) -> str:
     return bar_of(app).field.render_line(0).text.rstrip()
 
 
@@ -126,7 +126,7 @@ async def test_filters_are_chips_and_a_click_on_the_cross_removes_one(
 ) -> None:
     async with scripted.run_test(size=(100, 24)) as pilot:
         await type_text(pilot, "tag:howto -draft merge")
-        assert drawn(scripted) == "tag:howto✕-draft merge"
+        assert drawn_bar(scripted) == "tag:howto✕-draft merge"
         await type_text(pilot, " -path:x ")
         assert [chip.text for chip in bar_of(scripted).field.chips] == ["tag:howto", "-path:x"]
         await pilot.click("#query", offset=(9, 0))
@@ -153,7 +153,7 @@ async def test_ctrl_w_removes_a_whole_filter_and_backspace_at_the_start_the_last
 async def test_the_chip_of_a_period_has_another_colour_than_a_filter(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(120, 24)) as pilot:
         await type_text(pilot, "tag:howto merge in May 2025 ")
-        assert drawn(scripted) == "tag:howto✕merge in May 2025✕"
+        assert drawn_bar(scripted) == "tag:howto✕merge in May 2025✕"
         strip = bar_of(scripted).field.render_line(0)
         colours = [strip.crop(at, at + 1)._segments[0].style for at in (0, 10, 16)]
         assert all(colours)
@@ -242,8 +242,8 @@ async def test_control_characters_in_a_query_are_shown_and_not_sent(scripted: Sc
     async with scripted.run_test(size=(80, 24)) as pilot:
         bar_of(scripted).set_query("a\x1b[31m\u202eb tag:x ")
         await pilot.pause()
-        assert "\x1b" not in drawn(scripted)
-        assert "\u202e" not in drawn(scripted)
+        assert "\x1b" not in drawn_bar(scripted)
+        assert "\u202e" not in drawn_bar(scripted)
 
 
 # --- messages ---------------------------------------------------------------------------------------------------------

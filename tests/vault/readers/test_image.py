@@ -19,7 +19,7 @@ from excerpt.settings import AttachmentSettings, Ocr, Settings, VaultSettings
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.image import ImageReader
 from excerpt.vault.readers.image_size import count_tiff_pages, image_size
-from tests.drawn import DARWIN, drawn, saved
+from tests.images import DARWIN, image_bytes, text_image
 
 SHOPPING = "Things to buy for the trellis: seven spruce boards, wood glue and sandpaper."
 OFF, ON = (Settings(vault=VaultSettings(attachments=AttachmentSettings(ocr=ocr))) for ocr in (Ocr.OFF, Ocr.AUTO))
@@ -34,12 +34,14 @@ def header_of_png(width: int, height: int) -> bytes:
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM"])
 def test_the_size_is_read_from_the_header_of_each_format(kind: str) -> None:
-    assert image_size(saved(Image.new("RGB", (321, 123), "white"), kind)) == (321, 123)
+    assert image_size(image_bytes(Image.new("RGB", (321, 123), "white"), kind)) == (321, 123)
 
 
 def test_a_jpeg_may_have_long_metadata_before_its_size() -> None:
     image = Image.new("RGB", (321, 123), "white")
-    assert image_size(saved(image, "JPEG", progressive=True, comment=b"x" * 60_000, icc_profile=b"y" * 90_000)) == (
+    assert image_size(
+        image_bytes(image, "JPEG", progressive=True, comment=b"x" * 60_000, icc_profile=b"y" * 90_000)
+    ) == (
         321,
         123,
     )
@@ -47,8 +49,8 @@ def test_a_jpeg_may_have_long_metadata_before_its_size() -> None:
 
 def test_a_webp_may_be_lossless_or_have_other_chunks() -> None:
     image = Image.new("RGB", (321, 123), "white")
-    assert image_size(saved(image, "WEBP", lossless=True)) == (321, 123)
-    assert image_size(saved(image, "WEBP", icc_profile=b"y" * 100)) == (321, 123)
+    assert image_size(image_bytes(image, "WEBP", lossless=True)) == (321, 123)
+    assert image_size(image_bytes(image, "WEBP", icc_profile=b"y" * 100)) == (321, 123)
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -84,37 +86,37 @@ def test_an_image_too_small_or_too_large_is_skipped_unopened(width: int, height:
 
 
 def test_pages_of_a_damaged_tiff_are_counted_as_far_as_possible() -> None:
-    data = saved(Image.new("L", (40, 40)), "TIFF", save_all=True, append_images=[Image.new("L", (40, 40))] * 2)
+    data = image_bytes(Image.new("L", (40, 40)), "TIFF", save_all=True, append_images=[Image.new("L", (40, 40))] * 2)
     assert [count_tiff_pages(data[:end]) for end in (len(data), 100)] == [3, 1]
     assert count_tiff_pages(struct.pack("<4sIHI", b"II*\0", 8, 0, 8)) == 1
-    assert count_tiff_pages(saved(Image.new("L", (40, 40)))) == 1
+    assert count_tiff_pages(image_bytes(Image.new("L", (40, 40)))) == 1
 
 
 # --- one image --------------------------------------------------------------------------------------------------------
 
 
 def test_without_ocr_an_image_is_a_note_without_text_with_a_warning() -> None:
-    note = ImageReader().read(saved(drawn(SHOPPING)), "shots/list.png", ReadOptions())
+    note = ImageReader().read(image_bytes(text_image(SHOPPING)), "shots/list.png", ReadOptions())
     assert (note.title, note.text, note.unread) == ("list", "", 1)
 
 
 @pytest.mark.needs("tesseract")
 def test_with_ocr_its_text_is_one_section_with_its_origin() -> None:
-    note = ImageReader().read(saved(drawn(SHOPPING)), "shots/list.png", ReadOptions(ocr=Ocr.AUTO))
+    note = ImageReader().read(image_bytes(text_image(SHOPPING)), "shots/list.png", ReadOptions(ocr=Ocr.AUTO))
     assert (note.text, note.unread, note.warnings) == (SHOPPING, 0, ())
     assert [one.heading_path for one in note.sections] == [(), ("Text in the image (OCR)",)]
 
 
 @pytest.mark.needs("tesseract")
 def test_an_image_without_text_is_complete() -> None:
-    note = ImageReader().read(saved(Image.new("RGB", (400, 300), "white")), "a.png", ReadOptions(ocr=Ocr.AUTO))
+    note = ImageReader().read(image_bytes(Image.new("RGB", (400, 300), "white")), "a.png", ReadOptions(ocr=Ocr.AUTO))
     assert (note.text, note.unread, note.warnings) == ("", 0, ())
 
 
 @pytest.mark.needs("tesseract")
 def test_the_first_page_of_a_tiff_is_read_and_the_others_reported() -> None:
-    pages = [drawn("Minutes of May"), drawn("Minutes of June"), drawn("Minutes of July")]
-    data = saved(pages[0], "TIFF", save_all=True, append_images=pages[1:])
+    pages = [text_image("Minutes of May"), text_image("Minutes of June"), text_image("Minutes of July")]
+    data = image_bytes(pages[0], "TIFF", save_all=True, append_images=pages[1:])
     note = ImageReader().read(data, "minutes.tif", ReadOptions(ocr=Ocr.AUTO))
     assert note.text == "Minutes of May"
     assert ["Only the first of the image's 3 pages" in one for one in note.warnings] == [True]
@@ -128,7 +130,7 @@ def vault(tmp_path: Path) -> Path:
     folder = tmp_path / "vault"
     folder.mkdir()
     (folder / "Trellis.md").write_text("# Trellis\n\nIt stands by the south wall: ![[list.png]]\n", encoding="utf-8")
-    (folder / "list.png").write_bytes(saved(drawn(SHOPPING)))
+    (folder / "list.png").write_bytes(image_bytes(text_image(SHOPPING)))
     return folder
 
 
@@ -169,7 +171,7 @@ def test_an_image_whose_ocr_failed_is_listed_and_tried_again_after_a_change(
         assert [(one.path, "Out of luck" in one.reason) for one in report.skipped] == [("list.png", True)]
         assert report.added + report.unchanged == 2
     assert calls.read_text().split() == ["one"]
-    (vault / "list.png").write_bytes(saved(drawn(f"{SHOPPING} And screws.")))
+    (vault / "list.png").write_bytes(image_bytes(text_image(f"{SHOPPING} And screws.")))
     build(vault, tmp_path / "index", ON)
     assert calls.read_text().split() == ["one", "one"]
 
@@ -179,8 +181,10 @@ def test_an_image_whose_ocr_failed_is_listed_and_tried_again_after_a_change(
 def test_a_scanned_pdf_is_found_by_page(tmp_path: Path) -> None:
     vault = tmp_path / "vault"
     vault.mkdir()
-    pages = [drawn(text, width=1100) for text in (*DARWIN.split("\n\n"), SHOPPING)]
-    (vault / "scan.pdf").write_bytes(saved(pages[0], "PDF", save_all=True, append_images=pages[1:], resolution=120))
+    pages = [text_image(text, width=1100) for text in (*DARWIN.split("\n\n"), SHOPPING)]
+    (vault / "scan.pdf").write_bytes(
+        image_bytes(pages[0], "PDF", save_all=True, append_images=pages[1:], resolution=120)
+    )
     build(vault, tmp_path / "index", OFF)
     with closing(Catalog.open_to_read(tmp_path / "index")) as catalog:
         assert catalog.known_notes()["scan.pdf"].unread == 3

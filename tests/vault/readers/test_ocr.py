@@ -21,7 +21,7 @@ from excerpt.vault.readers.ocr import (
     ocr_warning,
     recognise_text,
 )
-from tests.drawn import DARWIN, drawn, recall, saved
+from tests.images import DARWIN, image_bytes, recall, text_image
 
 with_tesseract = pytest.mark.needs("tesseract")
 
@@ -32,7 +32,7 @@ with_tesseract = pytest.mark.needs("tesseract")
 @pytest.mark.programs
 @with_tesseract
 def test_a_page_is_read_with_nearly_all_of_its_words() -> None:
-    found = recognise_text(saved(drawn(DARWIN)), Ocr.TESSERACT, "en")
+    found = recognise_text(image_bytes(text_image(DARWIN)), Ocr.TESSERACT, "en")
     assert recall(DARWIN, found.text) >= 0.95
     assert found.confidence > 80
 
@@ -40,7 +40,7 @@ def test_a_page_is_read_with_nearly_all_of_its_words() -> None:
 @pytest.mark.programs
 @with_tesseract
 def test_paragraphs_of_a_page_are_those_of_its_text() -> None:
-    found = recognise_text(saved(drawn(DARWIN)), Ocr.TESSERACT, "en")
+    found = recognise_text(image_bytes(text_image(DARWIN)), Ocr.TESSERACT, "en")
     assert [each[:5] for each in found.text.split("\n\n")] == ["When ", "There"]
 
 
@@ -48,14 +48,17 @@ def test_paragraphs_of_a_page_are_those_of_its_text() -> None:
 @with_tesseract
 @pytest.mark.parametrize("ink, paper", [("#222", "#eee"), ("#ddd", "#1e1e2e")], ids=["light", "dark"])
 def test_a_screenshot_is_read_whatever_its_colours(ink: str, paper: str) -> None:
-    found = recognise_text(saved(drawn(DARWIN, letter=16, ink=ink, paper=paper)), Ocr.TESSERACT, "en")
+    found = recognise_text(image_bytes(text_image(DARWIN, letter=16, ink=ink, paper=paper)), Ocr.TESSERACT, "en")
     assert recall(DARWIN, found.text) >= 0.95
 
 
 @with_tesseract
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM"])
 def test_each_format_is_read(kind: str) -> None:
-    assert recognise_text(saved(drawn("Turn the compost heap"), kind), Ocr.AUTO, "").text == "Turn the compost heap"
+    assert (
+        recognise_text(image_bytes(text_image("Turn the compost heap"), kind), Ocr.AUTO, "").text
+        == "Turn the compost heap"
+    )
 
 
 # --- missing or failing program ---------------------------------------------------------------------------------------
@@ -65,7 +68,7 @@ def test_a_missing_program_is_reported_with_what_to_install(monkeypatch: pytest.
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setitem(sys.modules, "rapidocr", None)
     with pytest.raises(OcrMissingError, match="neither tesseract nor rapidocr") as raised:
-        recognise_text(saved(drawn("a")), Ocr.AUTO, "")
+        recognise_text(image_bytes(text_image("a")), Ocr.AUTO, "")
     assert "apt install tesseract-ocr" in raised.value.hint
     assert "pip install '.[ocr]'" in raised.value.hint
 
@@ -74,7 +77,7 @@ Program = Callable[[str], None]
 
 
 @pytest.fixture
-def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+def ocr_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     """Return a function that replaces tesseract by a shell script.
 
     The script lists English as a language, and then runs the given commands.
@@ -89,23 +92,23 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     return put
 
 
-def test_a_failing_program_is_reported_with_its_reason(program: Program) -> None:
-    program("echo Estimating >&2; echo Image too large >&2; exit 1")
+def test_a_failing_program_is_reported_with_its_reason(ocr_program: Program) -> None:
+    ocr_program("echo Estimating >&2; echo Image too large >&2; exit 1")
     with pytest.raises(ReadError, match="Image too large"):
-        recognise_text(saved(drawn("a")), Ocr.AUTO, "")
+        recognise_text(image_bytes(text_image("a")), Ocr.AUTO, "")
 
 
 @pytest.mark.programs
-def test_an_endless_program_is_ended(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_program_is_ended(ocr_program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ocr, "MAX_CPU_SECONDS", 1)
-    program("while :; do :; done")
+    ocr_program("while :; do :; done")
     with pytest.raises(ReadError, match="longer than 1 s"):
-        recognise_text(saved(drawn("a")), Ocr.AUTO, "")
+        recognise_text(image_bytes(text_image("a")), Ocr.AUTO, "")
 
 
-def test_a_list_of_files_in_place_of_an_image_never_reaches_the_program(program: Program, tmp_path: Path) -> None:
-    program(f"touch {tmp_path}/reached")
-    (tmp_path / "secret.png").write_bytes(saved(drawn("Secret")))
+def test_a_list_of_files_in_place_of_an_image_never_reaches_the_program(ocr_program: Program, tmp_path: Path) -> None:
+    ocr_program(f"touch {tmp_path}/reached")
+    (tmp_path / "secret.png").write_bytes(image_bytes(text_image("Secret")))
     with pytest.raises(ReadError, match="not an image that can be read"):
         recognise_text(f"{tmp_path}/secret.png\n".encode(), Ocr.AUTO, "")
     assert not (tmp_path / "reached").exists()

@@ -16,12 +16,12 @@ from excerpt.errors import ReadError
 from excerpt.model import Note
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.office import OLE_SIGNATURE, DocumentReader, SlidesReader
-from tests.drawn import DARWIN, recall
+from tests.images import DARWIN, recall
 
 ENGLISH = ReadOptions(language="en")
 
 
-def saved(file: Any) -> bytes:
+def file_bytes(file: Any) -> bytes:
     data = BytesIO()
     file.save(data)
     return data.getvalue()
@@ -49,7 +49,7 @@ def slides() -> Note:
     third = talk.slides.add_slide(talk.slide_layouts[6])
     group = third.shapes.add_group_shape()
     group.shapes.add_textbox(0, 0, 100, 100).text_frame.text = "A box within a group"
-    return SlidesReader().read(saved(talk), "talks/pigeons.pptx", ENGLISH)
+    return SlidesReader().read(file_bytes(talk), "talks/pigeons.pptx", ENGLISH)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def document() -> Note:
     paper.add_heading("Still to be written", 2)
     paper.add_heading("Results", 1)
     paper.add_paragraph("None yet.")
-    return DocumentReader().read(saved(paper), "papers/pigeons.docx", ENGLISH)
+    return DocumentReader().read(file_bytes(paper), "papers/pigeons.docx", ENGLISH)
 
 
 def test_each_slide_is_a_section_with_its_location(slides: Note) -> None:
@@ -125,7 +125,7 @@ def test_text_in_tracked_insertions_and_content_controls_is_read() -> None:
         ),
     )
     body.insert(1, parse_xml(f'<w:p {nsdecls("w")}><w:ins w:id="1"><w:r><w:t>inserted</w:t></w:r></w:ins></w:p>'))
-    note = DocumentReader().read(saved(paper), "a.docx", ENGLISH)
+    note = DocumentReader().read(file_bytes(paper), "a.docx", ENGLISH)
     assert note.text == "chosen\n\ninserted\n\nkept"
 
 
@@ -134,7 +134,7 @@ def test_a_table_within_a_cell_is_read_once() -> None:
     cell = paper.add_table(1, 2).cell(0, 0)
     cell.text = "outer"
     cell.add_table(1, 1).cell(0, 0).text = "inner"
-    assert DocumentReader().read(saved(paper), "a.docx", ENGLISH).text == "outer inner"
+    assert DocumentReader().read(file_bytes(paper), "a.docx", ENGLISH).text == "outer inner"
 
 
 def test_cells_in_content_controls_are_read() -> None:
@@ -145,7 +145,7 @@ def test_cells_in_content_controls_are_read() -> None:
     said = "<w:tc><w:p><w:r><w:t>May</w:t></w:r></w:p></w:tc>"
     chosen = parse_xml(f"<w:sdt {nsdecls('w')}><w:sdtContent>{said}</w:sdtContent></w:sdt>")
     cell.getparent().replace(cell, chosen)
-    assert DocumentReader().read(saved(paper), "a.docx", ENGLISH).text == "Month | May"
+    assert DocumentReader().read(file_bytes(paper), "a.docx", ENGLISH).text == "Month | May"
 
 
 @pytest.mark.parametrize(("reader", "old"), [(SlidesReader(), "a.ppt"), (DocumentReader(), "a.doc")])
@@ -163,12 +163,12 @@ def test_a_file_with_a_password_is_reported() -> None:
 
 def test_slides_named_like_a_document_are_refused() -> None:
     with pytest.raises(ReadError, match="despite its name"):
-        DocumentReader().read(saved(pptx.Presentation()), "a.docx", ENGLISH)
+        DocumentReader().read(file_bytes(pptx.Presentation()), "a.docx", ENGLISH)
 
 
 def test_a_file_without_text_is_reported() -> None:
     with pytest.raises(ReadError, match="The file has no text"):
-        SlidesReader().read(saved(pptx.Presentation()), "a.pptx", ENGLISH)
+        SlidesReader().read(file_bytes(pptx.Presentation()), "a.pptx", ENGLISH)
 
 
 def test_an_archive_bomb_is_not_unpacked() -> None:

@@ -19,8 +19,8 @@ from excerpt.search.engine import Engine
 from excerpt.settings import Ocr, Settings
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.pdf import PdfReader
-from tests.drawn import DARWIN, drawn, recall
-from tests.vault.readers.printed import ANIMALS, FILLER, SENTENCES, at_their_places, printed, words_found
+from tests.images import DARWIN, recall, text_image
+from tests.vault.readers.printed_pages import ANIMALS, FILLER, SENTENCES, at_their_places, printed, words_found
 
 STYLE = """
 <style>
@@ -158,7 +158,7 @@ def test_a_question_about_a_page_finds_that_page_first(data: bytes, tmp_path: Pa
 
 
 def scan(*texts: str) -> bytes:
-    pages = [drawn(text, letter=30, width=1100) for text in texts]
+    pages = [text_image(text, letter=30, width=1100) for text in texts]
     file = io.BytesIO()
     pages[0].save(file, "PDF", save_all=True, append_images=pages[1:], resolution=150)
     return file.getvalue()

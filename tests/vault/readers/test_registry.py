@@ -24,8 +24,8 @@ from excerpt.settings import AttachmentSettings, Ocr, VaultSettings
 from excerpt.vault.readers import ReadOptions, load_bytes
 from excerpt.vault.readers.markdown import MarkdownReader, decode
 from excerpt.vault.readers.registry import kind_of_file, reader_for, suffixes_of
-from tests.drawn import DARWIN
-from tests.vault.readers.test_office import saved
+from tests.images import DARWIN
+from tests.vault.readers.test_office import file_bytes
 from tests.vault.readers.test_sheet import table, workbook
 from tests.vault.readers.test_web import NAVIGATION, PAGE, book
 
@@ -254,11 +254,11 @@ def real_files() -> Iterator[tuple[str, bytes]]:
     talk = pptx.Presentation()
     slide = talk.slides.add_slide(talk.slide_layouts[1])
     slide.shapes.title.text, slide.placeholders[1].text = "Pigeons", DARWIN
-    yield "a.pptx", saved(talk)
+    yield "a.pptx", file_bytes(talk)
     paper = docx.Document()
     paper.add_heading("Pigeons", 1)
     paper.add_paragraph(DARWIN)
-    yield "a.docx", saved(paper)
+    yield "a.docx", file_bytes(paper)
     yield "a.xlsx", workbook(Sales=table(60))
     yield "a.html", PAGE.encode()
     yield "a.epub", book(**{"OPS_nav.xhtml": NAVIGATION})

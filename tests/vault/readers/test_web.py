@@ -12,7 +12,7 @@ from excerpt.kinds import LinkKind
 from excerpt.model import Note
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.web import MAX_TEXT, EpubReader, HtmlReader
-from tests.drawn import DARWIN, recall
+from tests.images import DARWIN, recall
 
 ENGLISH = ReadOptions(language="en")
 PAGE = f"""<!DOCTYPE html><html><head><title>Pigeons &amp;  doves</title><style>p {{ color: red }}</style></head><body>

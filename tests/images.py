@@ -28,7 +28,9 @@ domesticated animals are still capable of rapid improvement or modification.
 """From "On the Origin of Species", 1859."""
 
 
-def drawn(text: str, *, letter: int = 24, width: int = 900, ink: str = "black", paper: str = "white") -> Image.Image:
+def text_image(
+    text: str, *, letter: int = 24, width: int = 900, ink: str = "black", paper: str = "white"
+) -> Image.Image:
     """Draw a text as an image: in letters of `letter` pixels, in lines of at most `width` pixels."""
     font = ImageFont.load_default(size=letter)
     lines: list[str] = []
@@ -47,7 +49,7 @@ def drawn(text: str, *, letter: int = 24, width: int = 900, ink: str = "black", 
     return image
 
 
-def saved(image: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
+def image_bytes(image: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
     """Return an image encoded as a file."""
     data = io.BytesIO()
     image.save(data, kind, **options)

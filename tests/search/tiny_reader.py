@@ -77,7 +77,7 @@ class TinyReader:
         return sorted(found, key=lambda term: (len(term), term))[:limit]
 
 
-def asked(text: str) -> list[QueryWord]:
+def parsed_query(text: str) -> list[QueryWord]:
     return query_terms(text, ["en"])
 
 
