@@ -917,8 +917,9 @@ class Vault:
 
     @_one_at_a_time
     def read(self, note: str, *, lines: tuple[int, int] | None = None) -> NoteLines:
-        """Return a note or some of its lines. `note` may also be `NOTE:A-B` (lines) or `NOTE#Heading` (a section).
+        """Return a note or some of its lines.
 
+        `note` may also be `NOTE:A-B` (lines), `NOTE#Heading` (a section) or `NOTE#^id` (a block with an id).
         `lines` are the first and the last line, counted from 1.
         """
         from excerpt.insight.notes import find_note, read

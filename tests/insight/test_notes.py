@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -43,6 +44,32 @@ By hand.
 
 Slowly.
 """
+BLOCKS = """A paragraph
+of two lines ^para
+
+> A quotation.
+
+^quote
+
+- one
+- two ^two
+  - inside two
+- three
+
+^list
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+^table
+
+```
+code ^code
+```
+
+# Heading ^head
+"""
 NOTES = {
     "Work/Plan.md": PLAN,
     "Work/Beta.md": "# Beta\n\nBack to [[Plan]].\n",
@@ -51,6 +78,7 @@ NOTES = {
     "Log 12:30.md": "one\ntwo\nthree\n",
     "C#.md": "Sharp.\n",
     "Empty.md": "",
+    "Blocks.md": BLOCKS,
     "Pictured.md": "![A plan](plan.svg) of [[Gone.md]] and [[Release 1.2]], ![[Scans/all.PDF]]\n",
 }
 
@@ -95,6 +123,29 @@ def test_lines_and_sections_of_a_note_are_read(snapshot: Snapshot, name: str, li
 @pytest.mark.parametrize(("name", "text"), [("Log 12:30", "one\ntwo\nthree"), ("Log 12:30:2", "two"), ("C#", "Sharp.")])
 def test_a_name_that_resembles_lines_or_a_heading_is_a_name(snapshot: Snapshot, name: str, text: str) -> None:
     assert read(snapshot, name).text == text
+
+
+@pytest.mark.parametrize(
+    ("block", "lines"),
+    [
+        ("^para", (1, 2)),
+        ("^PARA", (1, 2)),
+        ("^quote", (4, 6)),
+        ("^two", (9, 10)),
+        ("^list", (8, 13)),
+        ("^table", (15, 19)),
+        ("^head", (25, 25)),
+    ],
+)
+def test_a_block_is_read_by_its_id(snapshot: Snapshot, block: str, lines: tuple[int, int]) -> None:
+    found = read(snapshot, f"Blocks#{block}")
+    assert (found.line_start, found.line_end) == lines
+
+
+@pytest.mark.parametrize("block", ["^gone", "^", "^code"])
+def test_an_unknown_block_is_named_in_the_error(snapshot: Snapshot, block: str) -> None:
+    with pytest.raises(NotFoundError, match=re.escape(f"Blocks.md has no block {block}.")):
+        read(snapshot, f"Blocks#{block}")
 
 
 def test_an_empty_note_is_read(snapshot: Snapshot) -> None:

@@ -357,8 +357,8 @@ def _format_peek_lines(peek: Peek) -> Iterator[str]:
 def read_command(*, note: str, vaults: tuple[Path, ...], as_json: bool, no_refresh: bool) -> int:
     """Print a note of the vault, or a part of the note.
 
-    A part is a range of lines (NOTE:A-B), the section under a heading (NOTE#Heading), or a place in an attachment
-    (paper.pdf#page=12).
+    A part is a range of lines (NOTE:A-B), the section under a heading (NOTE#Heading), a block with an id of Obsidian
+    (NOTE#^id), or a place in an attachment (paper.pdf#page=12).
 
     NOTE is a path, the end of a path, a file name, a title or an alias. Lines are counted from 1. NOTE:A is one line,
     NOTE:A- are all lines from A to the end.

@@ -48,10 +48,10 @@ class RequestedLines:
 
 
 def find_lines(snapshot: Corpus, name: str) -> RequestedLines:
-    """Return the lines that `name` refers to: `NOTE`, `NOTE:LINE`, `NOTE:A-B`, `NOTE:A-` or `NOTE#Heading`.
+    """Return the lines that `name` refers to: `NOTE`, `NOTE:LINE`, `NOTE:A-B`, `NOTE:A-`, `NOTE#Heading` or `NOTE#^id`.
 
     `find_note` finds NOTE; a note whose own name has one of these forms takes precedence. Raises NotFoundError if there
-    is no such note.
+    is no such note or block.
     """
     if path := _resolve_note(snapshot, name):
         return RequestedLines(path)
@@ -60,7 +60,21 @@ def find_lines(snapshot: Corpus, name: str) -> RequestedLines:
         last = (int(match["last"]) if match["last"] else None) if match["on"] else first
         return RequestedLines(find_note(snapshot, match["note"]), first, last)
     note, _, heading = name.partition("#")
-    return RequestedLines(find_note(snapshot, note if heading else name), heading=heading)
+    path = find_note(snapshot, note if heading else name)
+    if heading.startswith("^"):
+        first, last = _find_block(snapshot, path, heading[1:].strip())
+        return RequestedLines(path, first, last)
+    return RequestedLines(path, heading=heading)
+
+
+def _find_block(snapshot: Corpus, path: str, block_id: str) -> tuple[int, int]:
+    """Return the first and last line of the block with an Obsidian id. Raises NotFoundError if there is none."""
+    from excerpt.text.markdown import find_block
+
+    lines = None if snapshot.note_info(path).kind else find_block(path, snapshot.note_text(path), block_id)
+    if lines is None:
+        raise NotFoundError(f"{path} has no block ^{block_id}.")
+    return lines
 
 
 def find_note(snapshot: Corpus, name: str) -> str:

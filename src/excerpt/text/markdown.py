@@ -304,6 +304,56 @@ def parse_note(path: str, text: str, language: str = "") -> Note:
     )
 
 
+_LIST_ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
+
+
+def find_block(path: str, text: str, block_id: str) -> tuple[int, int] | None:
+    """Return the first and last line of the block that ends with `^block_id` in a note; None if there is none.
+
+    In a list, it is the item with the id and the items under it, unless the id stands on a line of its own below the
+    list. The id of a heading names its section.
+    """
+    named = re.compile(rf"(?:^|[ \t])\^{re.escape(block_id)}[ \t]*$", re.IGNORECASE)
+    lines = text.split("\n")
+    # Without the line, no block has the id: most notes need not be parsed.
+    candidates = [number for number, line in enumerate(lines, 1) if named.search(line)]
+    if not block_id or not candidates:
+        return None
+    sections = parse_note(path, text).sections
+    blocks = [block for section in sections for block in section.blocks]
+    for number in candidates:
+        index = next((i for i, block in enumerate(blocks) if block.line_start <= number <= block.line_end), None)
+        if index is None:
+            section = next((each for each in sections if each.level and each.line_start == number), None)
+            if section is not None:
+                return section.line_start, section.line_end
+        elif blocks[index].kind is not BlockKind.CODE:
+            block = blocks[index]
+            is_alone = lines[number - 1].strip().startswith("^")
+            if is_alone and block.line_start == number and index:
+                return blocks[index - 1].line_start, number  # the parser joins only the first id to a block
+            in_item = block.kind is BlockKind.LIST and not is_alone
+            return _item_lines(lines, number, block) if in_item else (block.line_start, block.line_end)
+    return None
+
+
+def _item_lines(lines: Sequence[str], number: int, block: Block) -> tuple[int, int]:
+    """Return the first and last line of the list item with line `number` of a list, including the items under it."""
+    first = number
+    while first > block.line_start and not _LIST_ITEM.match(lines[first - 1]):
+        first -= 1
+    match = _LIST_ITEM.match(lines[first - 1])
+    indent = len(match["indent"].expandtabs(4)) if match else 0
+    last = first
+    for line_number in range(first + 1, block.line_end + 1):
+        line = lines[line_number - 1].expandtabs(4)
+        if line.strip():
+            if line_number > number and len(line) - len(line.lstrip()) <= indent:
+                break
+            last = line_number
+    return first, last
+
+
 _LANGUAGE_LINES = 400  # more than detect_language examines in nearly all notes
 
 
