@@ -36,6 +36,10 @@ def wiki(target: str, line: int = 1, **rest: str) -> Link:
         ("![alt](picture.png)", Link(LinkKind.EMBED, "picture.png", 1, text="alt")),
         ("[shown][ref]\n\n[ref]: note.md", Link(LinkKind.MARKDOWN, "note.md", 1, text="shown")),
         ("| [[note\\|shown]] | x |\n|---|---|", wiki("note", text="shown")),
+        ("| [[note|shown]] | x |\n|---|---|---|", wiki("note", text="shown")),
+        ("| x | y |\n|---|---|\n| [[note|shown]] | z |", wiki("note", line=3, text="shown")),
+        ("x | y\n--|--\nz | ![[note#^id|two words]]", Link(LinkKind.EMBED, "note", 3, block_id="id", text="two words")),
+        ("> | x | y |\n> |---|---|\n> | [[note|shown]] | z |", wiki("note", line=3, text="shown")),
         ("# Heading with [[note]]", wiki("note")),
         ("- item\n  > [[note]]", wiki("note", line=2)),
     ],
@@ -54,6 +58,33 @@ def test_a_link_is_divided_into_its_parts(text: str, link: Link) -> None:
 )  # fmt: skip
 def test_web_addresses_and_code_are_not_links_of_the_vault(text: str) -> None:
     assert links(text) == []
+
+
+def test_every_link_of_a_table_row_counts_once() -> None:
+    row = "| [[a|one]] | [[b]] | `[[c|three]]` | [d](d.md) | [[e\\|five]] |"
+    text = f"| 1 | 2 | 3 | 4 | 5 |\n|---|---|---|---|---|\n{row}\n| [[f]] |\n"
+    assert [(link.target, link.text) for link in links(text)] == [
+        ("a", "one"), ("b", None), ("d.md", "d"), ("e", "five"), ("f", None),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "up: [[note]]",
+        "up: '[[note]]'",
+        'up: "[[note|shown]]"',
+        "up:\n  - [[note]]",
+        "up: [[[note]]]",
+        "title: one: two\nup: [[note]]",
+    ],
+)
+def test_a_link_in_a_property_needs_no_quotation_marks(text: str) -> None:
+    assert [link.target for link in links(f"---\n{text}\n---\n")] == ["note"]
+
+
+def test_a_comment_in_the_frontmatter_has_no_links() -> None:
+    assert links("---\n# [[note]]\na: b\n---\n") == []
 
 
 def test_a_link_has_its_line() -> None:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from excerpt.model import Block, Fragment, Note, Section
 from excerpt.text.words import WIDE_CHARACTERS
 
-FRAGMENTS_VERSION = 1
-"""Version of the division into fragments, raised when its rules change: an older index is then rebuilt."""
+FRAGMENTS_VERSION = 2
+"""Version of what is read of a note and of its division into fragments; an index with an older one is rebuilt."""
 
 
 def fragments_version(language: str) -> str:

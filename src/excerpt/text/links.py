@@ -146,5 +146,8 @@ def parse_link_address(kind: LinkKind, address: str) -> Link | None:
 
 
 def property_links(text: str, line: int) -> tuple[Link, ...]:
-    """Return the wikilinks in a frontmatter value."""
-    return parse_links_and_tags(text, line, {}).links if "[[" in text else ()
+    """Return the wikilinks in a line of frontmatter.
+
+    The line is read as it is written, since YAML reads `up: [[Ada]]` without quotation marks as a list in a list.
+    """
+    return parse_links_and_tags(text, line, {}).links if "[[" in text and not text.lstrip().startswith("#") else ()

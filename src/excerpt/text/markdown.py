@@ -289,7 +289,7 @@ def parse_note(path: str, text: str, language: str = "") -> Note:
     front = read_frontmatter(text)
     warnings = list(front.warnings)
     body = _parse_body(lines, front.lines, warnings)
-    links = [link for line, value in front.values for link in property_links(value, line)]
+    links = [link for number in range(front.lines) for link in property_links(lines[number], number + 1)]
     return Note(
         path=path,
         title=front.title or PurePosixPath(path).stem,
@@ -389,7 +389,7 @@ def _parse_body(lines: Sequence[str], frontmatter_lines: int, warnings: list[str
         tokens = []
     body = _Body()
     _add_blocks(tokens, frontmatter_lines, env, body)
-    _add_links_and_tags(tokens, frontmatter_lines, env, body, warnings)
+    _add_links_and_tags(tokens, lines, frontmatter_lines, env, body, warnings)
     body.parts = list(_fill_gaps(body.parts, lines, frontmatter_lines))
     return body
 
@@ -435,18 +435,35 @@ def _add_blocks(tokens: list[Token], frontmatter_lines: int, env: EnvType, body:
         body.parts.append(Block(kind, first, last, next(ids, None), cuts))
 
 
+_LABELLED_WIKILINK = re.compile(r"\[\[[^\[\]|\\]+\|[^\[\]]+\]\]")
+
+
 def _add_links_and_tags(
-    tokens: list[Token], frontmatter_lines: int, env: EnvType, body: _Body, warnings: list[str]
+    tokens: list[Token],
+    lines: Sequence[str],
+    frontmatter_lines: int,
+    env: EnvType,
+    body: _Body,
+    warnings: list[str],
 ) -> None:
     budget = MAX_INLINE_TOTAL
+    in_table, row_line = False, 0
     for token in tokens:
+        if token.type in ("table_open", "table_close"):
+            in_table = token.nesting > 0
         if token.type != "inline" or not token.map or not may_have_links(token.content):
             continue
-        budget -= len(token.content)
+        number = token.map[0] + 1 + frontmatter_lines
+        content = token.content
+        if in_table and _LABELLED_WIKILINK.search(lines[number - 1]):
+            # The bar of `[[note|label]]` divides cells for the parser, so the whole row is read, once.
+            content = "" if row_line == number else lines[number - 1]
+            row_line = number
+        budget -= len(content)
         if budget < 0:
             warnings.append("The note is too large. Links and tags near its end were not read.")
             return
-        inline = parse_links_and_tags(token.content, token.map[0] + 1 + frontmatter_lines, env)
+        inline = parse_links_and_tags(content, number, env)
         body.links += inline.links
         body.tags += inline.tags
 
