@@ -21,6 +21,7 @@ from excerpt.kinds import BlockKind
 from excerpt.model import Block, Link, Note, Section
 from excerpt.text.frontmatter import Frontmatter, read_frontmatter
 from excerpt.text.links import find_block_id, may_have_links, parse_links_and_tags, plain_heading, property_links
+from excerpt.text.properties import inline_properties, merge_properties
 from excerpt.text.words import detect_language
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
@@ -296,7 +297,7 @@ def parse_note(path: str, text: str, language: str = "") -> Note:
         text=text,
         aliases=front.aliases,
         tags=tuple(dict.fromkeys((*front.tags, *body.tags))),
-        properties=front.properties,
+        properties=merge_properties(front.properties, body.properties),
         language=language or detect_language("\n".join(lines[front.lines : front.lines + _LANGUAGE_LINES])),
         sections=_sections(body, lines, front),
         links=(*links, *body.links),
@@ -374,6 +375,7 @@ class _Body:
     parts: list[_Heading | Block] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
+    properties: list[tuple[str, str]] = field(default_factory=list)
 
 
 def _parse_body(lines: Sequence[str], frontmatter_lines: int, warnings: list[str]) -> _Body:
@@ -389,7 +391,7 @@ def _parse_body(lines: Sequence[str], frontmatter_lines: int, warnings: list[str
         tokens = []
     body = _Body()
     _add_blocks(tokens, frontmatter_lines, env, body)
-    _add_links_and_tags(tokens, lines, frontmatter_lines, env, body, warnings)
+    warnings += _add_inline_parts(tokens, lines, frontmatter_lines, env, body)
     body.parts = list(_fill_gaps(body.parts, lines, frontmatter_lines))
     return body
 
@@ -438,20 +440,20 @@ def _add_blocks(tokens: list[Token], frontmatter_lines: int, env: EnvType, body:
 _LABELLED_WIKILINK = re.compile(r"\[\[[^\[\]|\\]+\|[^\[\]]+\]\]")
 
 
-def _add_links_and_tags(
-    tokens: list[Token],
-    lines: Sequence[str],
-    frontmatter_lines: int,
-    env: EnvType,
-    body: _Body,
-    warnings: list[str],
-) -> None:
+def _add_inline_parts(
+    tokens: list[Token], lines: Sequence[str], frontmatter_lines: int, env: EnvType, body: _Body
+) -> Iterator[str]:
+    """Add the links, tags and inline properties of all paragraphs and cells to `body`; yield warnings."""
     budget = MAX_INLINE_TOTAL
     in_table, row_line = False, 0
     for token in tokens:
         if token.type in ("table_open", "table_close"):
             in_table = token.nesting > 0
-        if token.type != "inline" or not token.map or not may_have_links(token.content):
+        if token.type != "inline" or not token.map:
+            continue
+        if "::" in token.content:
+            body.properties += inline_properties(token.content)
+        if not may_have_links(token.content):
             continue
         number = token.map[0] + 1 + frontmatter_lines
         content = token.content
@@ -461,7 +463,7 @@ def _add_links_and_tags(
             row_line = number
         budget -= len(content)
         if budget < 0:
-            warnings.append("The note is too large. Links and tags near its end were not read.")
+            yield "The note is too large. Links and tags near its end were not read."
             return
         inline = parse_links_and_tags(content, number, env)
         body.links += inline.links
