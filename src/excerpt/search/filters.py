@@ -49,6 +49,8 @@ def flag_allowed_rows(query: Query, snapshot: Corpus, analyze_words: AnalyzeWord
             _apply_filter(rows, _find_rows_with_text(filter_, snapshot, analyze_words), filter_)
         elif filter_.kind is FilterKind.PAGE:
             _apply_filter(rows, _find_rows_on_pages(filter_, snapshot), filter_)
+        elif filter_.kind is FilterKind.LINK and not filter_.negated:
+            _apply_filter(rows, _find_rows_with_link(filter_, snapshot), filter_)
     for phrase in query.phrases:
         # If no row is left, the other phrases need not be searched.
         if not rows.any():
@@ -138,6 +140,35 @@ def _find_rows_on_pages(filter_: Filter, snapshot: Corpus) -> Rows:
         key for key, location in snapshot.facets.fragment_places() if first <= (first_page_of(location) or -1) <= last
     ]
     return np.flatnonzero(np.isin(snapshot.lexical.keys, np.array(keys, np.int64))).astype(np.int32)
+
+
+def _find_rows_with_link(filter_: Filter, snapshot: Corpus) -> Rows:
+    """Return the rows of the fragments with a link to the note that a filter names, ascending.
+
+    Only a filter that is not negated tests fragments: `-link:x` asks for notes that lack the link. A link in the
+    frontmatter counts for the first fragment, a link in a heading for the fragment under it.
+    """
+    facets, table = snapshot.facets, snapshot.table
+    wanted = set(_find_link_targets(facets, filter_.value, is_prefix=filter_.open).tolist())
+    sources = np.unique(_find_linking_notes(facets, np.array(sorted(wanted), np.int32)))
+    rows = np.flatnonzero(np.isin(table.notes, sources)).astype(np.int32)
+    rows = rows[np.lexsort((table.lines[rows], table.notes[rows]))]
+    begins = np.searchsorted(table.notes[rows], sources).tolist()
+    ends = np.searchsorted(table.notes[rows], sources, side="right").tolist()
+    rows_by_note = {note: rows[begin:end] for note, begin, end in zip(sources.tolist(), begins, ends, strict=True)}
+    last_lines = {
+        fragment.key: fragment.line_end for fragment in snapshot.fragments(snapshot.lexical.keys[rows].tolist())
+    }
+    found: set[int] = set()
+    for link in facets.written_links(sources):
+        own = rows_by_note[link.note]
+        if not len(own) or facets.resolve_link(link) not in wanted:
+            continue
+        at = max(int(np.searchsorted(table.lines[own], link.line, side="right")) - 1, 0)
+        if last_lines[int(snapshot.lexical.keys[own[at]])] < link.line:
+            at = min(at + 1, len(own) - 1)
+        found.add(int(own[at]))
+    return np.array(sorted(found), np.int32)
 
 
 def _find_rows_with_word(word: QueryWord, snapshot: Corpus, fields: Sequence[str], *, is_prefix: bool) -> Rows:
