@@ -45,5 +45,53 @@ def test_a_target_resolves_to_the_note_obsidian_would_open(target: str, source: 
     assert TARGETS.resolve(target, source) == path
 
 
+@pytest.mark.parametrize(
+    ("target", "source", "path"),
+    [
+        ("Note", "a/x.md", "Note.md"),
+        ("Note", "x.md", "Note.md"),
+        ("Note.md", "a/x.md", "a/Note.md"),
+        ("./Note", "a/x.md", "a/Note.md"),
+        ("b/Note", "a/x.md", "b/Note.md"),
+        ("Other", "a/x.md", "a/Other.md"),
+        ("Other", "x.md", "a/Other.md"),
+        ("Other", "longer name/c/x.md", "longer name/c/Other.md"),
+        ("Deep", "x.md", "a/b/c/Deep.md"),
+    ],
+)
+def test_of_equal_names_the_exact_path_wins_then_the_own_folder_then_the_shortest(
+    target: str, source: str, path: str
+) -> None:
+    notes = ["Note.md", "a/Note.md", "b/Note.md", "a/b/Note.md", "a/Other.md", "longer name/c/Other.md"]
+    targets = LinkResolver([*notes, "long folder/Deep.md", "a/b/c/Deep.md"])
+    assert targets.resolve(target, source) == path
+
+
+def test_an_id_means_the_file_whose_name_begins_with_it() -> None:
+    notes = ["202012091130 On ants.md", "z/202012091130.md", "20240501 walk.md", "20240501a.md", "1234567 short.md"]
+    targets = LinkResolver(notes)
+    assert targets.resolve("202012091130", "x.md") == "z/202012091130.md"
+    assert LinkResolver(notes[:1]).resolve("202012091130", "x.md") == notes[0]
+    assert targets.resolve("20240501", "x.md") == "20240501 walk.md"
+    assert [targets.resolve(target, "x.md") for target in ("2024050", "1234567", "20201209", "20240501 w")] == [
+        None
+    ] * 4
+
+
+@pytest.mark.parametrize(
+    ("target", "label", "path"),
+    [
+        ("the label", "dendron.topic.vaults", "dendron.topic.vaults.md"),
+        ("the label", "dendron.topic.vaults#one", "dendron.topic.vaults.md"),
+        ("dendron", "dendron.topic.vaults", "dendron.md"),
+        ("the label", "no.such.note", None),
+        ("the label", "dendron topic", None),
+        ("the label", "", None),
+    ],
+)
+def test_a_label_is_the_target_if_only_it_names_a_note(target: str, label: str, path: str | None) -> None:
+    assert LinkResolver(["dendron.md", "dendron.topic.vaults.md"]).resolve(target, "x.md", label) == path
+
+
 def test_an_alias_is_not_a_link_target() -> None:
     assert LinkResolver(["Home.md"]).resolve("Start page", "Home.md") is None

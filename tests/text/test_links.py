@@ -24,6 +24,8 @@ def wiki(target: str, line: int = 1, **rest: str) -> Link:
         ("[[note#one#two]]", wiki("note", heading="one#two")),
         ("[[note#^id|shown]]", wiki("note", block_id="id", text="shown")),
         ("[[#heading]]", wiki("", heading="heading")),
+        ("[[text|dendron://vault/a.note#anchor]]", wiki("a.note", heading="anchor", text="text")),
+        ("[[dendron://vault/a.note]]", wiki("a.note")),
         ("[[text|note#anchor]]", wiki("text", text="note#anchor")),
         ("![[image.png|300]]", Link(LinkKind.EMBED, "image.png", 1, text="300")),
         ("![[note#^id]]", Link(LinkKind.EMBED, "note", 1, block_id="id")),

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.links import LinkResolver
-from excerpt.corpus.queries import TARGET_SEPARATOR, FacetQueries
+from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, FacetQueries
 from excerpt.text.dates import parse_date, parse_formatted_date
 from excerpt.text.words import fold
 
@@ -327,16 +327,20 @@ class Facets:
         for target in set(targets):
             number = known.get((folder, target))
             if number is None:
-                number = known[folder, target] = self._resolve_in_folder(target, path, folder)
+                bare, _, label = target.partition(LABEL_SEPARATOR)
+                number = known[folder, target] = self._resolve_in_folder(bare, path, folder, label)
             numbers.add(number)
         return numbers
 
-    def _resolve_in_folder(self, target: str, path: str, folder: str) -> int:
-        """Return the number of the note that `target` means in the note at `path`, in `folder`; -1 if there is none."""
+    def _resolve_in_folder(self, target: str, path: str, folder: str, label: str = "") -> int:
+        """Return the number of the note that `target` means in the note at `path`, in `folder`; -1 if there is none.
+
+        `label` is looked up in its place, if it may be a target.
+        """
         # Most links are relative paths, spelled like the file: no other note can be nearer.
         number = self.numbers.get(posixpath.normpath(f"{folder}/{target}" if folder else target))
         if number is None or target.startswith("/"):
-            resolved_path = self.targets.resolve(target, path)
+            resolved_path = self.targets.resolve(target, path, label)
             number = -1 if resolved_path is None else self.numbers[resolved_path]
         return number
 
@@ -358,7 +362,7 @@ class Facets:
 
     def resolve_link(self, link: NoteLink) -> int | None:
         """Return the number of the note that a link leads to; None if there is no such note."""
-        path = self.targets.resolve(link.target, self._paths[link.note])
+        path = self.targets.resolve(link.target, self._paths[link.note], link.text)
         return None if path is None else self.numbers[path]
 
     def tags_and_properties(self, notes: Ints) -> list[Label]:

@@ -1,6 +1,8 @@
-"""Links to notes, resolved by Obsidian's rule: the path as written, or else the file of that name nearest the root.
+"""Links to notes, resolved by Obsidian's rule: the path as written, the own folder, or else the shortest path.
 
-Aliases are not link targets. Case and Unicode composition do not matter, as on most users' file systems.
+Aliases are not link targets. Case and Unicode composition do not matter, as on most users' file systems. A target that
+is only the id of a Zettelkasten (`[[202012091130]]`) means the file whose name begins with it, and what Dendron writes
+as `[[label|target]]` is read in its order if the first part names no note.
 """
 
 from __future__ import annotations
@@ -9,15 +11,25 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import cached_property
 
 NOTE_SUFFIXES = (".md", ".markdown")
 
+_ID = re.compile(r"\d{8,}(?![^\W_])")
+"""An id at the beginning of a file name: a date with or without a time, as the tools of a Zettelkasten write it."""
 _OTHER_SUFFIX = re.compile(r"\.(?!(?:md|markdown)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
 
 
 def has_other_suffix(target: str) -> bool:
     """Return whether the suffix of a link's target is that of a picture or another file, and not of a note."""
     return _OTHER_SUFFIX.search(target) is not None
+
+
+def swapped_target(label: str) -> str:
+    """Return the target of a wikilink if its label is one, as in Dendron's `[[label|target]]`; "" if it is none."""
+    if any(character.isspace() for character in label):
+        return ""
+    return label.partition("#")[0]
 
 
 class LinkResolver:
@@ -33,26 +45,47 @@ class LinkResolver:
             self._by_name.setdefault(name, []).append(path)
         for paths_of_name in self._by_name.values():
             if len(paths_of_name) > 1:
-                paths_of_name.sort(key=lambda path: (path.count("/"), path))
+                paths_of_name.sort(key=lambda path: (len(path), path))
 
-    def resolve(self, target: str, source: str) -> str | None:
+    def resolve(self, target: str, source: str, label: str = "") -> str | None:
         """Return the path of the note that a link with `target` in the note `source` leads to; None if there is none.
 
-        An empty target means `source` itself. A relative path is looked up from the folder of `source` first, then
-        from the vault's root, and last as the end of any note's path.
+        An empty target means `source` itself. A target is the path from the vault's root, or else from the folder of
+        `source`, or else the end of a note's path, the shortest of several. A relative path, as Markdown links have
+        it, is looked up in the folder first. If there is no such note, the `label` of a wikilink is looked up instead.
         """
         if not target:
             return source
-        name = _fold(_without_suffix(target.strip().replace("\\", "/")))
+        path = self._find(target, source)
+        if path is None and (other := swapped_target(label)):
+            path = self._find(other, source)
+        return path
+
+    def _find(self, target: str, source: str) -> str | None:
+        written = target.strip().replace("\\", "/")
+        bare = _without_suffix(written)
+        name = _fold(bare)
         relative = posixpath.normpath(posixpath.join(posixpath.dirname(_fold(source)), name))
         from_root = posixpath.normpath(name).lstrip("/")
         paths = self._by_name.get(posixpath.basename(from_root), [])
-        for candidate in (from_root,) if name.startswith("/") else (relative, from_root):
+        is_relative = bare != written or name.startswith(("./", "../"))
+        for candidate in (relative, from_root) if is_relative else (from_root, relative):
             for path in paths:
                 if _fold(_without_suffix(path)) == candidate:
                     return path
         ends = f"/{from_root}"
-        return next((path for path in paths if _fold(_without_suffix(f"/{path}")).endswith(ends)), None)
+        path = next((path for path in paths if _fold(_without_suffix(f"/{path}")).endswith(ends)), None)
+        return self._paths_by_id.get(from_root) if path is None and _ID.fullmatch(from_root) else path
+
+    @cached_property
+    def _paths_by_id(self) -> dict[str, str]:
+        """The shortest path of a file whose name begins with each id, by the id; made when a link first needs it."""
+        paths = sorted(
+            ((path, match[0]) for name, paths in self._by_name.items() if (match := _ID.match(name)) for path in paths),
+            key=lambda item: (len(item[0]), item[0]),
+            reverse=True,
+        )
+        return {identifier: path for path, identifier in paths}
 
     def shortest_target(self, path: str) -> str:
         """Return the shortest target by which Obsidian finds the note at `path` from any note, without `.md`.
@@ -66,12 +99,14 @@ class LinkResolver:
 
 
 def target_file_name(target: str) -> str:
-    """Return the file name in a link's target, case-folded and without the suffix of a note.
+    """Return the file name in a link's target, case-folded, without the suffix of a note and what follows an id.
 
     Every note that the link can mean has this file name.
     """
     name = _fold(_without_suffix(target.strip().replace("\\", "/")))
-    return posixpath.basename(posixpath.normpath(name)).strip()
+    name = posixpath.basename(posixpath.normpath(name)).strip()
+    match = _ID.match(name)
+    return match[0] if match else name
 
 
 def _without_suffix(path: str) -> str:

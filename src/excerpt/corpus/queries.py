@@ -11,6 +11,8 @@ from excerpt.model import Fragment, FragmentInfo, Section
 
 TARGET_SEPARATOR = "\x1f"
 """Separator of the link targets of a note, which are read as one string: a tenth of the rows must be transferred."""
+LABEL_SEPARATOR = "\x1e"
+"""Separator of a wikilink's target and its label, if the label has no blank, and so may be a target in Dendron."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,10 @@ class FacetQueries(Protocol):
         ...
 
     def link_targets(self, notes: Sequence[int] | None = None) -> list[tuple[int, str]]:
-        """Return (note, its link targets joined by TARGET_SEPARATOR) of the `notes`; None means all notes."""
+        """Return (note, its link targets joined by TARGET_SEPARATOR) of the `notes`; None means all notes.
+
+        A target may have a label after LABEL_SEPARATOR.
+        """
         ...
 
     def links(self, notes: Sequence[int]) -> list[tuple[int, int, str, str | None]]:

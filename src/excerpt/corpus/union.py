@@ -624,9 +624,9 @@ class UnionFacets(Facets):
         ]
         return np.concatenate([sources for sources, _ in each]), np.concatenate([targets for _, targets in each])
 
-    def _resolve_in_folder(self, target: str, path: str, _folder: str) -> int:
-        """Return the number of the note that `target` means in the note at `path`; -1 if there is none."""
-        resolved_path = self.targets.resolve(target, path)
+    def _resolve_in_folder(self, target: str, path: str, _folder: str, label: str = "") -> int:
+        """Return the number of the note that `target`, or else `label`, means in the note at `path`; -1 for none."""
+        resolved_path = self.targets.resolve(target, path, label)
         return -1 if resolved_path is None else self.numbers[resolved_path]
 
 
@@ -638,16 +638,16 @@ class _UnionLinkResolver(LinkResolver):
         self._paths = paths
         self._part_by_name = {part.name: part for part in parts}
 
-    def resolve(self, target: str, source: str) -> str | None:
-        """Return the path of the note that `target` in the note `source` leads to; None if there is none.
+    def resolve(self, target: str, source: str, label: str = "") -> str | None:
+        """Return the path of the note that `target`, or else `label`, in the note `source` leads to; None for none.
 
         With an empty `source`, `target` is looked up in all vaults, and may begin with the name of one.
         """
         name, _, own_source = source.partition("/")
         part = self._part_by_name.get(name)
         if part is None or not own_source:
-            return self._any_vault.resolve(target, source)
-        path = part.corpus.facets.targets.resolve(target, own_source)
+            return self._any_vault.resolve(target, source, label)
+        path = part.corpus.facets.targets.resolve(target, own_source, label)
         return None if path is None else part.path(path)
 
     @cached_property

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from excerpt.corpus.links import target_file_name
+from excerpt.corpus.links import swapped_target, target_file_name
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, NameTerms, digest_texts
 from excerpt.index.catalog import MAX_SQL_VALUES, ReadRows
 from excerpt.text.words import terms_of
 
 Row = Sequence[Any]
 
-NAMES_VERSION = 1
+NAMES_VERSION = 2
 """Version of the stored names; a change makes the next build tokenize the names of all notes again."""
 
 
@@ -29,13 +29,14 @@ def tokenize_names(
     """Return the tokenized names in a note, given the rows of its labels, sections and links in the catalog.
 
     The names are the note's aliases; the file name and the first heading of level 1 if they differ from the title; and
-    the texts of its links, each once per target.
+    the texts of its links, each once per target. A link's text may be its target, as in Dendron's `[[label|target]]`.
     """
     own = [value for kind, _, value in labels if kind == "alias"]
     others = dict.fromkeys((PurePosixPath(path).stem, first_heading(sections)))
     own += [name for name in others if name not in ("", title)]
     own_terms = [terms for name in own if (terms := terms_of(name, language)[0])]
     shown = dict.fromkeys((row[2], row[5]) for row in links if row[2] and row[5])
+    shown |= dict.fromkeys((other, target) for target, text in shown if "." in text and (other := swapped_target(text)))
     link_terms = [(target, terms) for target, text in shown if (terms := terms_of(text, language)[0])]
     names = [*own_terms, *(terms for _, terms in link_terms)]
     return NameTerms(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from excerpt.corpus.names import NameTerms
-from excerpt.corpus.queries import TARGET_SEPARATOR, NoteRow
+from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, NoteRow
 from excerpt.index import names, renames
 from excerpt.index.catalog import (
     FRAGMENT_CHECKSUM_COLUMNS,
@@ -27,7 +27,10 @@ _PARTS_SQL = (
     " CROSS JOIN fragments f ON f.note = n.id AND f.ordinal BETWEEN w.first AND w.last"
     " CROSS JOIN sections s ON s.note = f.note AND s.ordinal = f.section ORDER BY w.place, f.ordinal"
 )
-_TARGETS_SQL = f"SELECT note, group_concat(target, '{TARGET_SEPARATOR}') FROM links WHERE target <> ''"
+_TARGETS_SQL = (
+    "SELECT note, group_concat(CASE WHEN kind = 'wikilink' AND instr(text, ' ') = 0"
+    f" THEN target || '{LABEL_SEPARATOR}' || text ELSE target END, '{TARGET_SEPARATOR}') FROM links WHERE target <> ''"
+)
 _NO_END = 1 << 62
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.facets import UNKNOWN_DAY, Label, NoteLink, property_name
-from excerpt.corpus.links import has_other_suffix
+from excerpt.corpus.links import has_other_suffix, swapped_target
 from excerpt.insight.overview_parts import (
     KeyPassage,
     KeySection,
@@ -155,7 +155,7 @@ def _collect_link_targets(topic: Topic, notes: Sequence[int]) -> dict[int | str,
     lines_by_note: dict[int | str, dict[int, int]] = {}
     links: dict[int, list[NoteLink]] = {}
     # The target of a link depends only on the folder and the text, and most links occur many times.
-    resolved_links: dict[tuple[str, str], int | None] = {}
+    resolved_links: dict[tuple[str, str, str], int | None] = {}
     paths = topic.snapshot.table.paths
     for link in facets.written_links(np.array(notes, np.int32)):
         links.setdefault(link.note, []).append(link)
@@ -164,7 +164,7 @@ def _collect_link_targets(topic: Topic, notes: Sequence[int]) -> dict[int | str,
         for link in links.get(note, ()):
             if not _is_in_line_ranges(link.line, spans[note]):
                 continue
-            link_key = (posixpath.dirname(paths[note]), link.target)
+            link_key = (posixpath.dirname(paths[note]), link.target, swapped_target(link.text))
             if link_key not in resolved_links:
                 resolved_links[link_key] = facets.resolve_link(link)
             target = resolved_links[link_key]

@@ -215,13 +215,17 @@ class AskPassage(Generic[Drawn]):
 
 @dataclass(frozen=True, slots=True)
 class AskLink:
-    """Question for the target of a link to `address`. `source` is the path of the note that contains the link."""
+    """Question for the target of a link to `address`. `source` is the path of the note that contains the link.
+
+    `label` is looked up if no note has the address; "" for none.
+    """
 
     kind: ClassVar[str] = "link"
     priority: ClassVar[Priority] = Priority.PANEL
     source: str
     link_kind: LinkKind
     address: str
+    label: str = ""
 
     def answer(self, engine: Engine) -> ResolvedLink:
         from excerpt.text.links import parse_link_address
@@ -231,6 +235,9 @@ class AskLink:
         if link is None:
             return ResolvedLink(address=self.address)
         path = snapshot.facets.targets.resolve(link.target, self.source)
+        if path is None and self.label:
+            link = parse_link_address(self.link_kind, self.label) or link
+            path = snapshot.facets.targets.resolve(link.target, self.source)
         if path is None:
             return ResolvedLink(message=_missing_target(link))
         line = target_line(snapshot.note_text(path), snapshot.sections(path), link)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from excerpt.corpus.names import NameTerms
-from excerpt.corpus.queries import TARGET_SEPARATOR, NoteRow
+from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, NoteRow
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.catalog import decompress_text
 from excerpt.index.queries import fragment_from_row, section_from_row
@@ -29,7 +29,10 @@ _SELECT_PARTS = (
     " JOIN notes n ON n.path = w.path JOIN fragments f ON f.note = n.id AND f.ordinal BETWEEN w.first AND w.last"
     " JOIN sections s ON s.note = f.note AND s.ordinal = f.section ORDER BY w.place, f.ordinal"
 )
-_SELECT_TARGETS = f"SELECT note, string_agg(target, '{TARGET_SEPARATOR}') FROM links WHERE target <> ''"
+_SELECT_TARGETS = (
+    "SELECT note, string_agg(CASE WHEN kind = 'wikilink' AND position(' ' in text) = 0"
+    f" THEN target || '{LABEL_SEPARATOR}' || text ELSE target END, '{TARGET_SEPARATOR}') FROM links WHERE target <> ''"
+)
 _MAX_ORDINAL = 1 << 30
 
 

@@ -20,6 +20,7 @@ MAX_INLINE = 50_000
 The parser takes up to 25 us per character.
 """
 
+_DENDRON_VAULT = re.compile(r"\s*dendron://[^/#|]*/", re.IGNORECASE)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _LINK_OR_TAG_START = re.compile(r"\[|(?<!\S)#[^\s#]")
 _BLOCK_ID = re.compile(r"(?:^|[ \t\n])\^([A-Za-z0-9-]+)[ \t]*$")
@@ -113,6 +114,8 @@ def _link_label(tokens: list[Token], index: int) -> str:
 
 def _link_of_wikilink(token: Token, line: int) -> Link:
     target, _, label = token.content.partition("|")
+    if label.strip().lower().startswith("dendron://"):
+        target, label = label, target  # Dendron writes the label first
     kind = LinkKind.EMBED if token.markup == "!" else LinkKind.WIKILINK
     return _make_link(kind, target, line, label.strip() or None)
 
@@ -126,7 +129,7 @@ def _link_of_markdown(token: Token, label: str, line: int) -> Link | None:
 
 
 def _make_link(kind: LinkKind, address: str, line: int, label: str | None, encoded: bool = False) -> Link:
-    target, _, anchor = address.partition("#")
+    target, _, anchor = _DENDRON_VAULT.sub("", address, count=1).partition("#")
     if encoded:
         target, anchor = unquote(target), unquote(anchor)
     target, anchor = target.strip(), anchor.strip()

@@ -50,10 +50,14 @@ class TextStyle(Flag):
 
 @dataclass(frozen=True, slots=True)
 class WrittenLink:
-    """A link as written in the note: `address` is the name of a note with its heading or block, or a URL."""
+    """A link as written in the note: `address` is the name of a note with its heading or block, or a URL.
+
+    `label` is that of a wikilink, if it may be the target, as in Dendron.
+    """
 
     kind: LinkKind
     address: str
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,15 +497,20 @@ def style_inline(line: StyledLine) -> None:
         line.replace(*replacement)
     for span in spans:
         if span.kind in _LINK_KINDS:
-            line.add_link(span.start, span.end, WrittenLink(_LINK_KINDS[span.kind], span.value))
+            line.add_link(span.start, span.end, _written_link(line, span))
         elif (text_style := _SPAN_STYLES.get(span.kind)) is not None:
             line.add_style(span.text_start, span.text_end, text_style)
         elif span.kind in _FAINT_KINDS:
             line.add_style(span.start, span.end, TextStyle.FAINT)
 
 
+def _written_link(line: StyledLine, span: InlineSpan) -> WrittenLink:
+    label = line.text[span.text_start : span.text_end] if span.kind is SpanKind.WIKILINK else ""
+    return WrittenLink(_LINK_KINDS[span.kind], span.value, "" if " " in label else label)
+
+
 def style_link(line: StyledLine, span: InlineSpan) -> None:
     """Style one link, shown as its label or else its target; an embed gets a sign."""
     for replacement in display_replacements(line.text, (span,)):
         line.replace(*replacement)
-    line.add_link(span.start, span.end, WrittenLink(_LINK_KINDS[span.kind], span.value))
+    line.add_link(span.start, span.end, _written_link(line, span))

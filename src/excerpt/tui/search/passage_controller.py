@@ -95,7 +95,7 @@ class PassageController:
     def ask_link_target(self, link: WrittenLink, on_answer: Callable[[ResolvedLink], object]) -> None:
         """Request the target of a link in the note shown; `on_answer` is called with the target."""
         if self.window is not None:
-            self._engine.ask(AskLink(self.window.fragment.path, link.kind, link.address), on_answer)
+            self._engine.ask(AskLink(self.window.fragment.path, link.kind, link.address, link.label), on_answer)
 
     def go_to(self, location: Location) -> None:
         """Show `location`, the target of a link, and add the current location to the history of links."""
