@@ -139,6 +139,13 @@ def test_a_note_is_added_whole(vault: Vault) -> None:
 # --- merging ----------------------------------------------------------------------------------------------------------
 
 
+def test_merged_hits_have_the_heading_of_the_first_in_the_note(vault: Vault) -> None:
+    best, earlier = vault.hit("merge0", 2.0), vault.hit("sync0", 1.0)
+    (pack,) = packed(vault, best, earlier, scope=Scope.NEIGHBORS, neighbors=1).passages
+    assert pack.heading_path == ("Sync",)
+    assert pack.entry.heading_path == ("Sync", "Conflicts")
+
+
 def test_overlapping_hits_become_one_pack_with_the_best_entry(vault: Vault) -> None:
     result = packed(vault, vault.hit("merge0", 0.9), vault.hit("sync0", 0.5), scope=Scope.NEIGHBORS, neighbors=1)
     assert words(result) == [["open", "sync", "conflict", "merge", "export"]]

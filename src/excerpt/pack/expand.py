@@ -268,7 +268,9 @@ def _make_pack(
     """Return the pack of a span, with a given text; `cut` says whether it is cut above and below."""
     hit = hit_spans[0].hit
     fragment = hit.fragment
-    heading_path = fragment.heading_path
+    # Of merged hits, the first of the note has the heading under which the text begins.
+    inside = [each.hit.fragment for each in hit_spans if each.hit.fragment.ordinal >= line_span.first_ordinal]
+    heading_path = min(inside, key=lambda each: each.ordinal, default=fragment).heading_path
     if line_span.scope is Scope.NOTE:
         heading_path = ()
     elif line_span.section_ordinal is not None:
