@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -179,6 +180,22 @@ def test_no_path_leads_out_of_the_vault(snapshot: Snapshot, name: str) -> None:
     root = Path(snapshot.status().vault).parent
     with pytest.raises(NotFoundError):
         read(snapshot, name.format(root=root))
+
+
+def test_the_outline_of_a_notebook_is_its_headings_not_its_cells(tmp_path: Path) -> None:
+    texts = ["Before.", "# Plan\n\nOne.", "Two.", "## Costs\n\nThree.", "# Result\n\nFour."]
+    cells = [{"cell_type": "markdown", "source": text} for text in texts]
+    snapshot = open_vault(tmp_path, {"Plan.ipynb": json.dumps({"nbformat": 4, "cells": cells})})
+    outline = peek(snapshot, "Plan.ipynb").outline
+    assert [(entry.level, entry.heading, entry.place) for entry in outline] == [
+        (1, "Cell 1", "cell=1"),
+        (1, "Plan", "cell=2"),
+        (2, "Costs", "cell=4"),
+        (1, "Result", "cell=5"),
+    ]
+    plan = read(snapshot, f"Plan.ipynb:{outline[1].line_start}-{outline[1].line_end}").text
+    assert [text in plan for text in ("Before.", "One.", "Two.", "Three.", "Four.")] == [False, True, True, True, False]
+    snapshot.close()
 
 
 def test_peek_summarises_a_note(snapshot: Snapshot) -> None:

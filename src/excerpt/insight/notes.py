@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import islice
 from pathlib import PurePosixPath
@@ -342,7 +342,7 @@ def peek(snapshot: Corpus, name: str, first_lines: int = DEFAULT_FIRST_LINES) ->
 def _build_outline(snapshot: Corpus, path: str, text: Sequence[str]) -> tuple[OutlineEntry, ...]:
     count = open_tokenizer(snapshot.tokenizer).count
     entries: list[OutlineEntry] = []
-    sections = snapshot.sections(path)
+    sections = _join_pages(snapshot.sections(path))
     for number, section in enumerate(sections):
         if not section.level and sections[number + 1 :] and sections[number + 1].line_start <= section.line_start:
             continue  # there is no text before the first heading
@@ -353,6 +353,30 @@ def _build_outline(snapshot: Corpus, path: str, text: Sequence[str]) -> tuple[Ou
                 OutlineEntry(section.level, section.heading, under, *lines, count(text_of_section), section.place)
             )
     return tuple(entries)
+
+
+def _join_pages(sections: Sequence[Section]) -> Sequence[Section]:
+    """Return the sections of a PDF or notebook with its bookmarks or headings in place of pages or cells under them.
+
+    Sections of other files, and pages under no bookmark, stay as they are.
+    """
+    joined: list[Section] = []
+    open_sections: list[int] = []  # indexes in `joined` of the bookmarks above the current page, the topmost first
+    for section in sections:
+        above = section.heading_path[:-1] if section.place.startswith(_PLACES_UNDER_HEADINGS) else ()
+        while open_sections and joined[open_sections[-1]].heading_path != above[: len(open_sections)]:
+            open_sections.pop()
+        for index in open_sections:
+            joined[index] = replace(joined[index], line_end=section.line_end)
+        for level in range(len(open_sections) + 1, len(above) + 1):
+            open_sections.append(len(joined))
+            joined.append(replace(section, level=level, heading=above[level - 1], heading_path=above[:level]))
+        if not above:
+            joined.append(section)
+    return joined
+
+
+_PLACES_UNDER_HEADINGS = ("page=", "cell=")
 
 
 def _find_first_text_line(text: Sequence[str], skipped_lines: int) -> int:

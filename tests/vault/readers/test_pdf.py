@@ -117,6 +117,23 @@ def test_words_hyphenated_with_the_unicode_hyphen_are_joined() -> None:
     assert page(note, 1) == "A considerable international bridge is well-known, a well\u2010known one."
 
 
+def test_listings_and_rows_keep_their_lines() -> None:
+    prose = [
+        "The river carries sand and gravel from the hills down",
+        "to the sea, and each spring it leaves a new bank of it",
+    ]
+    listing = ["def main", "x is 1", "return x plus two", "print main"]
+    note = read(written_by_hand(*prose, *prose, prose[0] + ".", *listing, "Name Price", "Apple juice 12", "Pear 3"))
+    assert " ".join(prose) in page(note, 1)
+    assert "\n".join((*listing, "Name Price", "Apple juice 12", "Pear 3")) in page(note, 1)
+
+
+@pytest.mark.needs("Chinese font")
+def test_lines_of_chinese_are_joined_without_a_blank(tmp_path: Path) -> None:
+    text = "新的保管库在设备之间同步，用户可以在多个设备上打开同一个保管库，而不需要网络连接。" * 3
+    assert text in page(read(printed(tmp_path, f"<html><body style='width:300px'><p>{text}</p></body></html>")), 1)
+
+
 def test_ligatures_are_letters(note: Note) -> None:
     assert "The efficient office finds affluent flight." in page(note, 3)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -50,6 +50,18 @@ _LONG_PARAGRAPH_WORDS = 120
 """Number of words above which a paragraph is split into lines of whole sentences, where a fragment may end."""
 _LINE_WORDS = 60
 
+# How a line is told that ends before the edge of its column: by the mean width of its characters (in usual widths), by
+# the lines that begin within some heights of it, and by the space left (in widths of its longest line) if no positions
+# are known.
+_ROW_RATIO = 1.6
+_NEAR_HEIGHTS = 6
+_UNKNOWN_SLACK = 0.2
+# Characters of scripts that are written without spaces, except Korean; a line of them may end early by this many.
+_WIDE = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]"
+)
+_WIDE_WORD = 3
+
 _UNTITLED = re.compile(r"(?i)untitled|microsoft word|.*\.(?:docx?|pptx?|tex|dvi|indd|qxd|pdf|html?|md|odt)|[\W\d_]*")
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
@@ -64,7 +76,7 @@ class PdfReader:
     """The reader of PDFs."""
 
     kind: str = "pdf"
-    version: str = "2"
+    version: str = "3"
     extensions: tuple[str, ...] = (".pdf",)
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
@@ -311,14 +323,15 @@ def _paragraphs(lines: Sequence[_TextLine], word_counts: Counter[str]) -> Iterat
     ascending = sorted(each for each in line_gaps if each > 0) or [0.0]
     usual_gap = ascending[len(ascending) // 4]
     right = max((line.right for line in lines), default=0.0)
+    columns = _Columns(lines)
     gathered: list[_TextLine] = []
     for line in lines:
         if gathered and _begins_paragraph(gathered, line, usual_gap, right):
-            yield from _join_lines(gathered, word_counts)
+            yield from _join_lines(gathered, word_counts, columns)
             gathered = []
         gathered.append(line)
     if gathered:
-        yield from _join_lines(gathered, word_counts)
+        yield from _join_lines(gathered, word_counts, columns)
 
 
 def _begins_paragraph(above: Sequence[_TextLine], line: _TextLine, usual_gap: float, right: float) -> bool:
@@ -343,21 +356,83 @@ def _begins_paragraph(above: Sequence[_TextLine], line: _TextLine, usual_gap: fl
     return ends and (is_short or indent > _MIN_INDENT * line.height)
 
 
-def _join_lines(lines: Iterable[_TextLine], word_counts: Counter[str]) -> Iterator[str]:
+class _Columns:
+    """The widths of the lines of a page, by which breaks that an author made are told from those for lack of space."""
+
+    def __init__(self, lines: Sequence[_TextLine]) -> None:
+        self._edges = [(line.left, _end(line)) for line in lines]
+        units = sorted(_unit(line) for line in lines)
+        self._usual_unit = units[len(units) // 2] if units else 1.0
+
+    def kept_breaks(self, lines: Sequence[_TextLine]) -> set[int]:
+        """Return the indexes of the lines of a paragraph that begin on a line of their own, as in a listing or table.
+
+        They are those after a line that ends before the edge of its column although the next word would have fitted.
+        A paragraph in a narrow box has no such lines if they are compared with each other.
+        """
+        own_edge = max(map(_end, lines))
+        pairs = [(at, above, below) for at, (above, below) in enumerate(pairwise(lines), 1)]
+        rows = {at for at, *pair in pairs if max(map(_unit, pair)) > _ROW_RATIO * self._usual_unit}
+        if not any(_ends_early(above, below, own_edge) for _, above, below in pairs):
+            return rows
+        return rows | {at for at, above, below in pairs if _ends_early(above, below, self._edge(above))}
+
+    def _edge(self, line: _TextLine) -> float:
+        """Return the right edge of the column of a line.
+
+        It is that of the third of the longest lines that begin near it, however wide a title over two columns is.
+        """
+        near = _NEAR_HEIGHTS * line.height
+        ends = sorted((end for left, end in self._edges if abs(left - line.left) <= near), reverse=True)
+        return ends[min(2, len(ends) - 1)]
+
+
+def _ends_early(above: _TextLine, below: _TextLine, edge: float) -> bool:
+    """Return whether the first word of the line `below` would have fitted in the line `above` of a column."""
+    if _HYPHENED.search(above.text) or above.text[-1:] in "\ufffe\x02\u00ad":
+        return False
+    word = below.text[:_WIDE_WORD] if _WIDE.match(below.text) else below.text.split(" ", 1)[0]
+    slack = 2 * _unit(above) if above.height else _UNKNOWN_SLACK * edge
+    return _end(above) + _unit(above) * _cells(word) + slack < edge
+
+
+def _end(line: _TextLine) -> float:
+    """Return the right edge of a line, in cells if its position is unknown."""
+    return line.right if line.height else float(_cells(line.text))
+
+
+def _unit(line: _TextLine) -> float:
+    """Return the mean width of the cells of a line; 1 if its position is unknown."""
+    return max(line.right - line.left, 0.0) / max(_cells(line.text), 1) if line.height else 1.0
+
+
+def _cells(text: str) -> int:
+    """Return the width of a text if Chinese and Japanese characters are twice as wide as others."""
+    return len(text) + sum(map("\u2e80".__le__, text))
+
+
+def _join_lines(lines: Sequence[_TextLine], word_counts: Counter[str], columns: _Columns) -> Iterator[str]:
     text = ""
-    for line in lines:
+    breaks = columns.kept_breaks(lines)
+    for at, line in enumerate(lines):
         hyphened = _HYPHENED.search(text)
-        if hyphened and line.text[:1].islower():
+        if at in breaks:
+            text = f"{text}\n{line.text}"
+        elif hyphened and line.text[:1].islower():
             rest = re.match(r"\w*", line.text)
             word = _join_divided_word(hyphened[1], rest[0] if rest else "", word_counts)
             text = f"{text[: hyphened.start()]}{word}{line.text[rest.end() if rest else 0 :]}"
+        elif _WIDE.match(text[-1:]) and _WIDE.match(line.text):
+            text += line.text
         else:
             text = f"{text} {line.text}" if text else line.text
     text = _HYPHENATED.sub(
         lambda match: _join_divided_word(match[1] or match[3] or "", match[2] or match[4] or "", word_counts), text
     )
     words = len(text.split())
-    yield "\n".join(_sentence_lines(text)) if words > _LONG_PARAGRAPH_WORDS else text
+    if words > _LONG_PARAGRAPH_WORDS:
+        text = "\n".join(line for written in text.split("\n") for line in _sentence_lines(written))
+    yield text
 
 
 def _join_divided_word(first: str, second: str, word_counts: Counter[str]) -> str:
