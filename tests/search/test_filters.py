@@ -253,6 +253,24 @@ def test_the_filter_being_typed_also_matches_prefixes(library: Snapshot, typed: 
     assert notes_allowed(library, typed) == notes
 
 
+@pytest.mark.parametrize(
+    ("typed", "notes"),
+    [
+        ("date:2024-05 ", ["2024-05", "2024-Q2", "2024-W18", "2024-W19"]),
+        ("date:2024-04-30 ", ["2024-Q2", "2024-W18"]),
+        ("date:2024-05-20 ", ["2024-05", "2024-Q2"]),
+        ("date:2024-W19 ", ["2024-05", "2024-Q2", "2024-W19"]),
+        ("date:<2024-05 ", ["2024-Q2", "2024-W18"]),
+        ("created:2024-04 ", ["2024-Q2", "2024-W18"]),
+    ],
+)
+def test_notes_of_a_week_month_or_quarter_are_dated_by_all_of_it(tmp_path: Path, typed: str, notes: list[str]) -> None:
+    names = ["2024-W18", "2024-W19", "2024-05", "2024-Q2"]
+    snapshot = open_vault(tmp_path, {f"{name}.md": "Text.\n" for name in names})
+    assert sorted(notes_allowed(snapshot, typed)) == notes
+    snapshot.close()
+
+
 LINKS = {
     "Target.md": "# Target\n\nItself [[Target]].\n",
     "By property.md": "---\nup: [[Target]]\n---\n# First\n\nOne.\n\n# Second\n\nTwo.\n",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from excerpt.text.dates import is_period, parse_date, parse_period
+from excerpt.text.dates import is_period, parse_date, parse_date_span, parse_period
 
 TODAY = date(2025, 3, 14)  # a Friday
 
@@ -111,3 +111,36 @@ def test_any_text_is_a_period_or_none(text: str) -> None:
     period = parse_period(text, TODAY)
     if period and not text.strip().startswith((">", "<")):
         assert period[0] <= period[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("2024-W18", date(2024, 4, 29), date(2024, 5, 5)),
+        ("2024W18", date(2024, 4, 29), date(2024, 5, 5)),
+        ("Week 2024-w18 of spring", date(2024, 4, 29), date(2024, 5, 5)),
+        ("2024-KW18", date(2024, 4, 29), date(2024, 5, 5)),
+        ("2024-W18-3", date(2024, 5, 1), date(2024, 5, 1)),
+        ("2020-W53", date(2020, 12, 28), date(2021, 1, 3)),
+        ("2024-Q2", date(2024, 4, 1), date(2024, 6, 30)),
+        ("2024 q4", date(2024, 10, 1), date(2024, 12, 31)),
+        ("2024-05", date(2024, 5, 1), date(2024, 5, 31)),
+        ("May 2024", date(2024, 5, 1), date(2024, 5, 31)),
+        ("2024年2月", date(2024, 2, 1), date(2024, 2, 29)),
+        ("2024-05-07", date(2024, 5, 7), date(2024, 5, 7)),
+        ("2024", date(2024, 1, 1), date(2024, 1, 1)),
+    ],
+)
+def test_weeks_months_and_quarters_are_spans(text: str, first: date, last: date) -> None:
+    assert parse_date_span(text) == (first, last)
+    assert parse_date(text) == first
+
+
+@pytest.mark.parametrize("text", ["2023-W53", "2024-W00", "2024-W1", "2024-Q5", "2024-Q22", "9999-W99", "12024-W18"])
+def test_what_is_no_week_or_quarter(text: str) -> None:
+    assert parse_date_span(text) is None
+
+
+@pytest.mark.parametrize("text", ["2024-W18", "2024-q2"])
+def test_a_week_or_quarter_is_a_period_of_a_query(text: str) -> None:
+    assert parse_period(text, date(2025, 1, 1)) == parse_date_span(text)

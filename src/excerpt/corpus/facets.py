@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from excerpt.corpus.links import LinkResolver
 from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, FacetQueries
-from excerpt.text.dates import parse_date, parse_formatted_date
+from excerpt.text.dates import Period, parse_date, parse_date_span, parse_formatted_date
 from excerpt.text.words import fold
 
 Ints = npt.NDArray[np.int32]
@@ -157,18 +157,29 @@ class Facets:
         """Day that each note is about, in days since 1970, or UNKNOWN_DAY, by note number.
 
         The day is read from the property `date`, from the path, from a title or alias, or else from a property such as
-        `created`. The times of files are never used.
+        `created`. The times of files are never used. Of a week, month or quarter it is the first day.
         """
+        return self._date_spans[0]
+
+    @cached_property
+    def last_dates(self) -> Times:
+        """Last day that each note is about: of `2024-W18.md` the Sunday, of a note of one day that of `dates`."""
+        return self._date_spans[1]
+
+    @cached_property
+    def _date_spans(self) -> tuple[Times, Times]:
         days = np.full(len(self._paths), UNKNOWN_DAY, np.int64)
         self._set_days_from_properties(days, _CREATION_PROPERTIES)
-        for title, note in reversed(self.titles_as_written()):
-            if (day := _parse_day(title)) != UNKNOWN_DAY:
-                days[note] = day
-        for note, path in enumerate(self._paths):
-            if (day := _parse_path_day(path, self._daily_notes)) != UNKNOWN_DAY:
-                days[note] = day
-        self._set_days_from_properties(days, _DATE_PROPERTIES)
-        return days
+        last = days.copy()
+        spans = [(note, parse_date_span(title)) for title, note in reversed(self.titles_as_written())]
+        spans += [(note, _parse_path_span(path, self._daily_notes)) for note, path in enumerate(self._paths)]
+        for note, span in spans:
+            if span is not None:
+                days[note], last[note] = map(_to_days, span)
+        dated = np.full(len(days), UNKNOWN_DAY, np.int64)
+        self._set_days_from_properties(dated, _DATE_PROPERTIES)
+        is_dated = dated != UNKNOWN_DAY
+        return np.where(is_dated, dated, days), np.where(is_dated, dated, last)
 
     @cached_property
     def heading_dates(self) -> HeadingDates:
@@ -515,11 +526,13 @@ def _parse_day(text: str) -> int:
     return _to_days(parse_date(text))
 
 
-def _parse_path_day(path: str, daily_notes: str) -> int:
-    """Return the day in the path of a note, which may be in the names of its folders too: `2024/03/05.md`."""
+def _parse_path_span(path: str, daily_notes: str) -> Period | None:
+    """Return the days in the path of a note, which may be in the names of its folders too: `2024/03/05.md`."""
     stem = posixpath.splitext(path)[0]
     formatted = parse_formatted_date(stem, daily_notes) if daily_notes else None
-    return _to_days(formatted or parse_date(posixpath.basename(path)) or parse_date(stem))
+    if formatted is not None:
+        return formatted, formatted
+    return parse_date_span(posixpath.basename(stem)) or parse_date_span(stem)
 
 
 def _to_days(day: date | None) -> int:

@@ -586,6 +586,11 @@ class UnionFacets(Facets):
         return np.concatenate([part.corpus.facets.dates for part in self._parts])
 
     @cached_property
+    def last_dates(self) -> Times:
+        """Last day that each note is about, or UNKNOWN_DAY, by note number."""
+        return np.concatenate([part.corpus.facets.last_dates for part in self._parts])
+
+    @cached_property
     def targets(self) -> LinkResolver:
         """Finds the note that the target of a link means, in the vault of the note that has the link."""
         return _UnionLinkResolver(self._paths, self._parts)

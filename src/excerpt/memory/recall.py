@@ -464,7 +464,7 @@ def _set_facets(facets: Facets, memories: Sequence[Memory | None]) -> None:
     changed = [0 if memory is None else _nanoseconds(memory.updated) for memory in memories]
     sources = [None if memory is None else memory.source for memory in memories]
     facets.created, facets.modified = np.array(days, np.int64), np.array(changed, np.int64)
-    facets.dates = facets.created
+    facets.dates = facets.last_dates = facets.created
     facets.paths = tuple("" if source is None else fold(f"/{source.path}") for source in sources)
 
 

@@ -376,17 +376,23 @@ def _match_dates(facets: Facets, period: Period | None) -> Flags:
     headings = facets.heading_dates
     is_dated = facets.dates != UNKNOWN_DAY
     is_dated[headings.notes] = True
-    inside = np.where(is_dated, _match_days(facets.dates, period), _match_times(facets.modified, period))
+    in_days = _match_days(facets.dates, period, facets.last_dates)
+    inside = np.where(is_dated, in_days, _match_times(facets.modified, period))
     inside[headings.notes[_match_days(headings.days, period)]] = True
     return inside
 
 
-def _match_days(days: npt.NDArray[np.int64], period: Period | None) -> Flags:
-    """Return a flag for each of `days` (days since 1970): whether it is known and in a period."""
+def _match_days(
+    days: npt.NDArray[np.int64], period: Period | None, last_days: npt.NDArray[np.int64] | None = None
+) -> Flags:
+    """Return a flag for each of `days` (days since 1970): whether it is known and in a period.
+
+    With `last_days`, an item is all days from the one to the other, of which one must be in the period.
+    """
     if period is None:
         return np.zeros(len(days), np.bool_)
     first, last = ((day - _EPOCH).days for day in period)
-    inside: Flags = (days >= first) & (days <= last) & (days != UNKNOWN_DAY)
+    inside: Flags = ((days if last_days is None else last_days) >= first) & (days <= last) & (days != UNKNOWN_DAY)
     return inside
 
 
