@@ -31,6 +31,20 @@ class LinkKind(StrEnum):
     MARKDOWN = "markdown"
 
 
+class Dialect(StrEnum):
+    """The program whose Markdown a vault is in, as its folder shows; `markdown` if it shows none.
+
+    Files of Logseq and Joplin are read in another way. The other dialects are told from each note or link.
+    """
+
+    MARKDOWN = "markdown"
+    OBSIDIAN = "obsidian"
+    LOGSEQ = "logseq"
+    DENDRON = "dendron"
+    FOAM = "foam"
+    JOPLIN = "joplin"
+
+
 class Strategy(StrEnum):
     """How a search scores fragments; `auto` scores as hybrid, weighted by the query's length."""
 

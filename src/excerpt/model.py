@@ -13,7 +13,7 @@ from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 from excerpt.json_forms import attributes_to_json, dataclass_to_json
-from excerpt.kinds import BlockKind, Confidence, Format, LinkKind, Scope, StopReason, Strategy
+from excerpt.kinds import BlockKind, Confidence, Dialect, Format, LinkKind, Scope, StopReason, Strategy
 from excerpt.locations import file_location_to_dict
 
 # --- a note and its parts ---------------------------------------------------------------------------------------------
@@ -736,7 +736,8 @@ class Status:
     """The state of a vault's index.
 
     `generation` is the number of the last commit, `updated` its time (ISO 8601). `model` and `tokenizer` are names.
-    `attachments` counts indexed attachments by kind ("pdf").
+    `attachments` counts indexed attachments by kind ("pdf"). `dialect` is the program whose notes they are, as the
+    vault's folder shows, "markdown" for none.
     """
 
     vault: str
@@ -750,6 +751,7 @@ class Status:
     updated: str
     attachments: Mapping[str, int] = field(default_factory=dict)
     unread: tuple[UnreadFiles, ...] = ()
+    dialect: Dialect = Dialect.MARKDOWN
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON types."""

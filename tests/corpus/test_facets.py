@@ -134,3 +134,61 @@ def test_an_empty_vault_has_no_facets(tmp_path: Path, settings: Settings) -> Non
     assert [len(part) for part in facets.links] == [0, 0]
     assert facets.links[0].dtype == np.int32
     snapshot.close()
+
+
+LOGSEQ = {
+    "logseq/config.edn": "{}",
+    "pages/Book___2023___Tea.md": "alias:: TB\n\n- Okakura\n  id:: 64f1b2c3-1111-2222-3333-abcdefabcdef\n",
+    "pages/Old%2FWay.md": "title:: The old way\n\n- Text\n",
+    "journals/2024_05_01.md": "- Text\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("written", "path"),
+    [
+        ("[[Book/2023/Tea]]", "pages/Book___2023___Tea.md"),
+        ("[[book/2023/tea]]", "pages/Book___2023___Tea.md"),
+        ("[[TB]]", "pages/Book___2023___Tea.md"),
+        ("((64f1b2c3-1111-2222-3333-abcdefabcdef))", "pages/Book___2023___Tea.md"),
+        ("{{embed ((64F1B2C3-1111-2222-3333-abcdefabcdef))}}", "pages/Book___2023___Tea.md"),
+        ("[[Old/Way]]", "pages/Old%2FWay.md"),
+        ("[[The old way]]", "pages/Old%2FWay.md"),
+        ("[[May 1st, 2024]]", "journals/2024_05_01.md"),
+        ("[[2024-05-01]]", "journals/2024_05_01.md"),
+        ("[[Wednesday, 01.05.2024]]", "journals/2024_05_01.md"),
+        ("[[Meeting of the board 2024-05-01]]", None),
+        ("((64f1b2c3-1111-2222-3333-abcdefabcde0))", None),
+    ],
+)
+def test_links_of_logseq_are_to_names_of_pages(
+    tmp_path: Path, settings: Settings, written: str, path: str | None
+) -> None:
+    for name, text in {**LOGSEQ, "pages/a.md": f"- See {written}\n"}.items():
+        file = tmp_path / "vault" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    build(tmp_path / "vault", tmp_path / "index", settings)
+    opened = Snapshot.open(tmp_path / "index", settings)
+    sources, targets = opened.facets.links
+    found = [
+        opened.table.paths[to]
+        for at, to in zip(sources, targets, strict=True)
+        if opened.table.paths[at] == "pages/a.md"
+    ]
+    assert found == ([path] if path else [])
+    opened.close()
+
+
+def test_a_vault_that_becomes_one_of_logseq_is_read_again(tmp_path: Path, settings: Settings) -> None:
+    vault = tmp_path / "vault"
+    (vault / "pages").mkdir(parents=True)
+    (vault / "pages/A___B.md").write_text("- Text\n  collapsed:: true\n", encoding="utf-8")
+    build(vault, tmp_path / "index", settings)
+    (vault / "logseq").mkdir()
+    report = build(vault, tmp_path / "index", settings)
+    assert report.changed == 1
+    opened = Snapshot.open(tmp_path / "index", settings)
+    assert (opened.note_info("pages/A___B.md").title, opened.note_text("pages/A___B.md")) == ("A/B", "- Text\n\n")
+    opened.close()
+    assert build(vault, tmp_path / "index", settings).changed == 0

@@ -14,6 +14,7 @@ from excerpt.cli.vaults import build_index, load_vault, refresh_option, resolve_
 from excerpt.encoders.model_names import model_label, remote_notice
 from excerpt.errors import ExcerptError
 from excerpt.json_forms import attributes_to_json, to_json_value
+from excerpt.kinds import Dialect
 from excerpt.known_vaults import refuse_broad_folder
 from excerpt.model import BuildReport, Progress, Status
 from excerpt.settings import Ocr, Paths, Settings, load_vault_settings, user_paths
@@ -187,6 +188,7 @@ def _print_status(
             "yes: changes are indexed at once" if watched else "no: changes are indexed by the next command",
         ),
         ("notes", f"{status.notes:,}"),
+        *([("dialect", status.dialect)] if status.dialect is not Dialect.MARKDOWN else ()),
         *([("attached", _format_counts_by_kind(status.attachments))] if status.attachments else ()),
         ("fragments", f"{status.fragments:,}"),
         ("model", status.model),

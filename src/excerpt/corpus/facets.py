@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from excerpt.corpus.links import LinkResolver
 from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, FacetQueries
+from excerpt.kinds import Dialect
 from excerpt.text.dates import Period, parse_date, parse_date_span, parse_formatted_date
 from excerpt.text.words import fold
 
@@ -121,13 +122,20 @@ class Facets:
     """What the notes of one snapshot are filtered by. Folded names are without case, accents and full-width forms."""
 
     def __init__(
-        self, queries: FacetQueries, notes: NumberedNotes, before: CachedLinks | None = None, daily_notes: str = ""
+        self,
+        queries: FacetQueries,
+        notes: NumberedNotes,
+        before: CachedLinks | None = None,
+        daily_notes: str = "",
+        dialect: Dialect = Dialect.MARKDOWN,
     ) -> None:
         """Read nothing yet. If `before` has the links of an older generation, only links of changed notes are read.
 
         `daily_notes` is the date format of the paths of daily notes, without suffix; "" if the vault names none.
+        `dialect` is that of the vault.
         """
         self._daily_notes = daily_notes
+        self._dialect = dialect
         self.queries = queries
         self._notes = notes
         self._paths = notes.paths
@@ -254,7 +262,22 @@ class Facets:
     @cached_property
     def targets(self) -> LinkResolver:
         """Finds the note that the target of a link means."""
-        return LinkResolver(self._paths)
+        return LinkResolver(self._paths, self._page_names() if self._dialect is Dialect.LOGSEQ else ())
+
+    def _page_names(self) -> Iterator[tuple[str, str]]:
+        """Yield (name, path) of the pages of a Logseq graph and of the blocks in them; of equal names the first counts.
+
+        Pages are named by title, alias, file name and, in the journal, by their day.
+        """
+        for number, path in enumerate(self._paths):
+            stem = posixpath.splitext(posixpath.basename(path))[0]
+            yield stem.replace("___", "/"), path
+            if (day := parse_date(stem)) is not None and path.startswith("journals/"):
+                yield day.isoformat(), self._paths[number]
+        for name, number in self.titles_as_written():
+            yield name, self._paths[number]
+        for identifier, number in self.values_as_written("id"):
+            yield identifier, self._paths[number]
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:

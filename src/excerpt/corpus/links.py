@@ -12,6 +12,9 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import cached_property
+from urllib.parse import unquote
+
+from excerpt.text.dates import parse_date_name
 
 NOTE_SUFFIXES = (".md", ".markdown")
 
@@ -35,7 +38,11 @@ def swapped_target(label: str) -> str:
 class LinkResolver:
     """Finds the note of a vault that the target of a link means."""
 
-    def __init__(self, paths: Iterable[str]) -> None:
+    def __init__(self, paths: Iterable[str], page_names: Iterable[tuple[str, str]] = ()) -> None:
+        """Read the paths of all notes, and the names of pages with their paths, if links are to names as in Logseq."""
+        self._path_by_page: dict[str, str] = {}
+        for page, path in page_names:
+            self._path_by_page.setdefault(_fold(page.strip()), path)
         self._by_name: dict[str, list[str]] = {}
         for path in paths:
             name = path[path.rfind("/") + 1 :]
@@ -56,9 +63,18 @@ class LinkResolver:
         """
         if not target:
             return source
+        if self._path_by_page and (path := self._find_page(target)):
+            return path
         path = self._find(target, source)
         if path is None and (other := swapped_target(label)):
             path = self._find(other, source)
+        return path
+
+    def _find_page(self, name: str) -> str | None:
+        """Return the path of the page with a name, or of the page of the journal for a day; None if there is none."""
+        path = self._path_by_page.get(_fold(name.strip()))
+        if path is None and (day := parse_date_name(name)) is not None:
+            path = self._path_by_page.get(day.isoformat())
         return path
 
     def _find(self, target: str, source: str) -> str | None:
@@ -103,7 +119,8 @@ def target_file_name(target: str) -> str:
 
     Every note that the link can mean has this file name.
     """
-    name = _fold(_without_suffix(target.strip().replace("\\", "/")))
+    # Logseq writes the slash of a page's name in this way in the name of its file.
+    name = _fold(_without_suffix(unquote(target.strip()).replace("\\", "/").replace("___", "/")))
     name = posixpath.basename(posixpath.normpath(name)).strip()
     match = _ID.match(name)
     return match[0] if match else name

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -36,6 +36,7 @@ from excerpt.index.writer import LOCK_FILE, IndexWriter, discard_index
 from excerpt.model import BuildReport, FileProblem, Progress
 from excerpt.settings import Settings, VaultSettings, open_vault
 from excerpt.state_files import file_lock, sync_folder
+from excerpt.vault.dialect import detect_dialect
 from excerpt.vault.readers.registry import kind_of_file
 from excerpt.vault.scan import Scan, scan
 
@@ -307,12 +308,11 @@ class _IndexUpdate:
     def _commit_changes(self, vault_scan: VaultScan, known: dict[str, KnownNote]) -> int:
         """Commit new, changed and removed notes; return the number of removed notes."""
         scan = vault_scan.scan
-        vault = self._options.settings
-        tasks = self._skip_given_up(_list_tasks(vault_scan, known, vault, unchanged_before_ns(self._writer.catalog)))
+        tasks = self._skip_given_up(
+            _list_tasks(vault_scan, known, self._options, unchanged_before_ns(self._writer.catalog))
+        )
         if any(
-            not is_current_key(known[task.path].cut, prepare_key(task.path, vault))
-            for task in tasks
-            if task.path in known
+            not is_current_key(known[task.path].cut, self._prepare_key(task)) for task in tasks if task.path in known
         ):
             self._writer.rebuilt.append("notes from the vault, because reading, splitting or stemming changed")
         scanned_paths = {file.path for file in scan.files}
@@ -377,7 +377,7 @@ class _IndexUpdate:
         return accepted
 
     def _prepare_key(self, task: FileTask) -> str:
-        return prepare_key(task.path, self._options.settings, ocr=task.images > 0)
+        return prepare_key(task.path, self._options.settings, self._options.dialect, ocr=task.images > 0)
 
     def _prepare_batches(self, tasks: Sequence[FileTask]) -> Iterator[list[PreparedFiles]]:
         if not tasks:
@@ -442,7 +442,7 @@ class _IndexUpdate:
 
 
 def _list_tasks(
-    vault_scan: VaultScan, known: dict[str, KnownNote], settings: VaultSettings, unchanged_before_ns: int
+    vault_scan: VaultScan, known: dict[str, KnownNote], options: PrepareOptions, unchanged_before_ns: int
 ) -> list[FileTask]:
     """Return the files to prepare, the most recently modified first.
 
@@ -450,11 +450,12 @@ def _list_tasks(
     before `unchanged_before_ns` and whose size and times are as known is unchanged, unless `vault_scan.only` names it.
     """
     named = frozenset(vault_scan.only or ())
+    settings, dialect = options.settings, options.dialect
     tasks = []
     for file in vault_scan.scan.files:
         note = known.get(file.path)
         state, kind = (file.path, file.size, file.mtime_ns, file.ctime_ns), kind_of_file(file.path, settings)
-        if note is None or not is_current_key(note.cut, prepare_key(file.path, settings)):
+        if note is None or not is_current_key(note.cut, prepare_key(file.path, settings, dialect)):
             tasks.append(FileTask(*state, kind=kind))
         elif not is_unchanged(file, note, unchanged_before_ns) or file.path in named:
             tasks.append(FileTask(*state, note.digest, kind))
@@ -537,6 +538,7 @@ class Updater:
         BuildCancelled.
         """
         open_vault(self._vault)
+        self._options = replace(self._options, dialect=detect_dialect(self._vault))
         only = None if rebuild or paths is None or len(paths) > _MAX_SINGLE_PATHS else paths
         try:
             with _lock_index(self._folder, self._vault, wait):

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from excerpt.corpus.names import NameTerms
 from excerpt.index.files import DerivedFile
+from excerpt.kinds import Dialect
 from excerpt.model import FileProblem
 from excerpt.text.display import format_count
 from excerpt.text.fragments import digest_of_text
@@ -736,6 +737,12 @@ class Catalog:
     def unread_files(self) -> tuple[tuple[str, int], ...]:
         """Return (suffix, number of files) of the files whose reader is not installed or not switched on."""
         return tuple((suffix, count) for suffix, count in json.loads(self.meta("unread_files") or "[]"))
+
+    @property
+    def dialect(self) -> Dialect:
+        """Dialect of the vault when it was indexed, if notes of it are read in another way; else MARKDOWN."""
+        stored = self.meta("dialect")
+        return Dialect(stored) if stored in tuple(Dialect) else Dialect.MARKDOWN
 
     def set_unread_files(self, unread: Sequence[tuple[str, int]]) -> None:
         self.set_meta("unread_files", json.dumps(unread))

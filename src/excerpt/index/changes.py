@@ -15,11 +15,14 @@ from excerpt.index.embed import model_source
 from excerpt.index.files import SUSPECT_FILE, check_file
 from excerpt.index.names import NAMES_VERSION
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS_VERSION
+from excerpt.kinds import Dialect
 from excerpt.model import FileProblem
 from excerpt.settings import Settings, VaultSettings
+from excerpt.text.dialects import CHANGED_DIALECTS
 from excerpt.text.fragments import fragments_version
 from excerpt.text.words import ANALYZER_VERSION
 from excerpt.vault.daily_notes import read_daily_notes_format
+from excerpt.vault.dialect import detect_dialect
 from excerpt.vault.readers.registry import reader_version
 from excerpt.vault.scan import FileState, Scan, scan
 
@@ -35,12 +38,13 @@ OCR_KEY_SUFFIX = "/ocr"
 """Suffix of a file's prepare key (column `cut`) if images in the file were read by OCR."""
 
 
-def prepare_key(path: str, settings: VaultSettings, *, ocr: bool = False) -> str:
-    """Return a string that identifies how a file is prepared: versions of the code, and settings.
+def prepare_key(path: str, settings: VaultSettings, dialect: Dialect, *, ocr: bool = False) -> str:
+    """Return a string that identifies how a file is prepared: versions of the code, settings, and the vault's dialect.
 
     A file that was stored with another key is prepared again. `ocr`: images in the file are read by OCR.
     """
-    return fragments_version(settings.language) + reader_version(path, settings) + (OCR_KEY_SUFFIX if ocr else "")
+    versions = fragments_version(settings.language, dialect) + reader_version(path, settings)
+    return versions + (OCR_KEY_SUFFIX if ocr else "")
 
 
 def is_current_key(cut: str, current: str) -> bool:
@@ -95,13 +99,17 @@ def build_parameters(settings: Settings) -> dict[str, str]:
 
 
 def vault_parameters(vault: Path) -> dict[str, str]:
-    """Return what the catalog's table `meta` has of the vault itself: its path, and the format of its daily notes.
+    """Return what the catalog's table `meta` has of the vault itself: path, format of daily notes, and dialect.
+
+    A dialect that does not change how notes are read is left out.
 
     Bytes of the path that are not valid text are escaped.
     """
+    dialect = detect_dialect(vault)
     return {
         "vault": str(vault).encode("utf-8", "backslashreplace").decode(),
         "daily_notes": read_daily_notes_format(vault),
+        "dialect": dialect if dialect in CHANGED_DIALECTS else "",
     }
 
 
@@ -130,6 +138,7 @@ def is_index_current(catalog: Catalog, keys: NDArray[np.int64], folder: Path, va
 def _matches_vault(catalog: Catalog, scan_result: Scan, settings: Settings) -> bool:
     """Return whether the catalog has exactly the notes and the skipped files that the scan found, all unchanged."""
     known, limit_ns, vault = catalog.known_notes(), unchanged_before_ns(catalog), settings.vault
+    dialect = catalog.dialect
     given_up = _read_given_up_files(catalog, scan_result, vault)
     # A file for which only OCR failed is known by its other text.
     notes = [file for file in scan_result.files if file.path not in given_up or file.path in known]
@@ -137,7 +146,7 @@ def _matches_vault(catalog: Catalog, scan_result: Scan, settings: Settings) -> b
         len(notes) == len(known)
         and all(
             (note := known.get(file.path)) is not None
-            and is_current_key(note.cut, prepare_key(file.path, vault))
+            and is_current_key(note.cut, prepare_key(file.path, vault, dialect))
             and is_unchanged(file, note, limit_ns)
             and (file.path in given_up or not needs_ocr(note, vault))
             for file in notes
@@ -154,5 +163,5 @@ def _read_given_up_files(catalog: Catalog, scan_result: Scan, settings: VaultSet
         for file in scan_result.files
         if (earlier := before.get(file.path)) is not None
         and (earlier.size, earlier.mtime_ns, earlier.ctime_ns) == (file.size, file.mtime_ns, file.ctime_ns)
-        and is_current_key(earlier.cut, prepare_key(file.path, settings))
+        and is_current_key(earlier.cut, prepare_key(file.path, settings, catalog.dialect))
     }

@@ -17,6 +17,7 @@ from excerpt.index.catalog import NoteRows, compress_text, heading_path_to_row
 from excerpt.index.changes import prepare_key
 from excerpt.index.names import tokenize_names
 from excerpt.index.postings import FieldCollector, Inverted, embedded_digest, embedded_text
+from excerpt.kinds import Dialect
 from excerpt.model import FileProblem, Fragment, Note
 from excerpt.settings import Ocr, VaultSettings
 from excerpt.text.fragments import fragments_of
@@ -49,11 +50,12 @@ def without_garbage_collection() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class PrepareOptions:
-    """The settings that the preparation of a file depends on; sent to every worker process, so kept small."""
+    """What the preparation of a file depends on; sent to every worker process, so kept small."""
 
     vault: Path
     tokenizer: str
     settings: VaultSettings
+    dialect: Dialect = Dialect.MARKDOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,8 @@ def _prepare_note(options: PrepareOptions, task: FileTask, collector: FieldColle
     if task.digest == digest:
         return None
     ocr = bounds.ocr if task.images else Ocr.OFF
-    note = reader_for(task.path, settings).read(data, task.path, ReadOptions(settings.language, bounds.max_pages, ocr))
+    read_options = ReadOptions(settings.language, bounds.max_pages, ocr, options.dialect)
+    note = reader_for(task.path, settings).read(data, task.path, read_options)
     rows, fragments = note_rows(options, note, task, digest)
     # This comes last, so that a note that fails leaves no terms behind.
     collector.add_note(
@@ -168,7 +171,7 @@ def note_rows(
         mtime_ns=task.mtime_ns,
         ctime_ns=task.ctime_ns,
         digest=digest,
-        cut=prepare_key(task.path, options.settings, ocr=task.images > 0),
+        cut=prepare_key(task.path, options.settings, options.dialect, ocr=task.images > 0),
         title=note.title,
         language=note.language,
         tokens=tokenizer.count(note.text),

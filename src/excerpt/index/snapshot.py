@@ -334,6 +334,7 @@ class Snapshot(NoteReader):
             NumberedNotes(table.paths, table.numbers, table.first_keys),
             self._reusable.links,
             self._catalog.meta("daily_notes"),
+            self._catalog.dialect,
         )
 
     def _collect_reusable(self) -> _ReusableData:
@@ -400,6 +401,7 @@ class Snapshot(NoteReader):
 
     def status(self) -> Status:
         """Return counts, skipped files and the settings that the index was built with."""
+        from excerpt.vault.dialect import detect_dialect
         from excerpt.vault.readers.registry import describe_unread_files
 
         files, fragments = self._catalog.counts()
@@ -416,6 +418,7 @@ class Snapshot(NoteReader):
             updated=self._catalog.meta("updated"),
             attachments=attachments,
             unread=describe_unread_files(self._catalog.unread_files(), self._catalog.count_unread_images()),
+            dialect=detect_dialect(Path(self._catalog.meta("vault"))),
         )
 
     def _describe_model(self) -> str:

@@ -241,7 +241,7 @@ class NoteVerification:
             self._tokenizer, self._counted = _ESTIMATE, False
 
     def check(self, note: StoredNote, catalog: Catalog) -> None:
-        if not is_current_key(note.cut, prepare_key(note.path, self._vault)):
+        if not is_current_key(note.cut, prepare_key(note.path, self._vault, catalog.dialect)):
             self._health.stale.append((note.path, StaleReason.CUT))
         error = next(self._find_errors(note), "") or _checksum_error(catalog, note)
         if error:
@@ -254,7 +254,7 @@ class NoteVerification:
             yield "The note's text in the catalog is lost or damaged."
             return
         yield from _range_errors(note, text.split("\n"))
-        # The catalog does not hold the file that an attachment's text was extracted from.
+        # The catalog holds neither the file of an attachment's text, nor data that is left out of a note ("2@logseq").
         if not self._quick and not note.kind and note.cut.partition("/")[0] == str(FRAGMENTS_VERSION):
             yield from self._row_errors(note, text)
 

@@ -261,6 +261,7 @@ class StatusResult(TypedDict):
     updated: str
     attachments: dict[str, int]
     unread: list[UnreadFiles]
+    dialect: str
     freshness: str
     protocol: int
     watching: bool

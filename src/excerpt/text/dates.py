@@ -92,6 +92,19 @@ def parse_date_span(text: str) -> Period | None:
     return _quarter_span(int(quarter["y"]), int(quarter["q"])) if quarter else None
 
 
+_DATE_NAME_REST = re.compile(r"[\s,.]*(?:[^\W\d_]+[,.]?)?[\s,.]*")
+
+
+def parse_date_name(text: str) -> date | None:
+    """Return the day of a text that is only a day, as the names of pages of a journal, with or without its weekday."""
+    for pattern in (*_NUMERIC_DATES, *_SPELLED_DATES) if _YEAR.search(text) else ():
+        match = pattern.search(text)
+        if match and match.groupdict().get("d") and (day := _date_from_match(match)):
+            rest = text[: match.start()] + text[match.end() :]
+            return day if _DATE_NAME_REST.fullmatch(rest) else None
+    return None
+
+
 def _parse_number(bare: str) -> date | None:
     """Return the day of a number: of seconds or milliseconds since 1970, or a year."""
     if len(bare) in (_SECONDS_DIGITS, _MILLISECONDS_DIGITS):

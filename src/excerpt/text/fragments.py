@@ -12,19 +12,23 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from excerpt.kinds import Dialect
 from excerpt.model import Block, Fragment, Note, Section
+from excerpt.text.dialects import CHANGED_DIALECTS
 from excerpt.text.words import WIDE_CHARACTERS
 
 FRAGMENTS_VERSION = 2
 """Version of what is read of a note and of its division into fragments; an index with an older one is rebuilt."""
 
 
-def fragments_version(language: str) -> str:
-    """Return the version of the fragment rules and the configured `language`, as stored with each note.
+def fragments_version(language: str, dialect: Dialect = Dialect.MARKDOWN) -> str:
+    """Return the version of the rules for notes, with the vault's dialect and the configured `language`.
 
-    `language` is "" if none is configured. A note that is stored with another version is divided again.
+    It is stored with each note; a note that is stored with another one is divided again. `language` is "" if none is
+    configured. A dialect counts only if its notes are read in another way.
     """
-    return f"{FRAGMENTS_VERSION}/{language}" if language else str(FRAGMENTS_VERSION)
+    version = f"{FRAGMENTS_VERSION}@{dialect}" if dialect in CHANGED_DIALECTS else str(FRAGMENTS_VERSION)
+    return f"{version}/{language}" if language else version
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,9 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 from mdit_py_plugins.footnote.index import footnote_def
 
-from excerpt.kinds import BlockKind
+from excerpt.kinds import BlockKind, Dialect
 from excerpt.model import Block, Link, Note, Section
+from excerpt.text.dialects import read_data
 from excerpt.text.frontmatter import Frontmatter, read_frontmatter
 from excerpt.text.links import find_block_id, may_have_links, parse_links_and_tags, plain_heading, property_links
 from excerpt.text.properties import inline_properties, merge_properties
@@ -280,12 +281,14 @@ def normalise_newlines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def parse_note(path: str, text: str, language: str = "") -> Note:
+def parse_note(path: str, text: str, language: str = "", dialect: Dialect = Dialect.MARKDOWN) -> Note:
     """Parse the `text` of the note at `path`. Never raises: problems become warnings of the note.
 
-    `language` is an ISO 639-1 code, or "" to detect it. The title is the file name if the frontmatter has none.
+    `language` is an ISO 639-1 code, or "" to detect it. The title is the file name if the frontmatter has none. Lines
+    of data of another program are blank in the text of the note.
     """
-    text = normalise_newlines(text.removeprefix("\ufeff"))
+    data = read_data(normalise_newlines(text.removeprefix("\ufeff")), path, dialect)
+    text = data.text
     lines = text.split("\n")
     front = read_frontmatter(text)
     warnings = list(front.warnings)
@@ -293,14 +296,14 @@ def parse_note(path: str, text: str, language: str = "") -> Note:
     links = [link for number in range(front.lines) for link in property_links(lines[number], number + 1)]
     return Note(
         path=path,
-        title=front.title or PurePosixPath(path).stem,
+        title=front.title or data.title or PurePosixPath(path).stem,
         text=text,
-        aliases=front.aliases,
-        tags=tuple(dict.fromkeys((*front.tags, *body.tags))),
-        properties=merge_properties(front.properties, body.properties),
+        aliases=tuple(dict.fromkeys((*front.aliases, *data.aliases))),
+        tags=tuple(dict.fromkeys((*front.tags, *data.tags, *body.tags))),
+        properties=merge_properties(front.properties, (*data.properties, *body.properties)),
         language=language or detect_language("\n".join(lines[front.lines : front.lines + _LANGUAGE_LINES])),
         sections=_sections(body, lines, front),
-        links=(*links, *body.links),
+        links=(*links, *data.links, *body.links),
         warnings=tuple(warnings),
     )
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from excerpt.errors import FileOpenError, SettingsError, VaultError
 from excerpt.model import FileProblem
 from excerpt.settings import VaultSettings
+from excerpt.vault.dialect import UNREAD_LOGSEQ_FOLDERS, is_logseq
 from excerpt.vault.ignore import IgnorePatterns, parse_pattern, pattern_lines
 from excerpt.vault.readers.registry import suffixes_of
 from excerpt.vault_files import OpenFolder, open_folder
@@ -122,6 +123,9 @@ class _Scanner:
         included, excluded = parse_settings_patterns(settings)
         self._included = included if settings.include else None
         self._excluded = (_IgnoreRules("", excluded),) if settings.exclude else ()
+        if is_logseq(vault):
+            copies = [pattern.encode() for pattern in UNREAD_LOGSEQ_FOLDERS]
+            self._excluded = (*self._excluded, _IgnoreRules("", IgnorePatterns.read(copies)))
         self._only = frozenset(only or ())
         self._above = {path[:at] for path in self._only for at, letter in enumerate(path) if letter == "/"}
         self._patterns_left = _MAX_IN_VAULT

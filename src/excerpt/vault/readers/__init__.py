@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
 from excerpt.errors import FileOpenError, ReadError, install_hint
-from excerpt.kinds import BlockKind
+from excerpt.kinds import BlockKind, Dialect
 from excerpt.model import Block, Link, Note, Section
 from excerpt.settings import Ocr
 from excerpt.vault_files import open_file
@@ -32,12 +32,14 @@ class ReadOptions:
     """The options of a reader.
 
     `language` is the language of all notes (ISO 639-1), "" to detect the language of each. `max_pages` is the maximum
-    number of pages or slides read of a file. `ocr` selects the program that reads text in images.
+    number of pages or slides read of a file. `ocr` selects the program that reads text in images. `dialect` is that of
+    the vault.
     """
 
     language: str = ""
     max_pages: int = 2000
     ocr: Ocr = Ocr.OFF
+    dialect: Dialect = Dialect.MARKDOWN
 
 
 class Reader(Protocol):

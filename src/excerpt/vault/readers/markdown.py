@@ -49,7 +49,7 @@ class MarkdownReader:
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
         """Parse a Markdown note; see Reader.read. A guessed encoding or damage is a warning of the note."""
         text, warning = decode(data)
-        note = parse_note(path, text, options.language)
+        note = parse_note(path, text, options.language, options.dialect)
         return replace(note, warnings=(warning, *note.warnings)) if warning else note
 
 

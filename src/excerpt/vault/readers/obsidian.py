@@ -126,28 +126,23 @@ def _find_links(text: str, line: int) -> Iterator[Link]:
 
 # --- drawings ---------------------------------------------------------------------------------------------------------
 
-_DRAWING = re.compile(r"^(?:%%\s*\n)?#{1,2} Drawing\s*\n(?s:.*)", re.M)
-_JSON = re.compile(r"^```(?:compressed-)?json\n(?s:.*?)^```\s*$", re.M)
-_ELEMENT_ID = re.compile(r" \^[\w-]{8}$", re.M)
-_ADVICE = re.compile(r"^==⚠.*⚠==.*\n", re.M)
-
 
 @dataclass(frozen=True, slots=True)
 class DrawingReader:
     """The reader of Excalidraw drawings, which are JSON files or notes of Obsidian's Excalidraw plugin."""
 
     kind: str = "drawing"
-    version: str = "1"
+    version: str = "2"
     extensions: tuple[str, ...] = (".excalidraw.md", ".excalidraw")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
         """Extract a note with the texts of the drawing; see Reader.read."""
         text, _ = decode(data)
         if path.lower().endswith(".md"):
+            from excerpt.text.dialects import without_drawing
             from excerpt.text.markdown import normalise_newlines, parse_note
 
-            text = _JSON.sub("", _DRAWING.sub("", _ADVICE.sub("", normalise_newlines(text))))
-            return parse_note(path, _ELEMENT_ID.sub("", text).rstrip() + "\n", options.language)
+            return parse_note(path, without_drawing(normalise_newlines(text)).rstrip() + "\n", options.language)
         elements = _dicts_in(_read_json(data, "drawing").get("elements"))
         written = [
             _text(each.get("originalText") or each.get("text")) for each in elements if not each.get("isDeleted")

@@ -1,0 +1,60 @@
+"""Tests of the detection of a vault's dialect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from excerpt.kinds import Dialect
+from excerpt.settings import VaultSettings
+from excerpt.vault.dialect import detect_dialect
+from excerpt.vault.scan import scan
+
+
+def write(root: Path, *paths: str) -> Path:
+    for path in paths:
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if path.endswith("/"):
+            file.mkdir(exist_ok=True)
+        else:
+            file.write_text("foam.foam-vscode", encoding="utf-8")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("paths", "dialect"),
+    [
+        (["logseq/config.edn"], Dialect.LOGSEQ),
+        (["logseq/custom.css", "pages/a.md"], Dialect.LOGSEQ),
+        (["logseq/custom.css", "journals/a.md", ".obsidian/app.json"], Dialect.LOGSEQ),
+        (["logseq/notes.md", "a.md"], Dialect.MARKDOWN),
+        (["pages/a.md"], Dialect.MARKDOWN),
+        (["dendron.yml"], Dialect.DENDRON),
+        ([".foam/templates/a.md"], Dialect.FOAM),
+        ([".vscode/extensions.json"], Dialect.FOAM),
+        ([".obsidian/app.json"], Dialect.OBSIDIAN),
+        (["0123456789abcdef0123456789abcdef.md"], Dialect.JOPLIN),
+        (["a.md"], Dialect.MARKDOWN),
+    ],
+)
+def test_a_dialect_is_told_by_names_in_the_root(tmp_path: Path, paths: list[str], dialect: Dialect) -> None:
+    assert detect_dialect(write(tmp_path, *paths)) is dialect
+
+
+def test_a_folder_that_is_gone_has_no_dialect(tmp_path: Path) -> None:
+    assert detect_dialect(tmp_path / "gone") is Dialect.MARKDOWN
+
+
+def test_a_link_shows_no_dialect(tmp_path: Path) -> None:
+    write(tmp_path, "outside/config.edn", "vault/a.md")
+    (tmp_path / "vault/logseq").symlink_to(tmp_path / "outside")
+    (tmp_path / "vault/.obsidian").symlink_to(tmp_path / "outside")
+    assert detect_dialect(tmp_path / "vault") is Dialect.MARKDOWN
+
+
+def test_copies_of_pages_are_not_read(tmp_path: Path) -> None:
+    write(tmp_path, "logseq/config.edn", "logseq/bak/pages/a/1.md", "logseq/version-files/b.md", "pages/a.md")
+    write(tmp_path, "pages/logseq/bak/c.md")
+    assert [file.path for file in scan(tmp_path, VaultSettings()).files] == ["pages/a.md", "pages/logseq/bak/c.md"]
