@@ -63,9 +63,8 @@ class LinkResolver:
         """
         if not target:
             return source
-        if self._path_by_page and (path := self._find_page(target)):
-            return path
-        path = self._find(target, source)
+        path = self._find_page(target) if self._path_by_page else None
+        path = path or self._find(target, source)
         if path is None and (other := swapped_target(label)):
             path = self._find(other, source)
         return path

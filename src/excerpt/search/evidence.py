@@ -453,6 +453,9 @@ def gather_evidence(
     scores = WordScores(matches, snapshot.lexical.doc_count, is_allowed, snapshot.is_note_row)
     is_match = scores.flag_matching_rows()
     is_match[named_rows] = True
+    if not is_match.any() and len(find_exact_words(query.words)) == len(query.words.split()):
+        # An identifier that no note has is not meant: what is near it in meaning would be chance.
+        meaning_factor = static_factor = 0.0
     is_match[similarities.top_rows(POOL_SIZE) if meaning_factor else NO_ROWS] = True
     if is_allowed is not None:
         similarities.limit_to_rows(is_allowed)
