@@ -468,10 +468,10 @@ class Pack:
 
     `id` is `<note id>:o:<first>-<last>` (ordinals of fragments) or `<note id>:s:<section ordinal>`. `entry` is the best
     hit in the pack. `tokens` counts `text` alone. `cut_above` and `cut_below` are true if the fragment, section or note
-    continues there but did not fit; then `text` may begin or end within a line. `modified` is the day of the file's
-    last change, ISO 8601, UTC. `link` is the address that opens the note in Obsidian; "" for a memory, and if not
-    requested. `kind` and `place` locate the text in an attachment, as in Fragment; over several pages the place is
-    `page=12-13`.
+    continues there but did not fit; then `text` may begin or end within a line. `modified` is the day of the note's
+    last change, ISO 8601, "" if unknown. `link` is the address that opens the note in Obsidian; "" for a memory, and
+    if not requested. `kind` and `place` locate the text in an attachment, as in Fragment; over several pages the place
+    is `page=12-13`.
     """
 
     id: str

@@ -192,3 +192,56 @@ def test_a_vault_that_becomes_one_of_logseq_is_read_again(tmp_path: Path, settin
     assert (opened.note_info("pages/A___B.md").title, opened.note_text("pages/A___B.md")) == ("A/B", "- Text\n\n")
     opened.close()
     assert build(vault, tmp_path / "index", settings).changed == 0
+
+
+NOON = 1_740_830_400  # 2025-03-01, 12:00 UTC
+
+
+def opened_with_times(tmp_path: Path, settings: Settings, notes: dict[str, str], seconds: list[int]) -> Snapshot:
+    for (path, text), time in zip(notes.items(), seconds, strict=True):
+        file = tmp_path / "vault" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        os.utime(file, (time, time))
+    build(tmp_path / "vault", tmp_path / "index", settings)
+    return Snapshot.open(tmp_path / "index", settings)
+
+
+DATED = {
+    "property.md": "---\nupdated: 2024-05-01\ncreated: 2020-01-01\n---\nText.\n",
+    "millis.md": "---\nupdated: 1714564800000\n---\nText.\n",
+    "date.md": "---\ndate: May 1st, 2024\n---\nText.\n",
+    "2024-05-01 name.md": "Text.\n",
+    "log.md": "# 2024-04-30\n\nText.\n\n# Wednesday, 1 May 2024\n\nText.\n\n# 2024-04-29\n\nText.\n",
+}
+
+
+@pytest.mark.parametrize("days_apart", [0, 3])
+def test_a_note_was_changed_when_it_says_so_itself(tmp_path: Path, settings: Settings, days_apart: int) -> None:
+    times = [NOON + 86_400 * days_apart * number for number in range(len(DATED))]
+    snapshot = opened_with_times(tmp_path, settings, DATED, times)
+    assert {path: snapshot.note_modified(path) for path in DATED} == dict.fromkeys(DATED, "2024-05-01")
+    snapshot.close()
+
+
+PLANS = {
+    "2031-05-01 plan.md": "Text.\n",
+    "due.md": "---\ndate: 2031-05-01\n---\nText.\n",
+    "war.md": "# The end in May 1945\n\nText.\n\n# 1945-05-08\n\nText.\n",
+    "created.md": "---\ncreated: 2020-01-01\n---\nText.\n",
+    "plain.md": "Text.\n",
+}
+
+
+def test_a_plan_or_a_distant_day_is_no_change(tmp_path: Path, settings: Settings) -> None:
+    snapshot = opened_with_times(tmp_path, settings, PLANS, [NOON + 7200 * number for number in range(len(PLANS))])
+    assert {path: snapshot.note_modified(path) for path in PLANS} == dict.fromkeys(PLANS, "2025-03-01")
+    snapshot.close()
+
+
+def test_the_times_of_copied_files_are_unknown(tmp_path: Path, settings: Settings) -> None:
+    snapshot = opened_with_times(tmp_path, settings, PLANS, [NOON] * len(PLANS))
+    assert snapshot.facets.has_copied_times
+    unknown = {**dict.fromkeys(PLANS, ""), "created.md": "2020-01-01"}
+    assert {path: snapshot.note_modified(path) for path in PLANS} == unknown
+    snapshot.close()

@@ -57,7 +57,7 @@ def completions_of(library: Snapshot, operator: str, begun: str) -> list[tuple[s
             [("status:=done", 1), ('status:"=in progress"', 1), ('status:"=not done"', 1), ('status:"=seen twice"', 1)],
         ),
         ("Status", "pro", [('status:"=in progress"', 1)]),
-        ("modified", "this", [("modified:this-week", 4), ("modified:this-month", 4), ("modified:this-year", 5)]),
+        ("modified", "this", [("modified:this-week", 2), ("modified:this-month", 2), ("modified:this-year", 4)]),
         ("http", "", []),
         ("nothing", "x", []),
     ],

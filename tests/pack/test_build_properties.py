@@ -333,11 +333,11 @@ DAY = 1740787200  # as the notes in tests.pack.vaults
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Index a vault; return its folder and the folder of its index."""
     root = tmp_path_factory.mktemp("packs")
-    for path, text in NOTES.items():
+    for hours, (path, text) in enumerate(NOTES.items()):
         file = root / "vault" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-        os.utime(file, (DAY, DAY))
+        os.utime(file, (DAY, DAY + 7200 * hours))
     build(root / "vault", root / "index", Settings())
     return root / "vault", root / "index"
 

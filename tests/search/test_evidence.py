@@ -120,9 +120,7 @@ def test_the_only_fragment_of_a_vault_does_not_score(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("query", "is_found"), [("strokeColor", False), ("walrus colour", True), ("lentils", True)])
-def test_an_identifier_that_no_note_has_is_not_found_by_its_meaning(
-    tmp_path: Path, query: str, is_found: bool
-) -> None:
+def test_an_identifier_that_no_note_has_is_not_found_by_its_meaning(tmp_path: Path, query: str, is_found: bool) -> None:
     texts = {"a.md": "Simmer red lentils with cumin.\n", "b.md": "Paint the door.\n", "c.md": "The seal swims.\n"}
     snapshot = open_vault(tmp_path, texts)
     assert bool(Engine(snapshot, Settings()).search(query).hits) is is_found

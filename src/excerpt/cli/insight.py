@@ -326,7 +326,7 @@ def peek_command(*, note: str, vaults: tuple[Path, ...], lines: int, as_json: bo
 def _format_peek_lines(peek: Peek) -> Iterator[str]:
     yield style_text(visible_line(peek.title), bold=True)
     yield style_text(visible_line(peek.path), fg="green")
-    changed = f" · changed {peek.modified}" if peek.modified else ""
+    changed = f" · changed {peek.modified}" if peek.modified else " · day of change unknown"
     lines, size = format_count(peek.lines, "line"), format_count(peek.size, "byte")
     yield f"{format_count(peek.tokens, 'token')} · {lines} · {size}{changed}"
     nowhere = f" · {peek.links_nowhere:,} lead nowhere" if peek.links_nowhere else ""

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from excerpt.corpus.links import LinkResolver
 from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, FacetQueries
 from excerpt.kinds import Dialect
-from excerpt.text.dates import Period, parse_date, parse_date_span, parse_formatted_date
+from excerpt.text.dates import Period, parse_date, parse_date_name, parse_date_span, parse_formatted_date
 from excerpt.text.words import fold
 
 Ints = npt.NDArray[np.int32]
@@ -30,12 +30,44 @@ UNKNOWN_DAY = np.iinfo(np.int64).min
 
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 """The proleptic Gregorian ordinal of the day 0."""
+
+_SECOND_NS = 1_000_000_000
+BULK_SHARE = 0.9
+BULK_SPAN_NS = 3600 * _SECOND_NS
+"""If more than BULK_SHARE of the notes were modified within BULK_SPAN_NS, the vault was copied."""
 # Names of properties that hold a date of a note, the most trusted first, without hyphens and underscores.
 _DATE_PROPERTIES = ("date", "datum", "fecha", "日期")
 _CREATION_PROPERTIES = (
     *("created", "createdat", "createdon", "datecreated", "createddate", "creationdate", "createtime", "creationtime"),
     *("ctime", "birthtime", *_DATE_PROPERTIES, "创建时间", "创建日期", "作成日"),
 )
+
+
+# Properties that hold the day of a note's last change, the most trusted first.
+_CHANGE_PROPERTIES = (
+    *("modified", "updated", "lastmodified", "lastupdated", "lastmod", "lastchanged", "datemodified", "dateupdated"),
+    *(
+        "modifiedat",
+        "updatedat",
+        "modifiedon",
+        "updatedon",
+        "modifieddate",
+        "updateddate",
+        "updatetime",
+        "modifiedtime",
+    ),
+    *("updatedtime", "mtime", "changed", "edited", "ms.date", "geandert", "aktualisiert", "modifie", "actualizado"),
+    *("更新时间", "修改时间", "更新日期", "更新日", "修改日期"),
+)
+_FIRST_CHANGE_DAY = 0
+"""The first day, since 1970, that a date in a name, a heading or the property `date` can be of a change."""
+
+
+def is_bulk_change(modified_ns: Times) -> bool:
+    """Return whether more than BULK_SHARE of the times are within one span of BULK_SPAN_NS."""
+    times = np.sort(modified_ns)
+    ends = np.searchsorted(times, times + BULK_SPAN_NS, side="right")
+    return int((ends - np.arange(len(times))).max()) > BULK_SHARE * len(times)
 
 
 def property_name(name: str) -> str:
@@ -149,6 +181,49 @@ class Facets:
         for note, changed in self.queries.modified():
             times[self._note_numbers[note]] = changed
         return times
+
+    @cached_property
+    def has_copied_times(self) -> bool:
+        """Whether nearly all files have one time, as after a copy or a checkout, so that it says nothing of a note."""
+        return bool(len(self.modified)) and is_bulk_change(self.modified)
+
+    @cached_property
+    def change_days(self) -> Times:
+        """Day of each note's last change as the note itself has it, in days since 1970, or UNKNOWN_DAY.
+
+        The day is read from a property (`updated` and the like, or `date`), else from the path, else from the headings
+        that are a day, as in a log. Of the last three, a day after the file's own time is a plan, not a change. If the
+        files have been copied, a property of creation counts too.
+        """
+        latest = self._latest_change_days
+        days = np.full(len(self._paths), UNKNOWN_DAY, np.int64)
+        if self.has_copied_times:
+            self._set_days_from_properties(days, _CREATION_PROPERTIES)
+            days[(days < _FIRST_CHANGE_DAY) | (days > latest)] = UNKNOWN_DAY
+        for note, heading, _, _ in self.queries.year_headings():
+            number = self._note_numbers[note]
+            self._set_possible_day(days, number, _to_days(parse_date_name(heading)), latest, is_later=True)
+        for number, path in enumerate(self._paths):
+            span = _parse_path_span(path, self._daily_notes)
+            self._set_possible_day(days, number, _to_days(span[1] if span else None), latest)
+        dated = np.full(len(days), UNKNOWN_DAY, np.int64)
+        self._set_days_from_properties(dated, _DATE_PROPERTIES)
+        is_possible = (dated >= _FIRST_CHANGE_DAY) & (dated <= latest)
+        days[is_possible] = dated[is_possible]
+        self._set_days_from_properties(days, _CHANGE_PROPERTIES)
+        return days
+
+    @cached_property
+    def _latest_change_days(self) -> Times:
+        """Last day on which each note may have changed: that of its file, with a day for time zones."""
+        times = np.full(len(self.modified), self.modified.max(initial=0)) if self.has_copied_times else self.modified
+        return times // (86_400 * _SECOND_NS) + 1
+
+    @staticmethod
+    def _set_possible_day(days: Times, number: int, day: int, latest: Times, *, is_later: bool = False) -> None:
+        """Set the day of a note if it can be of a change; if `is_later`, only to one later than that in `days`."""
+        if _FIRST_CHANGE_DAY <= day <= latest[number] and not (is_later and days[number] > day):
+            days[number] = day
 
     @cached_property
     def created(self) -> Times:

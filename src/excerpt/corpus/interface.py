@@ -243,7 +243,7 @@ class Notes(Protocol):
         ...
 
     def note_modified(self, path: str) -> str:
-        """Return the day when the note's file was last changed, as YYYY-MM-DD in UTC. Raises KeyError if unknown."""
+        """Return the day when a note was last changed, as YYYY-MM-DD; "" if unknown. Raises KeyError for no note."""
         ...
 
     def note_info(self, path: str) -> NoteInfo:

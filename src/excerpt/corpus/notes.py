@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from datetime import date
 from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.corpus.facets import EPOCH_ORDINAL, UNKNOWN_DAY, Facets
 from excerpt.corpus.interface import PartialCorpus
 from excerpt.corpus.names import NO_NAMES, NameTerms, fold_name
 from excerpt.corpus.queries import NoteQueries, NoteRow
@@ -40,6 +42,11 @@ class NoteReader:
     @property
     def table(self) -> FragmentTable:
         """The note, first line and key of the fragment in each row."""
+        raise NotImplementedError
+
+    @property
+    def facets(self) -> Facets:
+        """Tags, properties, dates, names and links of the notes."""
         raise NotImplementedError
 
     @cached_property
@@ -112,11 +119,16 @@ class NoteReader:
         return self._read_note_row(path).tokens
 
     def note_modified(self, path: str) -> str:
-        """Return the day when the note's file was last changed, as YYYY-MM-DD in UTC.
+        """Return the day when the note was last changed, as YYYY-MM-DD; "" if it is unknown.
 
-        The file's time is that at which it was indexed. Raises KeyError for an unknown note.
+        It is the note's own date (`Facets.change_days`), else that of its file when it was indexed, in UTC, unless all
+        files have one time. Raises KeyError for an unknown note.
         """
-        return day_of_ns(self._read_note_row(path).mtime_ns)
+        row = self._read_note_row(path)
+        own_day = self.facets.change_days[self.facets.numbers[path]]
+        if own_day != UNKNOWN_DAY:
+            return date.fromordinal(int(own_day) + EPOCH_ORDINAL).isoformat()
+        return "" if self.facets.has_copied_times else day_of_ns(row.mtime_ns)
 
     def note_info(self, path: str) -> NoteInfo:
         """Return the title, aliases, tags, properties and file data of a note. Raises KeyError for an unknown note."""

@@ -367,7 +367,7 @@ class UnionCorpus:
         return part.note_tokens(own_path)
 
     def note_modified(self, path: str) -> str:
-        """Return the day when the note's file was last changed, as YYYY-MM-DD in UTC. Raises KeyError if unknown."""
+        """Return the day when a note was last changed, as YYYY-MM-DD; "" if unknown. Raises KeyError for no note."""
         part, own_path = self._find(path)
         return part.corpus.note_modified(own_path)
 
@@ -571,6 +571,16 @@ class UnionFacets(Facets):
         """Read nothing yet."""
         super().__init__(_UnionQueries(parts), notes)
         self._parts = parts
+
+    @cached_property
+    def has_copied_times(self) -> bool:
+        """Whether the files of every vault have been copied."""
+        return all(part.corpus.facets.has_copied_times for part in self._parts)
+
+    @cached_property
+    def change_days(self) -> Times:
+        """Day of each note's last change as the note itself has it, or UNKNOWN_DAY, by note number."""
+        return np.concatenate([part.corpus.facets.change_days for part in self._parts])
 
     @cached_property
     def created(self) -> Times:

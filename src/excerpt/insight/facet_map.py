@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.corpus.facets import UNKNOWN_DAY, Facets, property_name
+from excerpt.corpus.facets import EPOCH_ORDINAL, UNKNOWN_DAY, Facets, property_name
 from excerpt.corpus.interface import Corpus
 from excerpt.insight.results import Branch, VaultMap
 from excerpt.search.engine import Engine
@@ -302,9 +302,10 @@ def _build_month_tree(name: str, months: Iterable[tuple[int, date]]) -> FilterTr
 def _list_modified_months(facets: Facets) -> Iterator[tuple[int, date]]:
     """Yield each note's number with the first day of the month in which the note was modified, in local time.
 
-    Times are limited to the range that date filters support, from 1970 to January 2200.
+    Times are limited to the range that date filters support, from 1970 to January 2200. A note without a date of its
+    own has none if the files were copied.
     """
-    times = facets.modified
+    times, own_days = facets.modified, facets.change_days.tolist()
     if not len(times):
         return
     within = np.clip(times, midnight_ns(FIRST_DAY), midnight_ns(LAST_DAY))
@@ -312,8 +313,11 @@ def _list_modified_months(facets: Facets) -> Iterator[tuple[int, date]]:
     months = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
     month_starts = [date(number // 12, number % 12 + 1, 1) for number in months]
     months_of = np.searchsorted([midnight_ns(day) for day in month_starts], times, side="right") - 1
-    for note, month in enumerate(np.maximum(months_of, 0).tolist()):
-        yield note, month_starts[month]
+    for note, (month, own_day) in enumerate(zip(np.maximum(months_of, 0).tolist(), own_days, strict=True)):
+        if own_day != UNKNOWN_DAY:
+            yield note, date.fromordinal(own_day + EPOCH_ORDINAL).replace(day=1)
+        elif not facets.has_copied_times:
+            yield note, month_starts[month]
 
 
 def _list_created_months(facets: Facets) -> Iterator[tuple[int, date]]:

@@ -22,7 +22,6 @@ from excerpt.insight.results import DatedNote
 from excerpt.json_forms import dataclass_to_json
 from excerpt.locations import locations_overlap
 from excerpt.model import Section
-from excerpt.search.ranking import is_bulk_change
 from excerpt.text.display import code_span, format_count, line_range, visible, visible_line
 from excerpt.text.frontmatter import read_frontmatter
 from excerpt.text.tokens import open_tokenizer
@@ -241,7 +240,8 @@ class Peek:
     @property
     def text(self) -> str:
         """The summary as Markdown: size, tags, properties, links, first lines and outline."""
-        size = f"{format_count(self.tokens, 'token')} · {format_count(self.lines, 'line')} · changed {self.modified}"
+        changed = f"changed {self.modified}" if self.modified else "day of change unknown"
+        size = f"{format_count(self.tokens, 'token')} · {format_count(self.lines, 'line')} · {changed}"
         links = f"links to {format_count(self.links_to, 'note')} · linked from {format_count(self.linked_from, 'note')}"
         labels = [*(("alias", alias) for alias in self.aliases), *(("tag", tag) for tag in self.tags), *self.properties]
         return "\n".join(
@@ -406,7 +406,7 @@ def list_newest_notes(snapshot: Corpus, limit: int, today: date) -> tuple[DatedN
     is_dated = (days != UNKNOWN_DAY) & (days <= (today - _EPOCH).days)
     days = np.where(is_dated, days, (seconds + time.localtime().tm_gmtoff) // _DAY_SECONDS)
     numbers = np.lexsort((-seconds, -days))
-    if len(numbers) and is_bulk_change(facets.modified):
+    if facets.has_copied_times:
         numbers = numbers[is_dated[numbers]]
     return tuple(islice(_list_dated_notes(snapshot, numbers.tolist(), days.tolist()), limit))
 

@@ -201,7 +201,7 @@ def _match_notes(filter_: Filter, facets: Facets, today: date) -> Ints | Flags:
         FilterKind.PATH: lambda: _match_paths(facets.paths, value, is_prefix=is_prefix),
         FilterKind.FOLDER: lambda: _match_folders(facets.paths, value, is_prefix=is_prefix),
         FilterKind.FILE: lambda: _match_names((path[path.rfind("/") + 1 :] for path in facets.paths), value),
-        FilterKind.MODIFIED: lambda: _match_times(facets.modified, parse_period(value, today)),
+        FilterKind.MODIFIED: lambda: _match_changes(facets, parse_period(value, today)),
         FilterKind.CREATED: lambda: _match_days(facets.created, parse_period(value, today)),
         FilterKind.DATE: lambda: _match_dates(facets, parse_period(value, today)),
         FilterKind.PROPERTY: lambda: _match_property(
@@ -368,6 +368,17 @@ def midnight_ns(day: date) -> int:
     return int(datetime.combine(day, time.min).timestamp()) * 1_000_000_000
 
 
+def _match_changes(facets: Facets, period: Period | None) -> Flags:
+    """Return a flag for each note: whether it was last changed in a period, by its own date or else by its file."""
+    days = facets.change_days
+    return np.where(days != UNKNOWN_DAY, _match_days(days, period), _match_file_times(facets, period))
+
+
+def _match_file_times(facets: Facets, period: Period | None) -> Flags:
+    """Return a flag for each note: whether its file was last changed in a period; none if the files were copied."""
+    return _match_times(facets.modified, None if facets.has_copied_times else period)
+
+
 def _match_dates(facets: Facets, period: Period | None) -> Flags:
     """Return a flag for each note: whether its date or that of a heading is in a period.
 
@@ -377,7 +388,7 @@ def _match_dates(facets: Facets, period: Period | None) -> Flags:
     is_dated = facets.dates != UNKNOWN_DAY
     is_dated[headings.notes] = True
     in_days = _match_days(facets.dates, period, facets.last_dates)
-    inside = np.where(is_dated, in_days, _match_times(facets.modified, period))
+    inside = np.where(is_dated, in_days, _match_file_times(facets, period))
     inside[headings.notes[_match_days(headings.days, period)]] = True
     return inside
 

@@ -128,5 +128,9 @@ def _filter_warnings(
         )
         if rows is not None and not rows.any():
             value = condition.filter.value.lstrip("#")
+            if condition.filter.kind is FilterKind.MODIFIED and snapshot.facets.has_copied_times:
+                message = "the files have one time, as after a copy, and no note has a date of its own in {}"
+                yield QueryWarning(condition.start, condition.end, message.format(f"“{value}”"))
+                continue
             message = _NO_MATCH.get(condition.filter.kind, f"no note has {text[condition.start : condition.end]}")
             yield QueryWarning(condition.start, condition.end, message.format(f"“{value}”"))

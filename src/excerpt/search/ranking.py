@@ -12,6 +12,7 @@ from dataclasses import astuple, dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from excerpt.corpus.facets import is_bulk_change
 from excerpt.corpus.interface import Corpus
 from excerpt.kinds import Strategy
 from excerpt.search.bm25 import Rows
@@ -33,9 +34,6 @@ DAY_NS = 86_400 * SECOND_NS
 
 HALF_LIFE_DAYS = 30.0
 """Days after which the recency of a modification is half of what it was."""
-BULK_SHARE = 0.9
-BULK_SPAN_NS = 3600 * SECOND_NS
-"""If more than BULK_SHARE of the notes were modified within BULK_SPAN_NS, the vault was copied."""
 
 
 def score_backlinks(
@@ -71,13 +69,6 @@ def score_recency(modified_ns: Times, now_ns: int, half_life_days: float = HALF_
     # As floats, since the difference of two 64-bit times may need more than 64 bits.
     age = np.maximum(float(now_ns) - modified_ns.astype(np.float64), 0) / (half_life_days * DAY_NS)
     return np.exp2(-age).astype(np.float32)
-
-
-def is_bulk_change(modified_ns: Times) -> bool:
-    """Return whether more than BULK_SHARE of the times are within one span of BULK_SPAN_NS."""
-    times = np.sort(modified_ns)
-    ends = np.searchsorted(times, times + BULK_SPAN_NS, side="right")
-    return int((ends - np.arange(len(times))).max()) > BULK_SHARE * len(times)
 
 
 # --- fusion -----------------------------------------------------------------------------------------------------------

@@ -98,6 +98,12 @@ def test_plain_text_has_rules_around_each_source() -> None:
     )
 
 
+def test_an_unknown_day_is_said_to_be_unknown() -> None:
+    copied = replace(PACK, modified="")
+    assert "From Guides/Sync.md:12-14, modified unknown, digest 0c5d9a\n" in MarkdownRenderer().render([copied])
+    assert "<modified>unknown</modified>\n" in XmlRenderer().render([copied])
+
+
 def test_xml_has_a_document_per_source() -> None:
     assert XmlRenderer(("a < b",)).render([PACK, CUT]) == (
         "<documents>\n"

@@ -13,7 +13,13 @@ from typing import ClassVar
 
 from excerpt.model import Pack
 from excerpt.pack.formats.pack_format import PackFile, PackSource, UnreadablePackError
-from excerpt.pack.formats.source_label import format_headings, format_pack_location, join_lines, shorten_digest
+from excerpt.pack.formats.source_label import (
+    UNKNOWN_DATE,
+    format_headings,
+    format_pack_location,
+    join_lines,
+    shorten_digest,
+)
 from excerpt.text.display import extend_fence
 
 _CUT_MARK = "[…]"
@@ -70,8 +76,8 @@ def _format_location_line(pack: Pack) -> str:
     The line begins with a fixed word, so that a path cannot turn it into a heading, a fence or HTML. The parts after
     the path have a fixed form, so that the line can be parsed from its end.
     """
-    modified = f", modified {pack.modified}" if pack.modified else ""
-    return f"From {format_pack_location(pack)}{modified}, digest {shorten_digest(pack)}"
+    modified = pack.modified or UNKNOWN_DATE
+    return f"From {format_pack_location(pack)}, modified {modified}, digest {shorten_digest(pack)}"
 
 
 # --- read -------------------------------------------------------------------------------------------------------------
@@ -80,7 +86,7 @@ _HEADING_LINE = re.compile(r"(?:## )?\[(\d{1,6})\] (.*)")
 # A path may look like any of these lines, but the text after it does not: the longest match is the path.
 _LOCATION_LINE = re.compile(
     r"From (?P<path>.*)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?|#(?P<place>[^#]+))"
-    r"(?(place) \([^()]*\)|(?: \([^()]*\))?)(?:, modified [\d-]{1,10})?, digest (?P<digest>[0-9a-f]{1,16})"
+    r"(?(place) \([^()]*\)|(?: \([^()]*\))?)(?:, modified (?:[\d-]{1,10}|unknown))?, digest (?P<digest>[0-9a-f]{1,16})"
 )
 _BORDER_LINE = re.compile(r"(?:`{3,}|={5,})")
 _MAX_LINES_ABOVE_BORDER = 4  # between location and border: blank lines, and the mark of a cut

@@ -14,6 +14,8 @@ from excerpt.model import Pack, PackResult
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.display import format_source_location, line_range, title_and_headings, visible_line
 
+UNKNOWN_DATE = "unknown"
+"""What stands in place of the day of a note's last change, if its file was copied and the note gives none."""
 _SHOWN_DIGEST_CHARACTERS = 6  # of 16: enough for a reader to compare
 
 

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 from excerpt.locations import format_kind
 from excerpt.model import Pack
 from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackSource, UnreadablePackError
-from excerpt.pack.formats.source_label import format_headings, format_pack_lines, join_lines, shorten_digest
+from excerpt.pack.formats.source_label import (
+    UNKNOWN_DATE,
+    format_headings,
+    format_pack_lines,
+    join_lines,
+    shorten_digest,
+)
 from excerpt.text.display import visible_line
 
 if TYPE_CHECKING:
@@ -49,7 +55,7 @@ class XmlRenderer:
 
 
 def _render_document_tags(number: int, pack: Pack) -> tuple[str, str]:
-    modified = f"<modified>{pack.modified}</modified>\n" if pack.modified else ""
+    modified = f"<modified>{pack.modified or UNKNOWN_DATE}</modified>\n"
     location = (
         f'<place at="{_escape_attribute(pack.place)}">{format_kind(pack.kind, pack.place)}</place>\n'
         if pack.kind
