@@ -721,14 +721,20 @@ OCR_COMMAND = "excerpt index --ocr"
 
 @dataclass(frozen=True, slots=True)
 class UnreadFiles:
-    """Files that were not read, or not completely, because something is not installed or enabled.
+    """Files that were not read, or not completely: something is not installed or enabled, or no reader knows them.
 
-    `files` is their number, `what` a short description ("3 pdf"), `action` the command that makes them readable.
+    `files` is their number, `what` a short description ("3 pdf"), `action` the command that makes them readable, "" if
+    only a reader of another package could (the guide, Attachments).
     """
 
     files: int
     what: str
     action: str
+
+    @property
+    def advice(self) -> str:
+        """What to do: the command, or the page of the guide."""
+        return self.action or "see Attachments in the guide"
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class AttachmentSettings:
 class VaultSettings:
     """Which files are notes, and their language."""
 
-    extensions: tuple[Extension, ...] = setting((".md", ".markdown"), "File name endings of notes.")
+    extensions: tuple[Extension, ...] = setting((".md", ".markdown", ".mdx", ".qmd"), "File name endings of notes.")
     include: tuple[str, ...] = setting((), "Patterns, as in a .gitignore, of files to read; if empty, all.")
     exclude: tuple[str, ...] = setting((), 'Patterns of files not to read; "!" in front reads them after all.')
     max_bytes: Bytes = setting(16 * 1024 * 1024, "Larger files are skipped.")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.errors import SettingsError, VaultError
-from excerpt.settings import VaultSettings
+from excerpt.settings import AttachmentSettings, VaultSettings
 from excerpt.vault.scan import MAX_FILE_TIME_SECONDS, scan
 
 DEFAULTS = VaultSettings()
@@ -284,3 +284,31 @@ def test_the_listed_folders_are_named(write: Callable[..., Path]) -> None:
     vault = write("a/b/c.md", "a/.b/d.md", "e/f.md", **{".gitignore": "e/\n"})
     assert sorted(scan(vault, DEFAULTS).folders) == ["", "a/", "a/b/"]
     assert sorted(scan(vault, DEFAULTS, only={"a"}).folders) == ["", "a/", "a/b/"]
+
+
+def test_files_that_no_reader_knows_are_counted_by_suffix(tmp_path: Path) -> None:
+    for name in (
+        "a.md",
+        "b.eml",
+        "c.EML",
+        "d.enex",
+        "LICENSE",
+        ".hidden.eml",
+        "e.tar.gz",
+        "f.\x1b[31m",
+        "g. odd",
+        "x/h.eml",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x", encoding="utf-8")
+    (tmp_path / ".gitignore").write_text("x/\n", encoding="utf-8")
+    assert scan(tmp_path, VaultSettings()).unread == ((".eml", 2), (".enex", 1), (".gz", 1))
+    without = VaultSettings(attachments=AttachmentSettings(read=False))
+    assert scan(tmp_path, without).unread == ()
+
+
+def test_of_countless_suffixes_the_first_are_counted_apart(tmp_path: Path) -> None:
+    for number in range(230):
+        (tmp_path / f"a.x{number}").touch()
+    unread = dict(scan(tmp_path, VaultSettings()).unread)
+    assert (len(unread), unread[".…"], sum(unread.values())) == (201, 30, 230)

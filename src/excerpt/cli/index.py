@@ -203,9 +203,8 @@ def _print_status(
         for entry in entries:
             print_line(visible_line(f"  {entry.path}: {entry.reason}"))  # one line each, through a pager too
     for unread in status.unread:
-        print_line(
-            visible_line(f"{'not read':<10} {format_count(unread.files, 'file')}, {unread.what} (`{unread.action}`)")
-        )
+        advice = f"`{unread.action}`" if unread.action else unread.advice
+        print_line(visible_line(f"{'not read':<10} {format_count(unread.files, 'file')}, {unread.what} ({advice})"))
 
 
 def _format_counts_by_kind(counts: Mapping[str, int]) -> str:

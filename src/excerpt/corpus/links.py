@@ -16,11 +16,11 @@ from urllib.parse import unquote
 
 from excerpt.text.dates import parse_date_name
 
-NOTE_SUFFIXES = (".md", ".markdown")
+NOTE_SUFFIXES = (".md", ".markdown", ".mdx", ".qmd")
 
 _ID = re.compile(r"\d{8,}(?![^\W_])")
 """An id at the beginning of a file name: a date with or without a time, as the tools of a Zettelkasten write it."""
-_OTHER_SUFFIX = re.compile(r"\.(?!(?:md|markdown)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
+_OTHER_SUFFIX = re.compile(r"\.(?!(?:md|markdown|mdx|qmd)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
 
 
 def has_other_suffix(target: str) -> bool:
@@ -89,8 +89,8 @@ class LinkResolver:
                 if _fold(_without_suffix(path)) == candidate:
                     return path
         ends = f"/{from_root}"
-        path = next((path for path in paths if _fold(_without_suffix(f"/{path}")).endswith(ends)), None)
-        return self._paths_by_id.get(from_root) if path is None and _ID.fullmatch(from_root) else path
+        nested = next((path for path in paths if _fold(_without_suffix(f"/{path}")).endswith(ends)), None)
+        return self._paths_by_id.get(from_root) if nested is None and _ID.fullmatch(from_root) else nested
 
     @cached_property
     def _paths_by_id(self) -> dict[str, str]:

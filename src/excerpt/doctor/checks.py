@@ -32,7 +32,7 @@ from excerpt.tui.clipboard import OSC_LIMIT, plan_copy
 from excerpt.tui.keymap import find_unreliable_keys, validate_keymap
 from excerpt.tui.programs import editor_command
 from excerpt.vault.mounts import lacks_change_events
-from excerpt.vault.readers.registry import kind_of_file
+from excerpt.vault.readers.registry import describe_unread_files, kind_of_file
 from excerpt.vault.scan import IGNORE_FILES, Scan, scan
 
 if TYPE_CHECKING:
@@ -372,6 +372,7 @@ def check_vault(folder: Path, settings: Settings, watches: int | None) -> VaultC
     findings = [
         _check_notes(vault, scan_result, settings),
         *_check_skipped_files(scan_result),
+        *_check_unread_files(scan_result),
         *_check_similar_names([file.path for file in scan_result.files]),
         _check_watching(vault, len(scan_result.folders), watches),
     ]
@@ -469,6 +470,14 @@ def _check_skipped_files(scan_result: Scan) -> Iterator[Finding]:
             yield warning(text, "Correct the link, or remove it.")
         else:
             yield warning(text, "Check its permissions.")
+
+
+def _check_unread_files(scan_result: Scan) -> Iterator[Finding]:
+    """Yield a finding about the files that no reader knows, by kind."""
+    for unread in describe_unread_files(scan_result.unread, (0, 0)):
+        if not unread.action:
+            files = format_count(unread.files, "file is", "files are")
+            yield ok(f"{files} not read, as no reader knows them: {unread.what}; {unread.advice}.")
 
 
 def _check_similar_names(paths: Sequence[str]) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ as skipped.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from collections import Counter
@@ -35,6 +36,10 @@ _MAX_IGNORE_BYTES = 1024 * 1024
 _LONGEST_PATTERN = 500
 _MAX_IN_FOLDER = 1_000
 _MAX_IN_VAULT = 20_000
+
+_SUFFIX = re.compile(r"(?<=[^.])\.[a-z0-9_+~-]{1,12}$")
+_MAX_UNREAD_SUFFIXES = 200  # that are counted apart: file names are anybody's
+_OTHER_SUFFIXES = ".…"
 
 MAX_FILE_TIME_SECONDS = 9_000_000_000
 """Limit of a file's time, in seconds after 1970 (2255) or before (1684); other times become the limit.
@@ -65,8 +70,8 @@ class Scan:
 
     `files` are the notes and attachments, `skipped` the files that cannot be read, with the reasons. `folders` are the
     listed folders: "" is the vault itself, other paths end in "/". `unread` holds pairs of a suffix (`.pdf`) and the
-    number of such files that are not read because something is not installed or enabled; it is empty if only a part of
-    the vault was listed.
+    number of such files that are not read, because something is not installed or enabled or no reader knows them; it is
+    empty if only a part of the vault was listed.
     """
 
     files: tuple[FileState, ...]
@@ -120,6 +125,7 @@ class _Scanner:
     def __init__(self, vault: Path, settings: VaultSettings, only: Collection[str] | None) -> None:
         self._vault = vault
         self._suffixes = suffixes_of(settings)
+        self._counts_others = settings.attachments.read
         included, excluded = parse_settings_patterns(settings)
         self._included = included if settings.include else None
         self._excluded = (_IgnoreRules("", excluded),) if settings.exclude else ()
@@ -169,7 +175,8 @@ class _Scanner:
         is_link = entry.is_symlink()
         name = entry.name.lower()
         is_wanted = is_folder or is_link or name.endswith(self._suffixes.read)
-        if not (is_wanted or name.endswith(self._suffixes.unread)) or entry.name in IGNORE_FILES:
+        suffix = "" if is_wanted else self._unread_suffix(name)
+        if not (is_wanted or suffix) or entry.name in IGNORE_FILES:
             return
         leads_to_folder = is_link and (self._vault / path).is_dir()
         if _is_ignored(path, is_folder or leads_to_folder, (*self._excluded, *folder.rules)):
@@ -179,13 +186,20 @@ class _Scanner:
         elif not is_whole or (self._included is not None and not self._included.has(path)):
             return
         elif not is_wanted:
-            self.unread[name[name.rfind(".") :]] += 1
+            self.unread[suffix] += 1
         else:
             state = _link_reason(self._vault, path, self._suffixes.read) if is_link else _file_state(entry, path)
             if isinstance(state, FileState):
                 self.files.append(state)
             elif state:
                 self.skipped.append(_problem(path, state))
+
+    def _unread_suffix(self, name: str) -> str:
+        """Return the suffix under which an unread file is counted; "" for one that is not counted."""
+        match = _SUFFIX.search(name)
+        if match is None or not (self._counts_others or name.endswith(self._suffixes.unread)):
+            return ""
+        return match[0] if match[0] in self.unread or len(self.unread) < _MAX_UNREAD_SUFFIXES else _OTHER_SUFFIXES
 
 
 def _file_state(entry: os.DirEntry[str], path: str) -> FileState | str:

@@ -23,7 +23,7 @@ from excerpt.model import Note
 from excerpt.settings import AttachmentSettings, Ocr, VaultSettings
 from excerpt.vault.readers import ReadOptions, load_bytes
 from excerpt.vault.readers.markdown import MarkdownReader, decode
-from excerpt.vault.readers.registry import kind_of_file, reader_for, suffixes_of
+from excerpt.vault.readers.registry import describe_unread_files, kind_of_file, reader_for, suffixes_of
 from tests.images import DARWIN
 from tests.vault.readers.test_office import file_bytes
 from tests.vault.readers.test_sheet import table, workbook
@@ -73,7 +73,7 @@ def test_images_are_read_if_ocr_is_on() -> None:
 
 def test_attachments_can_be_disabled() -> None:
     found = suffixes_of(VaultSettings(attachments=AttachmentSettings(read=False)))
-    assert (found.read, found.unread) == ((".md", ".markdown"), ())
+    assert (found.read, found.unread) == ((".md", ".markdown", ".mdx", ".qmd"), ())
 
 
 def test_a_note_has_the_lines_of_its_file() -> None:
@@ -320,3 +320,21 @@ def test_two_hundred_damaged_copies_are_read_or_refused(name: str, data: bytes, 
     child = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS, env=environment)
     assert child.returncode == 0, f"damage {child.stdout.split()[-1:]}: {child.stderr[-2000:]}"
     assert child.stdout.split()[-1] == str(DAMAGES - 1)
+
+
+def test_unread_files_are_listed_by_kind_the_commonest_first() -> None:
+    counts = [(".eml", 9), (".enex", 3), *((f".x{number}", 1) for number in range(5))]
+    (unread,) = describe_unread_files(counts, (0, 0))
+    assert (unread.files, unread.what, unread.action) == (
+        17,
+        "9 .eml, 3 .enex, 1 .x0, 1 .x1, 1 .x2 and 2 of other kinds",
+        "",
+    )
+    assert unread.advice == "see Attachments in the guide"
+
+
+@pytest.mark.parametrize("name", ["a.mdx", "a.qmd"])
+def test_mdx_and_quarto_are_notes(name: str) -> None:
+    settings = VaultSettings()
+    assert name.endswith(suffixes_of(settings).notes)
+    assert reader_for(name, settings).kind == ""

@@ -167,7 +167,7 @@ class IndexDialog(Dialog[None]):
         if len(marks) > _MAX_FILES:
             summary += f" · the first {_MAX_FILES} are listed; `excerpt status` has all"
         unread_rows = [
-            (("not read ", "$text-soft"), f"{format_count(one.files, 'file')}, {visible_line(one.what)}", one.action)
+            (("not read ", "$text-soft"), f"{format_count(one.files, 'file')}, {visible_line(one.what)}", one.advice)
             for one in unread
         ]
         file_rows = [

@@ -1,4 +1,4 @@
-"""The reader of text files that are not Markdown (logs, reStructuredText), as plain paragraphs."""
+"""The reader of text files that are not Markdown (logs, TeX), as plain paragraphs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TextReader:
 
     kind: str = "text"
     version: str = "1"
-    extensions: tuple[str, ...] = (".txt", ".text", ".log", ".rst", ".org", ".adoc", ".tex")
+    extensions: tuple[str, ...] = (".txt", ".text", ".log", ".tex")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
         """Return the text as a note; see Reader.read. A guessed encoding or damage is a warning of the note."""

@@ -54,7 +54,11 @@ _BUILTIN_READERS: Mapping[BuiltinReader, tuple[str, ...]] = {
     BuiltinReader("canvas", "obsidian:CanvasReader"): (".canvas",),
     BuiltinReader("drawing", "obsidian:DrawingReader"): (".excalidraw.md", ".excalidraw"),
     BuiltinReader("notebook", "obsidian:NotebookReader"): (".ipynb",),
-    BuiltinReader("text", "plain:TextReader"): (".txt", ".text", ".log", ".rst", ".org", ".adoc", ".tex"),
+    BuiltinReader("text", "plain:TextReader"): (".txt", ".text", ".log", ".tex"),
+    BuiltinReader("text", "markup:OrgReader"): (".org",),
+    BuiltinReader("text", "markup:RstReader"): (".rst",),
+    BuiltinReader("text", "markup:AsciiDocReader"): (".adoc", ".asciidoc"),
+    BuiltinReader("subtitles", "subtitles:SubtitleReader"): (".vtt", ".srt"),
     BuiltinReader(IMAGE, "image:ImageReader"): (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp"),
 }
 _BUILTIN_BY_SUFFIX = {suffix: builtin for builtin, suffixes in _BUILTIN_READERS.items() for suffix in suffixes}
@@ -154,14 +158,18 @@ def _load_builtin(class_path: str) -> Reader:
 
 
 def describe_unread_files(suffixes: Iterable[tuple[str, int]], scanned: tuple[int, int]) -> tuple[UnreadFiles, ...]:
-    """Return descriptions of the files in a vault that are not read, with the commands that make them readable.
+    """Return descriptions of the files in a vault that are not read, with the commands that make them readable, if any.
 
     `suffixes` are pairs of a suffix and the number of unread files with it; `scanned` is the number of files with
     unread images, and the number of these images.
     """
     by_kind: Counter[str] = Counter()
+    others: Counter[str] = Counter()
     for suffix, count in suffixes:
-        by_kind[_BUILTIN_BY_SUFFIX[suffix].kind if suffix in _BUILTIN_BY_SUFFIX else suffix] += count
+        if suffix in _BUILTIN_BY_SUFFIX:
+            by_kind[_BUILTIN_BY_SUFFIX[suffix].kind] += count
+        else:
+            others[suffix] += count
     images = by_kind.pop(IMAGE, 0)
     unread = []
     if by_kind:
@@ -177,7 +185,20 @@ def describe_unread_files(suffixes: Iterable[tuple[str, int]], scanned: tuple[in
                 OCR_COMMAND,
             )
         )
+    if others:
+        unread.append(UnreadFiles(others.total(), _list_most_common(others), ""))
     return tuple(unread)
+
+
+_MAX_LISTED_SUFFIXES = 5
+
+
+def _list_most_common(suffixes: Counter[str]) -> str:
+    """Return the commonest suffixes with their counts, such as "9 .eml, 3 .enex and 4 of other kinds"."""
+    ranked = sorted(suffixes.items(), key=lambda item: (-item[1], item[0]))
+    listed = ", ".join(f"{count:,} {suffix}" for suffix, count in ranked[:_MAX_LISTED_SUFFIXES])
+    rest = sum(count for _, count in ranked[_MAX_LISTED_SUFFIXES:])
+    return f"{listed} and {rest:,} of other kinds" if rest else listed
 
 
 # --- readers in other packages ----------------------------------------------------------------------------------------
