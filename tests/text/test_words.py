@@ -63,6 +63,8 @@ def found(text: str, query: str, language: str = "en", languages: tuple[str, ...
         "ប្រទេស",
         "हिन्दी",
         "Python编程",
+        ".NET",
+        ".gitignore",
         "4K",
         "x²",
     ],
@@ -85,6 +87,9 @@ def test_a_text_is_found_by_its_own_words(word: str) -> None:
         ("the WikiLink syntax", "wiki-link"),
         ("WIKI_LINK", "wikilinks"),
         ("written in C++20", "C++"),
+        ("a .NET app", "net"),
+        ("`.gitignore` files", "gitignore"),
+        ("größer als .NET", ".net"),
         ("version v1.0.21", "1.0.21"),
         ("we'll see John’s notes", "john"),
         ("made in the U.S.A.", "USA"),
@@ -107,7 +112,15 @@ def test_a_part_or_another_spelling_is_found(text: str, query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "query"), [("C is old", "C++"), ("1.0.2", "1.0.21"), ("数学和据点", "数据"), ("r d", "R&D")]
+    ("text", "query"),
+    [
+        ("C is old", "C++"),
+        ("mend the net", ".NET"),
+        ("ASP.NET", ".NET"),
+        ("1.0.2", "1.0.21"),
+        ("数学和据点", "数据"),
+        ("r d", "R&D"),
+    ],
 )
 def test_other_words_are_not_found(text: str, query: str) -> None:
     assert not found(text, query)
