@@ -431,8 +431,8 @@ class Asked:
 @pytest.fixture
 def asked(vault: Path, excerpt: Excerpt, tmp_path: Path) -> Asked:
     (vault / "Odd [1].md").write_text(ODD, encoding="utf-8")
-    for file in vault.rglob("*.md"):
-        os.utime(file, (MODIFIED, MODIFIED))
+    for number, file in enumerate(sorted(vault.rglob("*.md"))):
+        os.utime(file, (MODIFIED, MODIFIED + 4000 * number))  # equal times would be those of a copy
     template = tmp_path / "own.j2"
     template.write_text(TEMPLATE, encoding="utf-8")
     excerpt("index", "--vault", vault)
