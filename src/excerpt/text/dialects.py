@@ -41,7 +41,7 @@ def read_data(text: str, path: str, dialect: Dialect) -> NoteData:
         return _read_logseq(text, path)
     if dialect is Dialect.JOPLIN:
         return _read_joplin(text)
-    if _DRAWING_PROPERTY.match(text):
+    if "excalidraw-plugin" in text and _DRAWING_PROPERTY.match(text):
         return NoteData(without_drawing(text))
     return NoteData(_without_definitions(text))
 

@@ -11,6 +11,7 @@ MAX_PROPERTIES = 2_000
 _NAME = r"[^\W_](?:[\w /.&'-]{0,58}\w)?"
 # Dataview needs no space after the marks, but `std::vector` is text.
 _BEFORE_VALUE = r"(?:[ \t]+|(?=\[\[|\d|[^\x00-\x7f]))"
+_MAY_HAVE_PROPERTY = re.compile(rf"::[*_]{{0,2}}{_BEFORE_VALUE}")
 # A field is a line of its own, after the marker of a list item or task and in bold or not.
 _LINE = re.compile(
     rf"^[ \t>]*(?:(?:[-*+]|\d{{1,9}}[.)])[ \t]+)?(?:\[.\][ \t]+)?(?P<mark>[*_]{{0,2}})(?P<name>{_NAME})"
@@ -28,7 +29,7 @@ _MAX_CHARACTERS = 50_000
 
 def inline_properties(text: str) -> Iterator[tuple[str, str]]:
     """Yield the properties in the text of a paragraph, list item or cell as (name, value)."""
-    if len(text) > _MAX_CHARACTERS:
+    if len(text) > _MAX_CHARACTERS or not _MAY_HAVE_PROPERTY.search(text):
         return
     text = _CODE.sub("`", text) if "`" in text else text
     for match in _LINE.finditer(text):

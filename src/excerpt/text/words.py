@@ -484,11 +484,12 @@ _TRIGRAM_CHARACTERS = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ede\u1000-\u104f\u178
 _GRAM_SIZES = {"paired": 2, "tripled": 3}
 _JOINERS = r"\-_.'’&/\\@+‐‑"
 # A dot before a name belongs to it (`.NET`, `.gitignore`), unless it ends a sentence or a row of dots.
-_DOT = r"(?:(?<![^\s(\[\"'`])\.(?=[A-Za-z]))?"
+# The sign before it is looked at last: that takes a third of the time.
+_DOT = r"\.(?=[A-Za-z])(?<![^\s(\[\"'`]\.)"
 _CHUNK = r"{w}(?:[{j}]{w})*(?:\+\+(?:\d+)?|\#(?!\w))?"
 _ASCII_CHUNK = re.compile(_CHUNK.format(w=r"[A-Za-z0-9_]+", j=_JOINERS), re.ASCII)
-_DOTTED_ASCII_CHUNK = re.compile(_DOT + _ASCII_CHUNK.pattern, re.ASCII)
-_BEFORE_DOT = tuple(f"{sign}." for sign in " \n\t([\"'`")
+_DOTTED_ASCII_CHUNK = re.compile(f"{_ASCII_CHUNK.pattern}|{_DOT}{_ASCII_CHUNK.pattern}", re.ASCII)
+_DOT_BEFORE_NAME = re.compile(_DOT)
 
 
 _INVISIBLE = "\u00ad\u200c\u200d\u2060"
@@ -509,14 +510,14 @@ def _chunk_pattern(text: str) -> re.Pattern[str]:
 
 def _ascii_chunk_pattern(text: str) -> re.Pattern[str]:
     """Return the regular expression for chunks of an ASCII text; that for names with a dot takes half as long again."""
-    is_dotted = text.startswith(".") or any(signs in text for signs in _BEFORE_DOT)
-    return _DOTTED_ASCII_CHUNK if is_dotted else _ASCII_CHUNK
+    return _DOTTED_ASCII_CHUNK if _DOT_BEFORE_NAME.search(text) else _ASCII_CHUNK
 
 
 @cache
 def _narrow_chunk() -> re.Pattern[str]:
     """Return the regular expression for chunks of text without combining marks and unspaced scripts."""
-    return re.compile(_DOT + _CHUNK.format(w=rf"\w+(?:[{_INVISIBLE}]+\w+)*", j=_JOINERS))
+    chunk = _CHUNK.format(w=rf"\w+(?:[{_INVISIBLE}]+\w+)*", j=_JOINERS)
+    return re.compile(f"{chunk}|{_DOT}{chunk}")
 
 
 @cache
@@ -528,8 +529,10 @@ def _wide_chunk() -> re.Pattern[str]:
     marks = _regex_ranges(c for c in range(0x300, 0x1F000) if unicodedata.category(chr(c))[0] == "M")
     letter = rf"[^\W{_BIGRAM_CHARACTERS}{_TRIGRAM_CHARACTERS}]"
     word = rf"{letter}(?:[{marks}{_INVISIBLE}]*{letter})*[{marks}]*"
-    chunk = _DOT + _CHUNK.format(w=word, j=_JOINERS)
-    return re.compile(rf"(?P<paired>[{_BIGRAM_CHARACTERS}]+)|(?P<tripled>[{_TRIGRAM_CHARACTERS}]+)|{chunk}")
+    chunk = _CHUNK.format(w=word, j=_JOINERS)
+    return re.compile(
+        rf"(?P<paired>[{_BIGRAM_CHARACTERS}]+)|(?P<tripled>[{_TRIGRAM_CHARACTERS}]+)|{chunk}|{_DOT}{chunk}"
+    )
 
 
 def _regex_ranges(codes: Iterator[int]) -> str:
