@@ -15,6 +15,7 @@ import benchmarks.__main__ as bench
 import pytest
 from benchmarks.judgements import Outside
 from benchmarks.measure import Data
+from benchmarks.prompts import read_unrelated
 from textual.widgets import Input, TextArea
 
 from benchmarks import (
@@ -107,8 +108,8 @@ SMALL: Mapping[object, Mapping[str, object]] = {
     edits: {"STARTS": 1, "WARM_UPS": 0, "EDITS": 2, "MAX_QUERY_CHARS": 3, "BURSTS": 1, "BURST": 2},
     memory: {"REST": 0.1},
     limits: {
-        "SIZES": (1_000, 100_000),
-        "KINDS": {name: limits.KINDS[name] for name in ("words", "half characters")},
+        "SIZES": (1_000,),
+        "KINDS": {"half characters": limits.KINDS["half characters"]},
         "MEMORIES": 1,
         "MAX_SECONDS": 600.0,
         "MAX_WAIT_SECONDS": 600.0,
@@ -133,6 +134,7 @@ SMALL: Mapping[object, Mapping[str, object]] = {
     citations: {"SAMPLE": 10},
     cited_sentences: {"SAMPLE": 10, "CHOSEN_ON": ("obsidian-help/en",), "CHECKED_ON": ()},
     memories: {"ASKED": 5, "HELD": 5},
+    prompts: {"read_unrelated": lambda: read_unrelated()[:10], "MAX_QUESTIONS": 10},
     related: {"CHOSEN_ON": related.CHOSEN_ON[:1], "CHECKED_ON": ()},
     screenshots: {"SHOTS": [shot for shot in screenshots.SHOTS if shot.name == "found"]},
     demo: {"STORY": (demo.STORY[0], demo.STORY[1], demo.STORY[-1])},

@@ -50,7 +50,6 @@ from tests.tui.driver import (
     search,
     top_screen,
     until,
-    until_index,
 )
 
 SEQUENCES = {
@@ -413,17 +412,6 @@ async def test_a_question_mark_is_typed_into_the_query_and_opens_the_help_in_the
         await search(pilot, "conflict?")
         await pilot.press("shift+tab", "question_mark")
         assert isinstance(top_screen(app), HelpDialog)
-
-
-@pytest.mark.programs
-async def test_the_palette_runs_any_action_by_name(app: ExcerptApp) -> None:
-    async with app.run_test() as pilot:
-        await until_index(pilot)
-        await pilot.press("ctrl+g")
-        await pilot.press(*"Memory tab")
-        await pilot.pause(0.5)
-        await pilot.press("enter")
-        await until(pilot, lambda: screen_of(app).query_one("#filter").has_focus, "the Memory tab")
 
 
 def bytes_of_key(key: str) -> str:
