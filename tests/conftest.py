@@ -51,7 +51,7 @@ THOROUGH = PROFILE == "thorough"
 settings.load_profile(PROFILE)
 
 
-def few(examples: int) -> int:
+def scaled_examples(examples: int) -> int:
     """Return the number of examples for a slow property test: 20 times as many in a thorough run."""
     return examples * 20 if THOROUGH else examples
 

@@ -79,7 +79,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def room(data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def restored_state(data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Run in a writable folder, and undo what a script changes permanently in its process."""
     monkeypatch.chdir(data / "room")
     monkeypatch.setenv("EXCERPT_HOME", str(data / "room" / "home"))
@@ -143,7 +143,7 @@ SMALL: Mapping[object, Mapping[str, object]] = {
 
 
 @pytest.fixture(autouse=True)
-def small(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def small_sizes(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module, sizes in SMALL.items():
         for name, size in sizes.items():
             monkeypatch.setattr(module, name, size)

@@ -384,7 +384,7 @@ def check_against(answer: str, pack: PackFile, notes: dict[str, str]) -> AnswerC
 
 
 @st.composite
-def cuts(draw: st.DrawFn) -> tuple[dict[str, str], PackFile, int, list[str]]:
+def draw_cut_quotation(draw: st.DrawFn) -> tuple[dict[str, str], PackFile, int, list[str]]:
     """Draw a vault, its pack, a source number and three or more consecutive words of a line of that source."""
     notes = draw(_NOTES)
     notes = {path: f"{text}\n\nOnly in {path}." for path, text in notes.items()}  # no two notes alike
@@ -398,7 +398,7 @@ def cuts(draw: st.DrawFn) -> tuple[dict[str, str], PackFile, int, list[str]]:
 _QUOTED = st.sampled_from(['It says "{}" [{}].', "It says “{}” [{}].", "« {} » [{}]", "> {}\n\n[{}]", "[{1}]: „{0}“"])
 
 
-@given(cuts(), _QUOTED)
+@given(draw_cut_quotation(), _QUOTED)
 def test_words_cut_from_a_pack_are_true(cut: tuple[dict[str, str], PackFile, int, list[str]], quoted: str) -> None:
     notes, pack, number, words = cut
     found = check_against(quoted.format(" ".join(words), number), pack, notes)
@@ -406,7 +406,7 @@ def test_words_cut_from_a_pack_are_true(cut: tuple[dict[str, str], PackFile, int
     assert found.holds
 
 
-@given(cuts(), _QUOTED, st.data(), st.sampled_from(["zebra", "ZEBRA,", "syncs", "2.5", "斑马"]))
+@given(draw_cut_quotation(), _QUOTED, st.data(), st.sampled_from(["zebra", "ZEBRA,", "syncs", "2.5", "斑马"]))
 def test_a_quotation_with_a_word_that_the_vault_lacks_is_not_true(
     cut: tuple[dict[str, str], PackFile, int, list[str]], quoted: str, data: st.DataObject, other: str
 ) -> None:
@@ -419,7 +419,7 @@ def test_a_quotation_with_a_word_that_the_vault_lacks_is_not_true(
 
 
 @pytest.mark.programs
-@given(cuts(), st.data())
+@given(draw_cut_quotation(), st.data())
 def test_an_edit_is_reported_for_every_citation_of_it(
     cut: tuple[dict[str, str], PackFile, int, list[str]], data: st.DataObject
 ) -> None:

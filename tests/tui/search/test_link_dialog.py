@@ -86,7 +86,7 @@ async def test_with_marks_the_links_lead_to_the_marked_passages(
 # --- picking ----------------------------------------------------------------------------------------------------------
 
 
-def picking(vault: Path, user_paths: Paths, pick: PickOptions) -> ExcerptApp:
+def picking_app(vault: Path, user_paths: Paths, pick: PickOptions) -> ExcerptApp:
     return ExcerptApp(vault, Settings(), user_paths, {}, pick=pick)
 
 
@@ -101,7 +101,7 @@ def picking(vault: Path, user_paths: Paths, pick: PickOptions) -> ExcerptApp:
 async def test_enter_quits_with_the_picked_passages(
     vault: Path, user_paths: Paths, form: LinkForm | None, text: str
 ) -> None:
-    app = picking(vault, user_paths, PickOptions(form, "conflict"))
+    app = picking_app(vault, user_paths, PickOptions(form, "conflict"))
     async with app.run_test() as pilot:
         await until(pilot, lambda: bool(hit_list_of(app).hits), "the hits")
         assert any(key.label == "print" for key in screen_of(app).query_one(KeyBar).footer_keys)
@@ -111,7 +111,7 @@ async def test_enter_quits_with_the_picked_passages(
 
 
 async def test_escape_moves_to_the_list_and_then_quits(vault: Path, user_paths: Paths) -> None:
-    app = picking(vault, user_paths, PickOptions(LinkForm.PATH, "conflict"))
+    app = picking_app(vault, user_paths, PickOptions(LinkForm.PATH, "conflict"))
     async with app.run_test() as pilot:
         await until(pilot, lambda: bool(hit_list_of(app).hits), "the hits")
         await press(pilot, "escape")
@@ -123,7 +123,7 @@ async def test_escape_moves_to_the_list_and_then_quits(vault: Path, user_paths: 
 
 
 async def test_the_help_describes_enter_while_picking(vault: Path, user_paths: Paths) -> None:
-    app = picking(vault, user_paths, PickOptions(LinkForm.PATH, "conflict"))
+    app = picking_app(vault, user_paths, PickOptions(LinkForm.PATH, "conflict"))
     async with app.run_test() as pilot:
         await until(pilot, lambda: bool(hit_list_of(app).hits), "the hits")
         await pilot.press("f1")
