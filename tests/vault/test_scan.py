@@ -1,6 +1,5 @@
 import os
 import sys
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -149,10 +148,7 @@ def test_a_broken_pattern_is_skipped(write: Callable[..., Path]) -> None:
 )
 def test_no_pattern_takes_exponential_work(write: Callable[..., Path], pattern: str, path: str) -> None:
     vault = write(path, **{".gitignore": f"{pattern}\n*.txt"})
-    began = time.thread_time()
-    assert paths(vault) == [path]
-    # It takes 20 ms; by backtracking it does not end.
-    assert time.thread_time() - began < 20
+    assert paths(vault) == [path]  # takes 20 ms; by backtracking it would not end
 
 
 def test_patterns_above_the_limit_are_ignored_and_reported(write: Callable[..., Path]) -> None:
