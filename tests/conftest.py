@@ -89,6 +89,11 @@ def find_browser() -> str | None:
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
+def programs_finder(*names: str) -> Callable[[str], str | None]:
+    """Return a stand-in for `shutil.which` that finds only these programs."""
+    return lambda name: f"/usr/bin/{name}" if name in names else None
+
+
 def _has_chinese_font() -> bool:
     if shutil.which("fc-list") is None:
         return sys.platform in ("darwin", "win32")  # they come with one

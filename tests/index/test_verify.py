@@ -25,7 +25,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.index.verify import IndexHealth, RepairPart, StaleReason, examine, schedule_repair
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.vault import scan
-from tests.index.conftest import WriteNote
+from tests.index.conftest import WriteNote, flip_byte
 
 NOTES = {
     "Tea.md": (
@@ -102,12 +102,6 @@ def record(index: Path, name: str) -> None:
     sql(index, f"UPDATE files SET size = {file.size}, crc = {file.crc} WHERE name = '{name}'")
 
 
-def flip_byte(file: Path) -> None:
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    file.write_bytes(data)
-
-
 def test_a_healthy_index_has_no_fault_and_everything_was_checked(examine_index: Look) -> None:
     health = examine_index()
     assert (fault_lines(health), health.stale, health.outdated) == ([], [], [])
@@ -162,12 +156,6 @@ def test_a_change_that_keeps_time_and_size_is_stale(examine_index: Look, vault: 
 def test_a_file_with_other_permissions_is_unchanged(examine_index: Look, vault: Path) -> None:
     (vault / "garden" / "Soil.md").chmod(0o600)
     assert examine_index().stale == []
-
-
-@pytest.fixture
-def without_ctime(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulate a system without a change time (ctime) for files."""
-    monkeypatch.setattr(scan, "_HAS_CHANGE_TIME", False)
 
 
 @pytest.mark.usefixtures("without_ctime")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -21,6 +21,7 @@ from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import EditRequested
 from excerpt.tui.programs import ProgramLauncher, editor_command, find_link_opener, open_link, viewer_command
+from tests.conftest import programs_finder
 from tests.tui.driver import notices_of, pane_of, screen_of, search, until
 
 
@@ -348,10 +349,6 @@ def test_a_missing_viewer_is_named_with_its_setting() -> None:
 
 
 ROOT = Path("/home/ada/My vault")
-
-
-def programs_finder(*names: str) -> Callable[[str], str | None]:
-    return lambda name: f"/usr/bin/{name}" if name in names else None
 
 
 @pytest.mark.parametrize(

@@ -113,11 +113,6 @@ def query_of(app: App[None]) -> str:
     return screen_of(app).query_one("#query", Input).value
 
 
-def window_path(app: App[None]) -> str:
-    window = overview_pane_of(app).query_one(Preview).window
-    return window.fragment.path if window is not None else ""
-
-
 def parts_shown_whole(app: App[None]) -> list[str]:
     return [row.part for row in overview_rows_of(app).rows if row.is_first]
 

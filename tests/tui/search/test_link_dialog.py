@@ -18,6 +18,7 @@ from tests.tui.driver import (
     AppPilot,
     hit_list_of,
     notices_of,
+    options_of,
     pane_of,
     press,
     screen_of,
@@ -27,11 +28,6 @@ from tests.tui.driver import (
 )
 
 pytestmark = pytest.mark.programs
-
-
-def options_of(dialog: LinkDialog) -> list[str]:
-    options = dialog.query_one(OptionList)
-    return [str(options.get_option_at_index(index).prompt) for index in range(options.option_count)]
 
 
 async def open_links(pilot: AppPilot, query: str, *keys: str) -> LinkDialog:
