@@ -15,7 +15,6 @@ import benchmarks.__main__ as bench
 import pytest
 from benchmarks.judgements import Outside
 from benchmarks.measure import Data
-from benchmarks.prompts import read_unrelated
 from textual.widgets import Input, TextArea
 
 from benchmarks import (
@@ -79,7 +78,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def restored_state(data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def room(data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Run in a writable folder, and undo what a script changes permanently in its process."""
     monkeypatch.chdir(data / "room")
     monkeypatch.setenv("EXCERPT_HOME", str(data / "room" / "home"))
@@ -108,8 +107,8 @@ SMALL: Mapping[object, Mapping[str, object]] = {
     edits: {"STARTS": 1, "WARM_UPS": 0, "EDITS": 2, "MAX_QUERY_CHARS": 3, "BURSTS": 1, "BURST": 2},
     memory: {"REST": 0.1},
     limits: {
-        "SIZES": (1_000,),
-        "KINDS": {"half characters": limits.KINDS["half characters"]},
+        "SIZES": (1_000, 100_000),
+        "KINDS": {name: limits.KINDS[name] for name in ("words", "half characters")},
         "MEMORIES": 1,
         "MAX_SECONDS": 600.0,
         "MAX_WAIT_SECONDS": 600.0,
@@ -134,7 +133,6 @@ SMALL: Mapping[object, Mapping[str, object]] = {
     citations: {"SAMPLE": 10},
     cited_sentences: {"SAMPLE": 10, "CHOSEN_ON": ("obsidian-help/en",), "CHECKED_ON": ()},
     memories: {"ASKED": 5, "HELD": 5},
-    prompts: {"read_unrelated": lambda: read_unrelated()[:10], "MAX_QUESTIONS": 10},
     related: {"CHOSEN_ON": related.CHOSEN_ON[:1], "CHECKED_ON": ()},
     screenshots: {"SHOTS": [shot for shot in screenshots.SHOTS if shot.name == "found"]},
     demo: {"STORY": (demo.STORY[0], demo.STORY[1], demo.STORY[-1])},
@@ -143,7 +141,7 @@ SMALL: Mapping[object, Mapping[str, object]] = {
 
 
 @pytest.fixture(autouse=True)
-def small_sizes(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def small(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module, sizes in SMALL.items():
         for name, size in sizes.items():
             monkeypatch.setattr(module, name, size)

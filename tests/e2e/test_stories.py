@@ -1,4 +1,4 @@
-"""User stories from the first key to the last, in a small terminal and where the layout matters in a large one.
+"""User stories from the first key to the last, in a small and in a large terminal.
 
 A story concerns no one module. They press only keys that the screen offers or the help lists. Where possible they
 check results outside the screen: the clipboard, files in the home, the editor's arguments.
@@ -73,16 +73,13 @@ def read(folder: Path) -> dict[str, str]:
     return {file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8") for file in files}
 
 
-IN_BOTH_SIZES = pytest.mark.parametrize(
-    "size", [(80, 24), pytest.param((140, 45), marks=pytest.mark.large)], ids=["80x24", "140x45"], indirect=True
+@pytest.fixture(
+    autouse=True,
+    params=[pytest.param((80, 24), id="80x24"), pytest.param((140, 45), id="140x45", marks=pytest.mark.large)],
 )
-"""For stories whose keys lead to the panel beside the list; the other stories are the same at any size."""
-
-
-@pytest.fixture(autouse=True)
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set the size of the terminal: 80x24, or that of the parameter."""
-    monkeypatch.setattr("tests.e2e.test_stories.SIZE", getattr(request, "param", (80, 24)))
+    """Run every story in both terminal sizes; the large one only with `make programs`."""
+    monkeypatch.setattr("tests.e2e.test_stories.SIZE", request.param)
 
 
 @pytest.fixture
@@ -191,14 +188,9 @@ def rows_of_help(app: Terminal, what: str) -> list[str]:
     return [row for row in rows if what in row and not row.startswith((" ", what))]
 
 
-_KEYS_FOUND: dict[str, str] = {}
-
-
 def run_by_name(app: Terminal, name: str) -> None:
-    """Run a command from the palette, opened with the key that the help lists; it is looked up once."""
-    if "palette" not in _KEYS_FOUND:
-        _KEYS_FOUND["palette"] = key_by_help(app, "Find any command by name").replace("^", "ctrl+")
-    app.press(_KEYS_FOUND["palette"])
+    """Run a command from the palette, opened with the key that the help lists."""
+    app.press(key_by_help(app, "Find any command by name").replace("^", "ctrl+"))
     app.wait_for("Search for commands")
     app.type(name)
     app.wait_until(lambda: any(name in line for line in app.lines[6:]), f"to find {name!r}")
@@ -248,7 +240,6 @@ def arguments_of(editor: Path) -> Any:
     return json.loads((editor.parent / "arguments").read_text())
 
 
-@IN_BOTH_SIZES
 @pytest.mark.programs
 def test_someone_finds_passages_and_copies_them_for_a_prompt(
     shell: Mapping[str, str], garden: Path, home: Path
@@ -399,7 +390,6 @@ def test_someone_follows_a_link_of_the_passage_and_returns(shell: Mapping[str, s
         assert copied_by(app, lambda: app.press("y")) == WORMS
 
 
-@IN_BOTH_SIZES
 @pytest.mark.programs
 def test_someone_asks_why_a_hit_has_its_rank(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
@@ -410,7 +400,6 @@ def test_someone_asks_why_a_hit_has_its_rank(shell: Mapping[str, str], garden: P
         app.wait_for("▌ 2 ", "2nd: ")
 
 
-@IN_BOTH_SIZES
 @pytest.mark.programs
 def test_someone_browses_related_notes_and_narrows_by_the_map(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
