@@ -26,6 +26,10 @@ def test_small_blocks_of_a_section_are_joined() -> None:
     assert fragment_lines("one\n\n- two\n\nthree four five six\n") == [(1, 5)]
 
 
+def test_text_in_invalid_frontmatter_is_a_fragment_of_its_own() -> None:
+    assert fragment_lines("---\n<% one\ntwo\ntitle: A: B\n---\n\nthree\n\nfour\n") == [(2, 3), (7, 9)]
+
+
 def test_a_fragment_at_the_target_size_is_closed() -> None:
     assert fragment_lines(f"{some_words(5)}\n\n{some_words(5)}") == [(1, 1), (3, 3)]
 

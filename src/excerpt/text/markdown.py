@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Any, Literal, cast
 
@@ -289,6 +290,7 @@ def parse_note(path: str, text: str, language: str = "") -> Note:
     front = read_frontmatter(text)
     warnings = list(front.warnings)
     body = _parse_body(lines, front.lines, warnings)
+    body.parts = [*_unread_blocks(front.unread_lines), *body.parts]
     links = [link for line, value in front.values for link in property_links(value, line)]
     return Note(
         path=path,
@@ -424,6 +426,13 @@ def _fill_gaps(
     yield from _uncovered_blocks(lines, at, len(lines))
 
 
+def _unread_blocks(lines: Sequence[int]) -> Iterator[Block]:
+    """Yield a block for each run of adjacent `lines`, which ascend."""
+    for _, run in groupby(enumerate(lines), lambda numbered: numbered[1] - numbered[0]):
+        numbers = [number for _, number in run]
+        yield Block(BlockKind.OTHER, numbers[0], numbers[-1])
+
+
 def _uncovered_blocks(lines: Sequence[str], first: int, last: int) -> Iterator[Block]:
     """Yield a block for each run of non-blank lines among `first`..`last`."""
     start = None
@@ -454,7 +463,7 @@ def _sections(body: _Body, lines: Sequence[str], front: Frontmatter) -> tuple[Se
             blocks[-1].append(part)
     ends = _section_ends([h for h in headings if h], lines, last)
     path: list[tuple[int, str]] = []
-    start = min(front.lines + 1, len(lines))
+    start = min(*front.unread_lines, front.lines + 1, len(lines))
     opening_end = blocks[0][-1].line_end if blocks[0] else start
     sections = [Section(0, 0, "", (), start, opening_end, tuple(blocks[0]))]
     for ordinal, heading in enumerate(headings):
