@@ -265,8 +265,8 @@ def _add_commented_tags(tree: dict[str, _Node], block: str, warnings: list[str])
         if tags and key in tree:
             values = tree[key]
             known = [values] if not isinstance(values, list) else values
-            tree[key] = [*(node for node in known if not (isinstance(node, _Scalar) and not node.text))]
-            tree[key] += [_Scalar(tag, number) for tag in tags]
+            kept = [node for node in known if not (isinstance(node, _Scalar) and not node.text)]
+            tree[key] = [*kept, *(_Scalar(tag, number) for tag in tags)]
             if len(warnings) < _MAX_WARNINGS:
                 warnings.append(
                     f"Line {number + 1} of the frontmatter has {tags[0][:_MAX_KEY_CHARACTERS]} without quotation "
