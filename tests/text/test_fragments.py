@@ -30,6 +30,16 @@ def test_text_in_invalid_frontmatter_is_a_fragment_of_its_own() -> None:
     assert fragment_lines("---\n<% one\ntwo\ntitle: A: B\n---\n\nthree\n\nfour\n") == [(2, 3), (7, 9)]
 
 
+@pytest.mark.parametrize("body", ["", "\n", "\n \n\n"])
+def test_the_frontmatter_of_a_note_without_text_is_a_fragment(body: str) -> None:
+    assert fragment_lines(f"---\naliases: [Ada]\nborn: 1815\n---\n{body}") == [(2, 3)]
+
+
+@pytest.mark.parametrize("text", ["---\nborn: 1815\n---\nText.\n", "---\nborn: 1815\n---\n# Heading\n"])
+def test_the_frontmatter_of_a_note_with_text_or_headings_is_no_fragment(text: str) -> None:
+    assert fragment_lines(text) == [(4, 4)]
+
+
 def test_a_fragment_at_the_target_size_is_closed() -> None:
     assert fragment_lines(f"{some_words(5)}\n\n{some_words(5)}") == [(1, 1), (3, 3)]
 

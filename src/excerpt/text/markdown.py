@@ -290,7 +290,7 @@ def parse_note(path: str, text: str, language: str = "") -> Note:
     front = read_frontmatter(text)
     warnings = list(front.warnings)
     body = _parse_body(lines, front.lines, warnings)
-    body.parts = [*_unread_blocks(front.unread_lines), *body.parts]
+    body.parts = [*_unread_blocks(front.unread_lines), *body.parts] or list(_frontmatter_block(front))
     links = [link for line, value in front.values for link in property_links(value, line)]
     return Note(
         path=path,
@@ -426,6 +426,12 @@ def _fill_gaps(
     yield from _uncovered_blocks(lines, at, len(lines))
 
 
+def _frontmatter_block(front: Frontmatter) -> Iterator[Block]:
+    """Yield the keys and values of a note without text as its only block, so that the note can be found."""
+    if front.values:
+        yield Block(BlockKind.OTHER, 2, front.lines - 1)
+
+
 def _unread_blocks(lines: Sequence[int]) -> Iterator[Block]:
     """Yield a block for each run of adjacent `lines`, which ascend."""
     for _, run in groupby(enumerate(lines), lambda numbered: numbered[1] - numbered[0]):
@@ -463,7 +469,7 @@ def _sections(body: _Body, lines: Sequence[str], front: Frontmatter) -> tuple[Se
             blocks[-1].append(part)
     ends = _section_ends([h for h in headings if h], lines, last)
     path: list[tuple[int, str]] = []
-    start = min(*front.unread_lines, front.lines + 1, len(lines))
+    start = blocks[0][0].line_start if blocks[0] else min(front.lines + 1, len(lines))
     opening_end = blocks[0][-1].line_end if blocks[0] else start
     sections = [Section(0, 0, "", (), start, opening_end, tuple(blocks[0]))]
     for ordinal, heading in enumerate(headings):
