@@ -51,7 +51,7 @@ THOROUGH = PROFILE == "thorough"
 settings.load_profile(PROFILE)
 
 
-def few(examples: int) -> int:
+def scaled_examples(examples: int) -> int:
     """Return the number of examples for a slow property test: 20 times as many in a thorough run."""
     return examples * 20 if THOROUGH else examples
 
@@ -87,6 +87,11 @@ def default_hangup() -> Iterator[None]:
 def find_browser() -> str | None:
     """Return the path of a Chromium, which prints PDFs."""
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def programs_finder(*names: str) -> Callable[[str], str | None]:
+    """Return a stand-in for `shutil.which` that finds only these programs."""
+    return lambda name: f"/usr/bin/{name}" if name in names else None
 
 
 def _has_chinese_font() -> bool:

@@ -23,7 +23,7 @@ from mcp import Client
 from tests.mcp.conftest import Ask, failure_text, indexed_vaults, tool_caller, write_vault
 from tests.mcp.conftest import home as empty_excerpt_home
 from tests.mcp.conftest import vault as vault_of_bees
-from tests.mcp.test_server import started
+from tests.mcp.test_server import server_parameters
 
 home, vault = empty_excerpt_home, vault_of_bees  # fixtures
 
@@ -128,7 +128,7 @@ async def test_no_answer_of_a_partial_first_index_claims_to_be_up_to_date(home: 
         else write_vault(tmp_path / "many", {f"{n}.md": f"# Hive {n}\n\n{text}\n" for n in range(500)})
     )
     told: list[tuple[str, int]] = []
-    async with Client(started(home, vault)) as client:
+    async with Client(server_parameters(home, vault)) as client:
         ask = tool_caller(client)
         while [freshness for freshness, _ in told[-4:]].count("up to date") < 4:
             told += await _search(ask) + await _status(ask)

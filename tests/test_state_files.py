@@ -167,7 +167,7 @@ def test_known_vaults_of_an_earlier_version_are_read(tmp_path: Path) -> None:
     assert known_vaults._sampled_digests(where, slug) == {"a.md": "4adf4367f96e584f"}
 
 
-def as_a_process(home: Path, *argv: str | Path) -> subprocess.CompletedProcess[str]:
+def run_as_process(home: Path, *argv: str | Path) -> subprocess.CompletedProcess[str]:
     """Run `excerpt` with the umask that most systems have."""
     return subprocess.run(
         [sys.executable, "-m", "excerpt", *map(str, argv)],
@@ -180,20 +180,20 @@ def as_a_process(home: Path, *argv: str | Path) -> subprocess.CompletedProcess[s
     )
 
 
-def open_ones(folder: Path) -> dict[str, str]:
+def files_open_to_others(folder: Path) -> dict[str, str]:
     """Return the files that other users have any permission on, each with its mode."""
     modes = {path: path.stat().st_mode & 0o777 for path in (folder, *folder.rglob("*"))}
     return {str(path.relative_to(folder)): f"{mode:o}" for path, mode in modes.items() if mode & 0o077}
 
 
 @pytest.fixture(scope="module")
-def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def used_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a home with an index, an index of memories, a memory and settings; tests copy it."""
     home, vault = tmp_path_factory.mktemp("used") / "home", tmp_path_factory.mktemp("notes")
     (vault / "Sync.md").write_text("Notes are synchronised between devices: sync them.\n", encoding="utf-8")
-    assert as_a_process(home, "remember", "Lentils keep well.", "--vault", vault).returncode == 0
-    assert as_a_process(home, "recall", "lentils", "--vault", vault).returncode == 0
-    assert as_a_process(home, "pack", "sync", "--vault", vault).returncode == 0
+    assert run_as_process(home, "remember", "Lentils keep well.", "--vault", vault).returncode == 0
+    assert run_as_process(home, "recall", "lentils", "--vault", vault).returncode == 0
+    assert run_as_process(home, "pack", "sync", "--vault", vault).returncode == 0
     (home / "config").mkdir(exist_ok=True, mode=0o700)
     (home / "config" / "excerpt.toml").touch(mode=0o600)
     return home
@@ -201,9 +201,9 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a profile to its user by other means")
 @pytest.mark.programs
-def test_no_saved_file_is_readable_by_others(used: Path) -> None:
-    assert len(list(used.rglob("*"))) > 20
-    assert open_ones(used) == {}
+def test_no_saved_file_is_readable_by_others(used_home: Path) -> None:
+    assert len(list(used_home.rglob("*"))) > 20
+    assert files_open_to_others(used_home) == {}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a profile to its user by other means")
@@ -221,20 +221,20 @@ def test_files_of_sqlite_beside_an_open_catalog_are_private(tmp_path: Path, vaul
         assert watching.stdout is not None
         next(line for line in watching.stdout if b'"watching"' in line)
         names = [file.name for file in home.rglob("*")]
-        found = open_ones(home)
+        found = files_open_to_others(home)
         watching.communicate(timeout=60)
     assert "catalog.sqlite-wal" in names
     assert found == {}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a profile to its user by other means")
-def test_files_left_open_by_an_earlier_version_are_closed_by_the_next_command(tmp_path: Path, used: Path) -> None:
-    home = Path(shutil.copytree(used, tmp_path / "home"))
+def test_files_left_open_by_an_earlier_version_are_closed_by_the_next_command(tmp_path: Path, used_home: Path) -> None:
+    home = Path(shutil.copytree(used_home, tmp_path / "home"))
     for path in (home, *home.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    as_a_process(home, "config", "--check")
+    run_as_process(home, "config", "--check")
     home.chmod(0o700)
-    assert open_ones(home) == {}
+    assert files_open_to_others(home) == {}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a profile to its user by other means")
@@ -265,7 +265,7 @@ def test_the_doctor_names_files_readable_by_others_and_fixes_them(excerpt: Excer
     mended = excerpt("doctor", "--vault", vault, "--fix").out
     assert re.search("^  done .*5 files and folders", mended, re.M)
     assert str(file) not in mended
-    assert open_ones(home / "data") == open_ones(home / "cache") == {}
+    assert files_open_to_others(home / "data") == files_open_to_others(home / "cache") == {}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a profile to its user by other means")
@@ -284,7 +284,7 @@ def test_links_among_saved_files_are_not_followed_when_modes_are_fixed(
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a profile to its user by other means")
 @pytest.mark.programs
 def test_a_file_requested_by_the_user_has_the_users_umask(tmp_path: Path, vault: Path) -> None:
-    packed = as_a_process(tmp_path / "home", "pack", "sync", "--vault", vault, "-o", tmp_path / "out.md")
+    packed = run_as_process(tmp_path / "home", "pack", "sync", "--vault", vault, "-o", tmp_path / "out.md")
     assert packed.returncode == 0, packed.stderr
     assert (tmp_path / "out.md").stat().st_mode & 0o777 == 0o644
 
@@ -295,6 +295,6 @@ def test_a_started_editor_has_the_users_umask(tmp_path: Path, vault: Path, monke
     script.write_text(f"#!/bin/sh\ntouch {tmp_path / 'made'}\n")
     script.chmod(0o755)
     monkeypatch.setenv("VISUAL", str(script))
-    assert as_a_process(tmp_path / "home", "config", "--edit").returncode == 0
+    assert run_as_process(tmp_path / "home", "config", "--edit").returncode == 0
     assert (tmp_path / "made").stat().st_mode & 0o777 == 0o644
-    assert open_ones(tmp_path / "home") == {}
+    assert files_open_to_others(tmp_path / "home") == {}

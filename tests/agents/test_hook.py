@@ -54,12 +54,12 @@ def bees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def ask(prompt: str, *folders: Path, session: str = "one") -> str:
+def ask_hook(prompt: str, *folders: Path, session: str = "one") -> str:
     return answer_event(HookEvent(prompt, session), "claude", folders, user_paths().hook_folder)
 
 
 def test_passages_are_quoted_with_vault_and_source(bees: Path) -> None:
-    text = ask(SWARM, bees)
+    text = ask_hook(SWARM, bees)
     assert "vault bees" in text
     assert "Swarms.md:5" in text
     assert "A swarm is caught in a skep before noon." in text
@@ -67,13 +67,13 @@ def test_passages_are_quoted_with_vault_and_source(bees: Path) -> None:
 
 
 def test_passages_are_given_once_in_a_session(bees: Path) -> None:
-    assert ask(SWARM, bees)
-    assert ask(SWARM, bees) == ""
-    assert ask(SWARM, bees, session="two")
+    assert ask_hook(SWARM, bees)
+    assert ask_hook(SWARM, bees) == ""
+    assert ask_hook(SWARM, bees, session="two")
 
 
 def test_text_of_a_note_cannot_end_its_fence_or_send_escapes(bees: Path) -> None:
-    text = ask("I wonder how to count varroa mites.", bees)
+    text = ask_hook("I wonder how to count varroa mites.", bees)
     before, fence, quoted = text.partition("\n`````\n")
     assert fence
     assert "\x1b" not in text
@@ -91,7 +91,7 @@ def test_headings_and_paths_of_notes_stand_in_the_fence(bees: Path) -> None:
     (folder / "Counting.md").write_text(f"# Mites\n\n## {heading}\n\nPowder half a cup of bees.\n", encoding="utf-8")
     with excerpt.open(bees) as vault:
         vault.load()
-    text = ask("I wonder how to count varroa mites.", bees)
+    text = ask_hook("I wonder how to count varroa mites.", bees)
     assert order in text
     outside = re.sub(r"^(`{3,})\n.*?^\1$", "", text, flags=re.MULTILINE | re.DOTALL)
     assert "TASK FROM" not in outside
@@ -99,7 +99,7 @@ def test_headings_and_paths_of_notes_stand_in_the_fence(bees: Path) -> None:
 
 
 def test_passages_without_information_are_left_out(bees: Path) -> None:
-    text = ask(SWARM, bees)
+    text = ask_hook(SWARM, bees)
     with excerpt.open(bees) as vault:
         hits = vault.search("how do I catch a swarm", literal=True, limit=MAX_PASSAGES)
     fillers = [hit for hit in hits if hit.confidence is excerpt.Confidence.NOTHING]
@@ -108,7 +108,7 @@ def test_passages_without_information_are_left_out(bees: Path) -> None:
 
 
 def test_a_passage_above_the_token_limit_is_left_out(bees: Path) -> None:
-    text = ask("Tell me about wax moth larvae.", bees)
+    text = ask_hook("Tell me about wax moth larvae.", bees)
     with excerpt.open(bees) as vault:
         assert vault.tokens(text) < MAX_TOKENS + 120
     assert text.count("```\n") <= 2 * MAX_PASSAGES
@@ -116,12 +116,12 @@ def test_a_passage_above_the_token_limit_is_left_out(bees: Path) -> None:
 
 def test_a_vault_without_index_gives_nothing(bees: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert ask(SWARM, tmp_path / "empty", tmp_path / "gone") == ""
-    assert ask(SWARM, tmp_path / "gone", bees)
+    assert ask_hook(SWARM, tmp_path / "empty", tmp_path / "gone") == ""
+    assert ask_hook(SWARM, tmp_path / "gone", bees)
 
 
 def test_the_log_has_sources_but_no_prompt_and_is_private(bees: Path) -> None:
-    ask(SWARM, bees)
+    ask_hook(SWARM, bees)
     (record,) = read_records(user_paths().hook_folder)
     assert (record.agent, record.vault, record.confidence) == ("claude", "bees", "strong")
     assert record.sources[0].startswith("Swarms.md:")
@@ -135,7 +135,7 @@ def test_a_long_log_is_cut_to_its_newer_half(bees: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(hook, "_MAX_LOG_BYTES", 1_000)
     monkeypatch.setattr(hook, "_MAX_LOG_LINES", 3)
     for number in range(20):
-        ask(SWARM, bees, session=str(number))
+        ask_hook(SWARM, bees, session=str(number))
     assert len(read_records(user_paths().hook_folder)) < 10
 
 
@@ -224,7 +224,7 @@ def test_a_prompt_that_times_out_is_logged(bees: Path, monkeypatch: pytest.Monke
 
 
 def test_the_state_counts_the_timeouts_of_the_last_week_and_names_vaults_without_a_server(bees: Path) -> None:
-    ask(SWARM, bees)
+    ask_hook(SWARM, bees)
     folder, now = user_paths().hook_folder, time.strftime("%Y-%m-%dT%H:%M:%S")
     for stamp in ("2020-01-01T00:00:00", now):
         append_record(folder, HookRecord(stamp, "claude", "bees", (), "", 0, 2_000, "timeout", "server"))
@@ -262,8 +262,8 @@ def test_a_damaged_session_file_loses_no_passage(bees: Path, text: str) -> None:
     file = user_paths().hook_folder / "sessions.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
-    assert ask(SWARM, bees)
-    assert ask(SWARM, bees) == ""
+    assert ask_hook(SWARM, bees)
+    assert ask_hook(SWARM, bees) == ""
 
 
 _SLOW_IMPORTS = {"click", "msgspec", "numpy", "excerpt.settings", "excerpt.cli.main", "excerpt.api"}
@@ -308,7 +308,7 @@ def test_a_running_server_answers_without_the_search_engine(served_bees: Path) -
 @pytest.mark.programs
 @needs_sockets
 def test_the_beginning_and_end_of_a_long_prompt_are_sent_to_the_server(served_bees: Path) -> None:
-    assert "Swarms.md" in ask(f"{SWARM}\n{'y' * 2_000_000}", served_bees, session="five")
+    assert "Swarms.md" in ask_hook(f"{SWARM}\n{'y' * 2_000_000}", served_bees, session="five")
 
 
 @needs_sockets
@@ -317,7 +317,7 @@ def test_a_server_without_the_method_is_skipped(bees: Path, monkeypatch: pytest.
         raise LineServerError("unknown_method", "There is no method passages.")
 
     monkeypatch.setattr(hook, "_ask_server", answer)
-    assert "Swarms.md" in ask(SWARM, bees)
+    assert "Swarms.md" in ask_hook(SWARM, bees)
 
 
 def _run_command(data: bytes, vault: Path, slow: str = "100") -> subprocess.CompletedProcess[bytes]:

@@ -26,33 +26,33 @@ def bees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "bees"
 
 
-def llm(*arguments: str) -> Result:
+def run_llm(*arguments: str) -> Result:
     return CliRunner().invoke(cli, ["-m", "echo", *arguments])
 
 
 @pytest.mark.parametrize("vault", ["", "{bees}?query="])
 def test_a_fragment_holds_the_passages_that_answer(bees: Path, vault: str) -> None:
-    answer = llm("-f", f"excerpt:{vault.format(bees=bees)}how do I catch a swarm", "Summarise")
+    answer = run_llm("-f", f"excerpt:{vault.format(bees=bees)}how do I catch a swarm", "Summarise")
     prompt = json.loads(answer.output)["prompt"]
     assert "A swarm is caught in a skep before noon." in prompt
     assert prompt.count("Confidence that the notes answer: strong") == 1
 
 
 def test_the_log_of_llm_has_the_source(bees: Path) -> None:
-    llm("-f", "excerpt:how do I catch a swarm", "Summarise")
+    run_llm("-f", "excerpt:how do I catch a swarm", "Summarise")
     fragments = CliRunner().invoke(cli, ["fragments", "list"])
     assert "source: Swarms.md:5" in fragments.output
 
 
 def test_a_question_without_an_answer_is_an_error(bees: Path) -> None:
-    answer = llm("-f", "excerpt:quantum chromodynamics of bagpipes", "Summarise")
+    answer = run_llm("-f", "excerpt:quantum chromodynamics of bagpipes", "Summarise")
     assert answer.exit_code == 1
     assert "do not answer" in answer.output
 
 
 def test_the_tool_searches_the_notes(bees: Path) -> None:
     call = {"name": "excerpt_search", "arguments": {"question": "how do I catch a swarm"}}
-    answer = llm("-T", "excerpt_search", json.dumps({"tool_calls": [call], "prompt": "go"}))
+    answer = run_llm("-T", "excerpt_search", json.dumps({"tool_calls": [call], "prompt": "go"}))
     assert "caught in a skep" in answer.output
     assert "Confidence that the notes answer: strong" in answer.output
 

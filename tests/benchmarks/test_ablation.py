@@ -24,23 +24,23 @@ from excerpt.search import ranking
 from excerpt.search.ranking import SIGNALS
 
 
-def reached(auto: float, best: float, others: float = 0.5) -> dict[str, dict[str, Summary]]:
+def summaries_of(auto: float, best: float, others: float = 0.5) -> dict[str, dict[str, Summary]]:
     values = {"auto": auto, **{str(strategy): others for strategy in FOUR}, "hybrid": best, "RRF": others}
     return {name: {"cacm": Summary(value, None, None, 1.0)} for name, value in values.items()}
 
 
 def test_auto_may_be_slightly_below_the_best_strategy() -> None:
-    assert against_best(reached(0.7, 0.7 + 0.9 * BELOW_BEST)).startswith("- pass")
-    assert against_best(reached(0.7, 0.7 + 1.1 * BELOW_BEST)).startswith("- FAIL")
+    assert against_best(summaries_of(0.7, 0.7 + 0.9 * BELOW_BEST)).startswith("- pass")
+    assert against_best(summaries_of(0.7, 0.7 + 1.1 * BELOW_BEST)).startswith("- FAIL")
 
 
 def test_the_largest_loss_of_auto_is_reported() -> None:
-    assert "-0.0200 on cacm" in against_best(reached(0.7, 0.72))
+    assert "-0.0200 on cacm" in against_best(summaries_of(0.7, 0.72))
 
 
 @pytest.mark.parametrize(("auto", "word"), [(0.6, "pass"), (0.5, "FAIL"), (0.4, "FAIL")])
 def test_auto_must_beat_reciprocal_rank_fusion(auto: float, word: str) -> None:
-    assert against_rrf(reached(auto, auto)).startswith(f"- {word}")
+    assert against_rrf(summaries_of(auto, auto)).startswith(f"- {word}")
 
 
 def test_every_signal_is_left_out_once() -> None:

@@ -13,7 +13,7 @@ NOTE = Question("answer", grades={"target.md": 1})
 SECTION = Question("answer", grades={"target.md": 1}, targets=(Place("target.md", 5, 7),))
 
 
-def measured(spent: float, packs: tuple[dict[int, int], ...]) -> Measured:
+def measurement_of(spent: float, packs: tuple[dict[int, int], ...]) -> Measured:
     never = (math.inf,) * len(packs)
     greps = tuple((spent,) * len(packs) if way == WAYS[-1] else never for way in WAYS)
     return Measured("a set", (True, *(False,) * (len(packs) - 1)), greps, never, never, packs)
@@ -39,20 +39,20 @@ def test_reading_ends_at_the_token_limit() -> None:
 
 
 def test_the_best_way_to_grep_is_chosen_afterwards() -> None:
-    of = measured(400, ({}, {}))
+    of = measurement_of(400, ({}, {}))
     assert (of.held(GREP, 500), of.held(BEST, 500), of.held(BEST, 399)) == (0, 2, 0)
 
 
 def test_a_median_is_never_if_most_questions_are_unanswered() -> None:
-    assert measured(400, ({}, {}, {500: 450})).median(PACK) == "never"
+    assert measurement_of(400, ({}, {}, {500: 450})).median(PACK) == "never"
 
 
 def test_a_pack_that_answers_less_than_ten_times_the_tokens_of_grep_fails() -> None:
     held = {1_000: 900}
-    assert promise(measured(9_000, (held, {})), BEST).startswith("- FAIL")
-    assert promise(measured(9_000, (held, held)), BEST).startswith("- pass")
+    assert promise(measurement_of(9_000, (held, {})), BEST).startswith("- FAIL")
+    assert promise(measurement_of(9_000, (held, held)), BEST).startswith("- pass")
 
 
 def test_judged_sections_are_counted_separately() -> None:
-    of = measured(9_000, ({1_000: 900}, {}))
+    of = measurement_of(9_000, ({1_000: 900}, {}))
     assert "answers 1 of 1 with a judged section" in promise(of, BEST, sections=True)

@@ -41,38 +41,38 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
     opened.close()
 
 
-def listed(snapshot: Snapshot, text: str, variant: Variant) -> list[Place]:
+def hits_of_variant(snapshot: Snapshot, text: str, variant: Variant) -> list[Place]:
     case = case_of(Engine(snapshot, Settings()), Question(text, {}))
     return ranked(Cases(QuerySet("set", Path(), Path(), None), places_of(snapshot), (case,)), case, variant)
 
 
-def searched(snapshot: Snapshot, text: str, strategy: Strategy, settings: SearchSettings) -> list[Place]:
+def hits_of_engine(snapshot: Snapshot, text: str, strategy: Strategy, settings: SearchSettings) -> list[Place]:
     hits = Engine(snapshot, Settings(search=settings)).search(text, strategy, LIMIT).hits
     return [Place(hit.fragment.path, hit.fragment.line_start, hit.fragment.line_end) for hit in hits]
 
 
 @pytest.mark.parametrize("text", QUERIES)
 def test_the_shipped_ranking_equals_the_engines(snapshot: Snapshot, text: str) -> None:
-    assert listed(snapshot, text, auto()) == searched(snapshot, text, Strategy.AUTO, SearchSettings())
+    assert hits_of_variant(snapshot, text, auto()) == hits_of_engine(snapshot, text, Strategy.AUTO, SearchSettings())
 
 
 @pytest.mark.parametrize("text", QUERIES)
 @pytest.mark.parametrize("strategy", [s for s in Strategy if s is not Strategy.AUTO])
 def test_each_strategy_equals_the_engines(snapshot: Snapshot, text: str, strategy: Strategy) -> None:
-    expected = searched(snapshot, text, strategy, SearchSettings())
-    assert listed(snapshot, text, Variant("one", strategy, STRATEGY_WEIGHTS)) == expected
+    expected = hits_of_engine(snapshot, text, strategy, SearchSettings())
+    assert hits_of_variant(snapshot, text, Variant("one", strategy, STRATEGY_WEIGHTS)) == expected
 
 
 @pytest.mark.parametrize("text", QUERIES)
 def test_reciprocal_rank_fusion_equals_the_engines(snapshot: Snapshot, text: str) -> None:
-    expected = searched(snapshot, text, Strategy.HYBRID, SearchSettings(fusion=Fusion.RRF))
-    assert listed(snapshot, text, Variant("RRF", Strategy.HYBRID, None)) == expected
+    expected = hits_of_engine(snapshot, text, Strategy.HYBRID, SearchSettings(fusion=Fusion.RRF))
+    assert hits_of_variant(snapshot, text, Variant("RRF", Strategy.HYBRID, None)) == expected
 
 
 @pytest.mark.parametrize("per_note", [0, 1, 2])
 def test_diversity_equals_the_engines(snapshot: Snapshot, per_note: int) -> None:
-    expected = searched(snapshot, QUERIES[4], Strategy.AUTO, SearchSettings(per_note=per_note))
-    assert listed(snapshot, QUERIES[4], replace(auto(), per_note=per_note, listed=2 * per_note)) == expected
+    expected = hits_of_engine(snapshot, QUERIES[4], Strategy.AUTO, SearchSettings(per_note=per_note))
+    assert hits_of_variant(snapshot, QUERIES[4], replace(auto(), per_note=per_note, listed=2 * per_note)) == expected
 
 
 def test_a_variant_without_links_is_the_engine_without_them(snapshot: Snapshot) -> None:
@@ -81,7 +81,9 @@ def test_a_variant_without_links_is_the_engine_without_them(snapshot: Snapshot) 
     for text in QUERIES[:5]:
         case = case_of(Engine(snapshot, Settings()), Question(text, {}))
         scores.append(score(case, auto()).scores - score(case, replace(auto(), links=0.0)).scores)
-        assert listed(snapshot, text, replace(auto(), links=0.0)) == searched(snapshot, text, Strategy.AUTO, settings)
+        assert hits_of_variant(snapshot, text, replace(auto(), links=0.0)) == hits_of_engine(
+            snapshot, text, Strategy.AUTO, settings
+        )
     assert any(difference.any() for difference in scores), "no query tells the two apart"
 
 

@@ -18,6 +18,7 @@ from benchmarks.measure import Data
 from textual.widgets import Input, TextArea
 
 from benchmarks import (
+    accents,
     agents,
     citations,
     cited_sentences,
@@ -133,6 +134,7 @@ SMALL: Mapping[object, Mapping[str, object]] = {
     citations: {"SAMPLE": 10},
     cited_sentences: {"SAMPLE": 10, "CHOSEN_ON": ("obsidian-help/en",), "CHECKED_ON": ()},
     memories: {"ASKED": 5, "HELD": 5},
+    accents: {"TEXTS": {"fr": accents.TEXTS["fr"]}},
     related: {"CHOSEN_ON": related.CHOSEN_ON[:1], "CHECKED_ON": ()},
     screenshots: {"SHOTS": [shot for shot in screenshots.SHOTS if shot.name == "found"]},
     demo: {"STORY": (demo.STORY[0], demo.STORY[1], demo.STORY[-1])},
@@ -202,6 +204,7 @@ RUNS: Mapping[str, Callable[[str], object]] = {
     "packs": lambda data: _main(packs.main, "--data", data, "--sets", SET, "--checked", "1"),
     "quality": lambda data: _quality("--data", data, "--sets", SET, "weather"),
     "readers": lambda data: readers.main(Path(data) / "attachments"),
+    "accents": lambda _: accents.measure(),
     "related": lambda data: related.measure(Data(Path(data))),
     "screenshots": lambda _data: _main(screenshots.main),
     "servers": lambda data: _main(servers.main, "--data", data),

@@ -379,12 +379,8 @@ def pack_of(notes: dict[str, str]) -> PackFile:
     return read_pack(result.text)
 
 
-def check_against(answer: str, pack: PackFile, notes: dict[str, str]) -> AnswerCheck:
-    return check_answer(parse_answer(answer), pack, Notes(notes))
-
-
 @st.composite
-def cuts(draw: st.DrawFn) -> tuple[dict[str, str], PackFile, int, list[str]]:
+def draw_cut_quotation(draw: st.DrawFn) -> tuple[dict[str, str], PackFile, int, list[str]]:
     """Draw a vault, its pack, a source number and three or more consecutive words of a line of that source."""
     notes = draw(_NOTES)
     notes = {path: f"{text}\n\nOnly in {path}." for path, text in notes.items()}  # no two notes alike
@@ -398,38 +394,38 @@ def cuts(draw: st.DrawFn) -> tuple[dict[str, str], PackFile, int, list[str]]:
 _QUOTED = st.sampled_from(['It says "{}" [{}].', "It says “{}” [{}].", "« {} » [{}]", "> {}\n\n[{}]", "[{1}]: „{0}“"])
 
 
-@given(cuts(), _QUOTED)
+@given(draw_cut_quotation(), _QUOTED)
 def test_words_cut_from_a_pack_are_true(cut: tuple[dict[str, str], PackFile, int, list[str]], quoted: str) -> None:
     notes, pack, number, words = cut
-    found = check_against(quoted.format(" ".join(words), number), pack, notes)
+    found = check(quoted.format(" ".join(words), number), notes, pack)
     assert [each.verdict for each in found.quotations] == [Verdict.TRUE]
     assert found.holds
 
 
-@given(cuts(), _QUOTED, st.data(), st.sampled_from(["zebra", "ZEBRA,", "syncs", "2.5", "斑马"]))
+@given(draw_cut_quotation(), _QUOTED, st.data(), st.sampled_from(["zebra", "ZEBRA,", "syncs", "2.5", "斑马"]))
 def test_a_quotation_with_a_word_that_the_vault_lacks_is_not_true(
     cut: tuple[dict[str, str], PackFile, int, list[str]], quoted: str, data: st.DataObject, other: str
 ) -> None:
     notes, pack, number, words = cut
     words[data.draw(st.integers(0, len(words) - 1))] = other
-    found = check_against(quoted.format(" ".join(words), number), pack, notes)
+    found = check(quoted.format(" ".join(words), number), notes, pack)
     assert all(each.verdict in (Verdict.ALTERED, Verdict.INVENTED) for each in found.quotations)
     assert len(found.quotations) == 1
     assert not found.holds
 
 
 @pytest.mark.programs
-@given(cuts(), st.data())
+@given(draw_cut_quotation(), st.data())
 def test_an_edit_is_reported_for_every_citation_of_it(
     cut: tuple[dict[str, str], PackFile, int, list[str]], data: st.DataObject
 ) -> None:
     notes, pack, number, _ = cut
     source = pack.find_source(number)
     assert source is not None
-    assert check_against(f"So it is [{number}].", pack, notes).holds
+    assert check(f"So it is [{number}].", notes, pack).holds
     lines = notes[source.path].split("\n")
     lines[data.draw(st.integers(source.line_start, source.line_end)) - 1] += " zebra"
-    assert not check_against(f"So it is [{number}].", pack, {**notes, source.path: "\n".join(lines)}).holds
+    assert not check(f"So it is [{number}].", {**notes, source.path: "\n".join(lines)}, pack).holds
 
 
 _PIECES = st.lists(
@@ -441,8 +437,8 @@ _PIECES = st.lists(
 @given(_NOTES, st.one_of(_PIECES, st.text()))
 def test_every_answer_can_be_checked_and_gives_the_same_result_twice(notes: dict[str, str], answer: str) -> None:
     pack = pack_of(notes)
-    found = check_against(answer, pack, notes)
-    assert found == check_against(answer, pack, notes)
+    found = check(answer, notes, pack)
+    assert found == check(answer, notes, pack)
     for each in found.quotations:
         assert 0 <= each.similarity <= 1
         if each.verdict is Verdict.TRUE and each.place:

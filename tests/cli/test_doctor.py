@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Answer, Excerpt
+from tests.index.conftest import flip_byte
 
 Files = dict[str, bytes]
 
@@ -29,12 +30,6 @@ def indexed(excerpt: Excerpt, vault: Path, home: Path, monkeypatch: pytest.Monke
 
 def finding_lines(answer: Answer, level: str) -> list[str]:
     return [line[11:] for line in answer.out.splitlines() if line.startswith(f"  {level:<8} ")]
-
-
-def flip_byte(file: Path) -> None:
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    file.write_bytes(data)
 
 
 def file_states(*folders: Path) -> Files:

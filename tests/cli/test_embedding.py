@@ -30,13 +30,13 @@ def letters(server: ModelTestServer) -> str:
     return f"openai:{server.url}/v1#letters"
 
 
-def choose(model: str, *more: str) -> None:
+def choose_model(model: str, *more: str) -> None:
     file = user_paths().settings_file
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("\n".join(("[embedding]", f'model = "{model}"', *more)), encoding="utf-8")
 
 
-def passages(server: ModelTestServer) -> int:
+def embedded_passages(server: ModelTestServer) -> int:
     return sum("\n" in text for request in server.requests for text in request.body["input"])
 
 
@@ -51,7 +51,7 @@ def test_the_shipped_model_is_shown_with_its_speed(excerpt: Excerpt, vault: Path
 
 
 def test_an_embedder_is_chosen_measured_run_and_used(excerpt: Excerpt, vault: Path, letters: str) -> None:
-    choose(letters)
+    choose_model(letters)
     assert "has not embedded the notes yet" in excerpt("index", "--vault", vault).err
     before = excerpt("embedding", "--vault", vault, "--json").json
     assert (before["embedded"], before["passages"], before["dimensions"]) == (0, 5, 26)
@@ -73,11 +73,11 @@ def test_a_trial_embeds_candidates_only_and_changes_nothing(
     answer = excerpt("embedding", "--try", letters, "--vault", vault)
     assert "1 question" in answer.out
     assert "10  banana: Colour.md" in answer.out
-    assert 5 < passages(server) <= 10  # five of them to measure the speed
+    assert 5 < embedded_passages(server) <= 10  # five of them to measure the speed
     assert excerpt("search", "ripe soup", "--vault", vault, "--json").json["hits"] == before
-    choose(letters)
+    choose_model(letters)
     excerpt("embedding", "--run", "--vault", vault)
-    assert passages(server) == 10  # each once more
+    assert embedded_passages(server) == 10  # each once more
 
 
 def test_a_static_model_is_not_tried(excerpt: Excerpt, vault: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_static_model_is_not_tried(excerpt: Excerpt, vault: Path) -> None:
 
 
 def test_an_unreachable_server_is_reported_in_one_sentence(excerpt: Excerpt, vault: Path) -> None:
-    choose("openai:http://127.0.0.1:9/v1#letters")
+    choose_model("openai:http://127.0.0.1:9/v1#letters")
     answer = excerpt("embedding", "--vault", vault)
     assert (answer.code, answer.err.count("\n")) == (3, 1)
     assert "cannot be reached" in answer.err
@@ -97,7 +97,7 @@ def test_an_unreachable_server_is_reported_in_one_sentence(excerpt: Excerpt, vau
 def test_waiting_for_a_silent_server_is_reported(
     excerpt: Excerpt, vault: Path, server: ModelTestServer, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
-    choose(f"openai:{server.url}/v1#letters")
+    choose_model(f"openai:{server.url}/v1#letters")
     has_reported = threading.Event()
 
     def report(sentence: str) -> None:
@@ -120,10 +120,10 @@ def test_an_address_on_another_machine_is_refused_unless_allowed_and_then_report
     excerpt: Excerpt, vault: Path
 ) -> None:
     model = "openai:https://192.0.2.7/v1?key=secret#letters"
-    choose(model)
+    choose_model(model)
     answer = excerpt("embedding", "--vault", vault)
     assert (answer.code, "embedding.remote" in answer.err) == (3, True)
-    choose(model, "remote = true")
+    choose_model(model, "remote = true")
     status = excerpt("status", "--vault", vault).out
     assert "The text of your notes and your queries are sent to https://192.0.2.7:443/v1." in status
     assert "secret" not in status + answer.err
@@ -136,19 +136,19 @@ def test_an_address_on_another_machine_is_refused_unless_allowed_and_then_report
 def test_the_watching_process_embeds_new_notes_and_reports_progress(
     home: Path, vault: Path, letters: str, server: ModelTestServer
 ) -> None:
-    choose(letters)
+    choose_model(letters)
     child = Child(vault)
     assert child.until("embedding", lambda event: event["done"] == event["total"])["total"] == 5
     assert child.until("embedded")["is_first"]
     (vault / "Tea.md").write_text("Tea is brewed.\n", encoding="utf-8")
     assert not child.until("embedded")["is_first"]
     assert child.end() == 0
-    assert passages(server) == 6
+    assert embedded_passages(server) == 6
 
 
 @pytest.mark.programs
 def test_a_pause_stops_embedding_too(home: Path, vault: Path, letters: str, server: ModelTestServer) -> None:
-    choose(letters)
+    choose_model(letters)
     is_asked, may_answer = threading.Event(), threading.Event()
 
     def reply_when_told(handler: Handler, body: dict[str, list[str]]) -> None:
@@ -174,8 +174,8 @@ def test_a_pause_stops_embedding_too(home: Path, vault: Path, letters: str, serv
 def test_a_failure_is_reported_once_and_the_server_is_asked_again(
     home: Path, vault: Path, letters: str, server: ModelTestServer
 ) -> None:
-    choose(letters)
-    server.reply = replies.status(400)
+    choose_model(letters)
+    server.reply = replies.status_answer(400)
     child = Child(vault)
     assert "status 400" in child.until("embedding_failed")["message"]
     (vault / "Tea.md").write_text("Tea is brewed.\n", encoding="utf-8")
@@ -191,10 +191,10 @@ def test_a_failure_is_reported_once_and_the_server_is_asked_again(
 def test_embedding_waits_while_the_user_is_active(
     home: Path, vault: Path, letters: str, server: ModelTestServer
 ) -> None:
-    choose(letters)
+    choose_model(letters)
     for number in range(100):
         (vault / f"{number}.md").write_text(f"Number {number}.\n", encoding="utf-8")
-    server.reply = replies.slow(0.2, embeddings)
+    server.reply = replies.delayed(0.2, embeddings)
     child = Child(vault)
     child.until("embedding")
     child.do("yield")

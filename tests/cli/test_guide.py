@@ -33,7 +33,7 @@ from tests.commands import parameters_of
 NOTES = sorted(path.relative_to(DEMO).as_posix() for path in DEMO.rglob("*.md"))
 
 
-def read(path: str) -> Note:
+def read_page(path: str) -> Note:
     return parse_note(path, (DEMO / path).read_text(encoding="utf-8"))
 
 
@@ -47,7 +47,7 @@ def rows(path: str) -> Iterator[tuple[str, list[str]]]:
             yield heading, [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))]
 
 
-def listed(path: str, heading: str = "") -> list[str]:
+def listed_names(path: str, heading: str = "") -> list[str]:
     """Return the code-marked start of each list item of a note, or of one of its sections."""
     text = (DEMO / path).read_text(encoding="utf-8")
     under = text.split(f"\n## {heading}\n")[1].split("\n## ")[0] if heading else text
@@ -60,43 +60,43 @@ def test_the_guide_is_a_small_vault() -> None:
 
 @pytest.mark.parametrize("path", NOTES)
 def test_every_page_has_tags_and_aliases_and_no_warning(path: str) -> None:
-    note = read(path)
+    note = read_page(path)
     assert not note.warnings
     assert note.tags
     assert note.aliases
 
 
 def test_note_names_are_unique() -> None:
-    names = [name.lower() for path in NOTES for name in (Path(path).stem, *read(path).aliases)]
+    names = [name.lower() for path in NOTES for name in (Path(path).stem, *read_page(path).aliases)]
     assert sorted(set(names)) == sorted(names)
 
 
 @pytest.mark.parametrize("path", NOTES)
 def test_every_link_leads_to_an_existing_note_and_heading(path: str) -> None:
     by_name = {name: other for other in NOTES for name in (Path(other).stem, other.removesuffix(".md"))}
-    for link in read(path).links:
+    for link in read_page(path).links:
         if link.target.startswith("https://"):
             continue
         if link.target.endswith(".svg"):
             assert (DEMO / link.target).is_file(), link
             continue
-        target = read(by_name[link.target] if link.target else path)
+        target = read_page(by_name[link.target] if link.target else path)
         if link.heading:
             assert link.heading in {section.heading for section in target.sections}, link
 
 
 def test_every_note_is_linked_from_another() -> None:
-    linked = {link.target for path in NOTES for link in read(path).links}
+    linked = {link.target for path in NOTES for link in read_page(path).links}
     assert [path for path in NOTES if not {Path(path).stem, path.removesuffix(".md")} & linked] == ["Start here.md"]
 
 
 @pytest.mark.parametrize("path", ["Memories.md", "Overviews.md", "Related notes.md", "Maps.md"])
 def test_pages_about_parts_of_the_screen_have_a_picture(path: str) -> None:
-    assert any(link.target.endswith(".svg") for link in read(path).links)
+    assert any(link.target.endswith(".svg") for link in read_page(path).links)
 
 
 def test_the_pictures_of_the_guide_are_used_and_current() -> None:
-    shown = {link.target for path in NOTES for link in read(path).links if link.target.endswith(".svg")}
+    shown = {link.target for path in NOTES for link in read_page(path).links if link.target.endswith(".svg")}
     assert {f"Pictures/{file.name}" for file in (DEMO / "Pictures").iterdir()} == shown
     newest = Path(__file__).parents[2] / "screenshots"
     for target in shown:
@@ -125,7 +125,7 @@ def test_the_settings_table_equals_the_programs() -> None:
 
 
 def test_every_signal_is_described() -> None:
-    assert set(listed("Scores.md", "Signals")) == {
+    assert set(listed_names("Scores.md", "Signals")) == {
         *SIGNALS,
         *BOOST_WEIGHTS,
         *("reopened", "attachment", "name", "rerank"),
@@ -150,7 +150,7 @@ def test_every_json_example_is_valid() -> None:
 
 
 def test_every_command_is_described() -> None:
-    described = {item.split(" ")[1] for item in listed("Command line.md") if item.startswith("excerpt ")}
+    described = {item.split(" ")[1] for item in listed_names("Command line.md") if item.startswith("excerpt ")}
     assert described == {*COMMANDS, "[VAULT]…"}
 
 
@@ -186,7 +186,7 @@ def test_keys_commands_and_files_named_in_the_readme_exist() -> None:
 def test_every_option_of_pack_is_described() -> None:
     command = program.get_command(click.Context(program), "pack")
     assert command is not None
-    described = {item.split(" ")[0] for item in listed("Command line.md", "pack")}
+    described = {item.split(" ")[0] for item in listed_names("Command line.md", "pack")}
     everywhere = {"--vault", "--no-refresh"}
     assert (
         described
@@ -207,7 +207,7 @@ def test_every_option_of_every_command_is_described() -> None:
 
 
 def test_the_documented_tokenizers_are_those_that_ship() -> None:
-    assert sorted(listed("Token budget.md")) == sorted({*TOKENIZERS} - {"chars/4"})
+    assert sorted(listed_names("Token budget.md")) == sorted({*TOKENIZERS} - {"chars/4"})
 
 
 def test_the_memory_shown_can_be_parsed(tmp_path: Path) -> None:

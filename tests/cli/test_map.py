@@ -10,10 +10,10 @@ from typing import Any
 from tests.cli.conftest import Excerpt
 
 
-def branches(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def all_branches(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for branch in told:
         yield branch
-        yield from branches(branch["branches"])
+        yield from all_branches(branch["branches"])
 
 
 def test_a_map_counts_what_a_search_with_its_filters_finds(excerpt: Excerpt, vault: Path) -> None:
@@ -23,7 +23,7 @@ def test_a_map_counts_what_a_search_with_its_filters_finds(excerpt: Excerpt, vau
     kinds = ("folders", "tags", "properties", "modified", "created")
     assert list(told.json) == ["query", "fragments", "notes", *kinds, "generation"]
     assert told.json["fragments"] == excerpt("search", "--vault", vault, "--json", "devices").json["matched"]
-    found = [branch for kind in kinds for branch in branches(told.json[kind])]
+    found = [branch for kind in kinds for branch in all_branches(told.json[kind])]
     assert "tag:howto" in [branch["filter"] for branch in found]
     for branch in found:
         assert list(branch) == ["label", "filter", "fragments", "notes", "branches", "unlisted"]

@@ -70,7 +70,7 @@ def test_a_broken_memory_file_is_named_and_the_others_are_listed(excerpt: Excerp
     assert "broken.md" in answer.err
 
 
-def sentence(excerpt: Excerpt, vault: Path, *more: str) -> dict[str, Any]:
+def remember_sentence(excerpt: Excerpt, vault: Path, *more: str) -> dict[str, Any]:
     """Remember a line of the vault and return the memory as JSON."""
     kept = excerpt("remember", "--source", "Colour.md:1", *more, "--vault", vault, "--json")
     assert kept.code == 0
@@ -96,7 +96,7 @@ def test_recall_without_an_answer_lists_memories_that_share_a_word(excerpt: Exce
 
 def test_recall_by_source_and_date(excerpt: Excerpt, vault: Path) -> None:
     excerpt("remember", "A thought", "--vault", vault)
-    memory = sentence(excerpt, vault)
+    memory = remember_sentence(excerpt, vault)
     found = excerpt("recall", "--source", "Colour", "--vault", vault, "--json").json["memories"]
     assert [each["id"] for each in found] == [memory["id"]]
     assert excerpt("recall", "--since", "1d", "--limit", "1", "--vault", vault, "--json").code == 0
@@ -108,7 +108,7 @@ def test_recall_by_source_and_date(excerpt: Excerpt, vault: Path) -> None:
 
 def test_recall_accepts_the_filters_of_the_memory_tab(excerpt: Excerpt, vault: Path) -> None:
     excerpt("remember", "A thought", "--vault", vault)
-    memory = sentence(excerpt, vault)
+    memory = remember_sentence(excerpt, vault)
     for query in ("source:Colour", "path:colour", "since:1d is:stale", "banana -is:stale"):
         if "is:stale" in query.split():
             (vault / "Colour.md").write_text("The colour of an apple tells how ripe it is.\n", encoding="utf-8")
@@ -120,7 +120,7 @@ def test_recall_accepts_the_filters_of_the_memory_tab(excerpt: Excerpt, vault: P
 
 
 def test_lines_of_a_note_are_remembered_with_their_location(excerpt: Excerpt, vault: Path) -> None:
-    memory = sentence(excerpt, vault, "--query", "banana")
+    memory = remember_sentence(excerpt, vault, "--query", "banana")
     assert memory["text"] == "The colour of a banana tells how ripe it is."
     assert memory["query"] == "banana"
     assert memory["source"]["path"] == "Colour.md"
@@ -205,7 +205,7 @@ def test_a_forgotten_memory_can_be_restored(excerpt: Excerpt, vault: Path) -> No
 
 
 def test_a_changed_source_is_shown_and_updated(excerpt: Excerpt, vault: Path) -> None:
-    memory = sentence(excerpt, vault)
+    memory = remember_sentence(excerpt, vault)
     assert excerpt("recall", "--stale", "--vault", vault).code == 1
     (vault / "Colour.md").write_text("The colour of an apple tells how ripe it is.\n", encoding="utf-8")
     shown = excerpt("recall", "--stale", "--vault", vault)
@@ -221,7 +221,7 @@ def test_a_changed_source_is_shown_and_updated(excerpt: Excerpt, vault: Path) ->
 
 
 def test_a_moved_source_is_followed_and_a_missing_one_can_be_kept(excerpt: Excerpt, vault: Path) -> None:
-    memory = sentence(excerpt, vault)
+    memory = remember_sentence(excerpt, vault)
     (vault / "Colour.md").rename(vault / "Fruit.md")
     assert "moved: the source is now at Fruit.md:1" in excerpt("recall", "--sources", "--vault", vault).out
     followed = excerpt("edit", memory["id"], "--follow", "--vault", vault, "--json").json

@@ -26,7 +26,6 @@ from tests.cli.conftest import Excerpt, Piped
 from tests.search.scripted_models import ScriptedReranker
 from tests.tui.examples import make_hit
 
-RESULT_KEYS = ["query", "strategy", "confidence", "elapsed_ms", "matched", "generation", "periods", "hits"]
 HIT_KEYS = [
     "path",
     "title",

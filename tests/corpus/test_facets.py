@@ -43,23 +43,23 @@ def snapshot(tmp_path: Path, settings: Settings) -> Iterator[Snapshot]:
     opened.close()
 
 
-def paths(snapshot: Snapshot, notes: Ints) -> list[str]:
+def paths_of(snapshot: Snapshot, notes: Ints) -> list[str]:
     assert notes.tolist() == sorted(set(notes.tolist()))
     return sorted(snapshot.table.paths[number] for number in notes)
 
 
 def test_tags_are_folded_and_include_nested_ones(snapshot: Snapshot) -> None:
-    found = {tag: paths(snapshot, notes) for tag, notes in snapshot.facets.tags.items()}
+    found = {tag: paths_of(snapshot, notes) for tag, notes in snapshot.facets.tags.items()}
     assert found == {"area": [ONE, DEEP_TWO], "area/cafe": [ONE], "area/x": [DEEP_TWO], "plain": [ONE]}
 
 
 def test_property_names_and_values_are_folded(snapshot: Snapshot) -> None:
     properties = snapshot.facets.properties
     assert sorted(properties) == ["date", "date-created", "list", "status"]
-    assert {value: paths(snapshot, notes) for value, notes in properties["status"].items()} == {
+    assert {value: paths_of(snapshot, notes) for value, notes in properties["status"].items()} == {
         "done": [TWO, ONE, DEEP_TWO]
     }
-    assert {value: paths(snapshot, notes) for value, notes in properties["list"].items()} == {"x": [ONE], "y": [ONE]}
+    assert {value: paths_of(snapshot, notes) for value, notes in properties["list"].items()} == {"x": [ONE], "y": [ONE]}
 
 
 def test_an_unknown_property_has_no_notes(snapshot: Snapshot) -> None:
@@ -103,8 +103,8 @@ def test_dates_of_some_notes_equal_those_of_all(snapshot: Snapshot) -> None:
 
 def test_names_are_titles_file_names_and_aliases(snapshot: Snapshot) -> None:
     names = snapshot.facets.names
-    assert paths(snapshot, names["erste"]) == [ONE]
-    assert paths(snapshot, names["two"]) == [TWO, DEEP_TWO]
+    assert paths_of(snapshot, names["erste"]) == [ONE]
+    assert paths_of(snapshot, names["two"]) == [TWO, DEEP_TWO]
 
 
 def test_links_are_unique_pairs_of_different_notes(snapshot: Snapshot) -> None:

@@ -75,10 +75,10 @@ def vaults(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Sn
 
 @pytest.fixture(scope="module")
 def two_vaults(vaults: Mapping[str, Snapshot]) -> Corpus:
-    return join(vaults, "work", "home")
+    return join_vaults(vaults, "work", "home")
 
 
-def join(vaults: Mapping[str, Snapshot], *names: str) -> Corpus:
+def join_vaults(vaults: Mapping[str, Snapshot], *names: str) -> Corpus:
     return UnionCorpus((name, vaults[name]) for name in names)
 
 
@@ -185,7 +185,7 @@ def test_a_union_of_one_vault_gives_the_same_results(
     vaults: Mapping[str, Snapshot], name: str, strategy: Strategy
 ) -> None:
     alone = Engine(vaults[name], Settings(), today=lambda: TODAY)
-    union = Engine(join(vaults, name), Settings(), today=lambda: TODAY)
+    union = Engine(join_vaults(vaults, name), Settings(), today=lambda: TODAY)
     for query in QUERIES:
         one, other = alone.search(query, strategy, 50), union.search(query, strategy, 50)
         assert (one.matched, one.confidence, one.strategy) == (other.matched, other.confidence, other.strategy)
@@ -199,7 +199,7 @@ def test_a_union_of_one_vault_gives_the_same_results_for_any_words(
     vaults: Mapping[str, Snapshot], words: list[str]
 ) -> None:
     query = " ".join(words)
-    assert [hit_without_vault(hit) for hit in search(join(vaults, "cooking"), query)] == list(
+    assert [hit_without_vault(hit) for hit in search(join_vaults(vaults, "cooking"), query)] == list(
         search(vaults["cooking"], query)
     )
 
@@ -237,7 +237,7 @@ def test_the_union_finds_what_each_vault_finds(two_vaults: Corpus, query: str, p
 
 
 def test_two_copies_of_a_vault_have_different_ids(vaults: Mapping[str, Snapshot]) -> None:
-    union = join(vaults, "cooking", "copy")
+    union = join_vaults(vaults, "cooking", "copy")
     for query in ("bread dough", "sync conflict", "tag:sync/help", "lighthouse"):
         hits = search(union, query)
         assert len({hit.fragment.id for hit in hits}) == len(hits) > 0
@@ -248,8 +248,8 @@ def test_two_copies_of_a_vault_have_different_ids(vaults: Mapping[str, Snapshot]
 
 def test_a_vault_without_notes_changes_no_result(vaults: Mapping[str, Snapshot]) -> None:
     for query in QUERIES:
-        assert search(join(vaults, "cooking", "empty"), query) == search(join(vaults, "cooking"), query)
-    assert not search(join(vaults, "empty"), "soup")
+        assert search(join_vaults(vaults, "cooking", "empty"), query) == search(join_vaults(vaults, "cooking"), query)
+    assert not search(join_vaults(vaults, "empty"), "soup")
 
 
 def test_packs_overviews_relations_and_maps_name_the_vaults(two_vaults: Corpus) -> None:
@@ -274,7 +274,9 @@ def test_packs_overviews_relations_and_maps_name_the_vaults(two_vaults: Corpus) 
 
 
 def test_the_edition_changes_when_any_vault_does(vaults: Mapping[str, Snapshot]) -> None:
-    editions = {join(vaults, *names).edition for names in (("work",), ("home",), ("work", "home"), ("home", "work"))}
+    editions = {
+        join_vaults(vaults, *names).edition for names in (("work",), ("home",), ("work", "home"), ("home", "work"))
+    }
     assert len(editions) == 3
 
 
@@ -290,7 +292,7 @@ def test_counts_are_sums_over_all_vaults(vaults: Mapping[str, Snapshot], two_vau
 
 
 def test_similarities_rows_and_mean_of_a_union_agree(vaults: Mapping[str, Snapshot]) -> None:
-    union = join(vaults, "cooking", "home")
+    union = join_vaults(vaults, "cooking", "home")
     query = union.embedder.embed(["soup"])[0]
     every = union.vectors.similarities(query)
     rows = np.array([len(every) - 1, 0, 3])
@@ -315,10 +317,10 @@ def test_vaults_with_different_embedders_each_use_their_own(
     }
     monkeypatch.setattr(Snapshot, "search_vectors", property(vectors.__getitem__))
     monkeypatch.setattr(Snapshot, "query_embedder", property(chosen.__getitem__))
-    first, again = join(vaults, "cooking", "home"), join(vaults, "cooking", "home")
+    first, again = join_vaults(vaults, "cooking", "home"), join_vaults(vaults, "cooking", "home")
     found = Engine(first, Settings()).search("!s loaf", limit=2).hits
     assert all(embedder.queries == ["loaf"] for embedder in chosen.values())
-    alone = [search(join(vaults, name), "!s loaf", 1)[0].path for name in ("cooking", "home")]
+    alone = [search(join_vaults(vaults, name), "!s loaf", 1)[0].path for name in ("cooking", "home")]
     assert {hit.path for hit in found} == set(alone)
     assert alone[1] == "home/2024/05/06.md"  # the note about soup, which only this model takes a loaf for
     assert first.query_embedder == again.query_embedder  # so the vectors of queries stay cached
@@ -328,7 +330,7 @@ def test_tokens_of_another_tokenizer_are_counted_again_by_that_of_the_first_vaul
     vaults: Mapping[str, Snapshot], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(vaults["home"].__dict__, "tokenizer", "chars/4")
-    union = join(vaults, "work", "home")
+    union = join_vaults(vaults, "work", "home")
     count = open_tokenizer("chars/4").count
     for path in (each for each in union.note_paths() if each.startswith("work/")):
         fragments, (infos,) = union.note_fragments(path), union.parts([(path, 0, None)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -33,13 +33,9 @@ from excerpt.doctor.look import run_checks
 from excerpt.known_vaults import add_recent_vault
 from excerpt.settings import Paths, ScreenSettings, Settings, VaultSettings, user_paths
 from excerpt.store.address import parse_address
+from tests.conftest import programs_finder
 
 UTF8 = {"TERM": "xterm-256color", "LANG": "en_GB.UTF-8"}
-
-
-def programs_finder(*names: str) -> Callable[[str], str | None]:
-    """Return a stand-in for `shutil.which` that finds only these programs."""
-    return lambda name: f"/usr/bin/{name}" if name in names else None
 
 
 def finding_lines(findings: Iterable[Finding]) -> list[str]:

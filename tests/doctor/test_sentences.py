@@ -36,9 +36,11 @@ from excerpt.settings import ScreenSettings, user_paths
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
 from tests.cli.conftest import home as excerpt_home
-from tests.cli.test_doctor import HOLD, flip_byte
-from tests.doctor.test_checks import UTF8, programs_finder
+from tests.cli.test_doctor import HOLD
+from tests.conftest import programs_finder
+from tests.doctor.test_checks import UTF8
 from tests.golden import read_golden
+from tests.index.conftest import flip_byte
 from tests.sentences import Stage, as_text, stage
 
 excerpt, home = run_excerpt, excerpt_home  # fixtures

@@ -121,8 +121,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Hostile:
     (folder / "Walrus.md").write_text("# Walrus\n\nThe walrus swims in the cold sea.\n")
     (folder / "answer.txt").write_text("The walrus swims [1].\n")
     (folder / "pack.j2").write_text("{% for source in sources %}{{ source.text }}{% endfor %}\n")
-    (folder / "drawn.png").write_bytes(picture("PNG"))
-    (folder / "scan.pdf").write_bytes(picture("PDF"))
+    (folder / "drawn.png").write_bytes(image_bytes("PNG"))
+    (folder / "scan.pdf").write_bytes(image_bytes("PDF"))
     (home / "config" / "excerpt.toml").write_text('[vault.attachments]\nocr = "auto"\n')
     elsewhere = [entry for entry in os.environ["PATH"].split(os.pathsep) if not Path(entry, "excerpt").exists()]
     path = os.pathsep.join(["", ".", *elsewhere])
@@ -135,7 +135,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Hostile:
     return found
 
 
-def picture(kind: str) -> bytes:
+def image_bytes(kind: str) -> bytes:
     data = io.BytesIO()
     text_image("The narwhal has a tusk.").save(data, kind)
     return data.getvalue()
@@ -227,13 +227,13 @@ def test_an_mcp_server_over_http_runs_nothing(hostile: Hostile) -> None:
             said = server.stderr.readline().decode()
             found = re.search(r"http://127\.0\.0\.1:(\d+)/mcp; the token is in (.*)\n", said)
             assert found, said
-            assert "up to date" in searched(int(found[1]), Path(found[2]).read_text(encoding="utf-8").strip())
+            assert "up to date" in search_over_http(int(found[1]), Path(found[2]).read_text(encoding="utf-8").strip())
         finally:
             server.terminate()
     assert hostile.ran == []
 
 
-def searched(port: int, token: str) -> str:
+def search_over_http(port: int, token: str) -> str:
     """Return the server's result of a search once the index is up to date."""
     headers = {
         "Authorization": f"Bearer {token}",

@@ -109,7 +109,7 @@ def embeddings(handler: Handler, body: Any) -> None:
     handler.send_json({"object": "list", "data": rows[::-1]})
 
 
-def rows_of(vectors: Callable[[Sequence[str]], object]) -> Reply:
+def answer_vectors(vectors: Callable[[Sequence[str]], object]) -> Reply:
     """Answer with the vectors that a function makes of the texts."""
 
     def reply(handler: Handler, body: Any) -> None:
@@ -119,12 +119,12 @@ def rows_of(vectors: Callable[[Sequence[str]], object]) -> Reply:
     return reply
 
 
-def status(code: int, value: object = None, headers: Mapping[str, str] | None = None) -> Reply:
+def status_answer(code: int, value: object = None, headers: Mapping[str, str] | None = None) -> Reply:
     """Answer with a status."""
     return lambda handler, body: handler.send_json(value if value is not None else {}, code, headers)
 
 
-def raw(data: bytes) -> Reply:
+def raw_answer(data: bytes) -> Reply:
     """Answer with these bytes, whatever they are."""
 
     def reply(handler: Handler, body: Any) -> None:
@@ -134,18 +134,18 @@ def raw(data: bytes) -> Reply:
     return reply
 
 
-def hang(handler: Handler, body: Any) -> None:
+def never_answer(handler: Handler, body: Any) -> None:
     """Answer nothing until the server is closed."""
     handler.state.is_closed.wait(30)
     handler.close_connection = True
 
 
-def drop(handler: Handler, body: Any) -> None:
+def close_connection(handler: Handler, body: Any) -> None:
     """Close the connection without an answer."""
     handler.close_connection = True
 
 
-def drip(handler: Handler, body: Any) -> None:
+def answer_slowly(handler: Handler, body: Any) -> None:
     """Send a byte of a header now and then."""
     try:
         handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
@@ -159,7 +159,7 @@ def drip(handler: Handler, body: Any) -> None:
     handler.close_connection = True
 
 
-def endless(head: bytes, piece: bytes) -> Reply:
+def endless_answer(head: bytes, piece: bytes) -> Reply:
     """Send a beginning of an answer, and then 100 MB in pieces."""
 
     def reply(handler: Handler, body: Any) -> None:
@@ -175,10 +175,10 @@ def endless(head: bytes, piece: bytes) -> Reply:
 
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-too_large = endless(CHUNKED, b"10000\r\n" + b" " * 0x10000 + b"\r\n")
+too_large = endless_answer(CHUNKED, b"10000\r\n" + b" " * 0x10000 + b"\r\n")
 
 
-def slow(seconds: float, reply: Reply) -> Reply:
+def delayed(seconds: float, reply: Reply) -> Reply:
     """Answer after some seconds."""
 
     def late(handler: Handler, body: Any) -> None:

@@ -113,7 +113,7 @@ def test_the_id_ignores_the_address_and_small_differences_of_vectors(paths: Path
     def noisy(texts: Any) -> object:
         return [(np.array(count_letters(text)) + noise).tolist() for text in texts]
 
-    with running_server(replies.embeddings) as first, running_server(replies.rows_of(noisy)) as second:
+    with running_server(replies.embeddings) as first, running_server(replies.answer_vectors(noisy)) as second:
         one, two = embedder_at(first, paths), embedder_at(second, paths)
     assert one.id == two.id
     assert one.id.startswith("letters/26/")
@@ -121,7 +121,7 @@ def test_the_id_ignores_the_address_and_small_differences_of_vectors(paths: Path
 
 def test_another_model_under_the_same_name_has_another_id(server: ModelTestServer, paths: Paths) -> None:
     first = embedder_at(server, paths)
-    server.reply = replies.rows_of(lambda texts: [count_letters(text)[::-1] for text in texts])
+    server.reply = replies.answer_vectors(lambda texts: [count_letters(text)[::-1] for text in texts])
     second = embedder_at(server, paths)
     server.reply = replies.embeddings
     assert first.id != second.id
@@ -139,7 +139,12 @@ def test_the_id_does_not_depend_on_the_cache_folder(server: ModelTestServer, pat
 
 @pytest.mark.parametrize(
     "reply",
-    [replies.status(429), replies.status(500), replies.status(503, {}, {"Retry-After": "0"}), replies.drop],
+    [
+        replies.status_answer(429),
+        replies.status_answer(500),
+        replies.status_answer(503, {}, {"Retry-After": "0"}),
+        replies.close_connection,
+    ],
     ids=["429", "500", "503", "drop"],
 )
 def test_a_busy_server_gets_the_passages_again(server: ModelTestServer, paths: Paths, reply: Reply) -> None:
@@ -149,7 +154,11 @@ def test_a_busy_server_gets_the_passages_again(server: ModelTestServer, paths: P
     assert len(server.requests) == 4
 
 
-@pytest.mark.parametrize("reply", [replies.status(429), replies.status(500), replies.drop], ids=["429", "500", "drop"])
+@pytest.mark.parametrize(
+    "reply",
+    [replies.status_answer(429), replies.status_answer(500), replies.close_connection],
+    ids=["429", "500", "drop"],
+)
 def test_a_server_that_stays_busy_is_unreachable(server: ModelTestServer, paths: Paths, reply: Reply) -> None:
     embedder = embedder_at(server, paths)
     server.reply = reply
@@ -162,28 +171,30 @@ def test_a_server_that_stays_busy_is_unreachable(server: ModelTestServer, paths:
     assert len(server.requests) == 5
 
 
-def wide(handler: Handler, body: Any) -> None:
+def answer_wide_vectors(handler: Handler, body: Any) -> None:
     handler.send_json({"data": [{"index": 0, "embedding": [1.0] * 27}]})
 
 
 WRONG: dict[str, tuple[Reply, str]] = {
-    "dimensions": (wide, "27 dimensions instead of 26"),
-    "nan": (replies.rows_of(lambda texts: [[float("nan")] * 26 for _ in texts]), "not a number"),
-    "infinite": (replies.rows_of(lambda texts: [[1e400] * 26 for _ in texts]), "not a number"),
-    "too few": (replies.rows_of(lambda texts: []), "0 vectors|other than vectors"),
-    "ragged": (replies.rows_of(lambda texts: [[1.0, [2.0]]]), "other than vectors"),
-    "words": (replies.rows_of(lambda texts: [["a"] * 26]), "other than vectors"),
+    "dimensions": (answer_wide_vectors, "27 dimensions instead of 26"),
+    "nan": (replies.answer_vectors(lambda texts: [[float("nan")] * 26 for _ in texts]), "not a number"),
+    "infinite": (replies.answer_vectors(lambda texts: [[1e400] * 26 for _ in texts]), "not a number"),
+    "too few": (replies.answer_vectors(lambda texts: []), "0 vectors|other than vectors"),
+    "ragged": (replies.answer_vectors(lambda texts: [[1.0, [2.0]]]), "other than vectors"),
+    "words": (replies.answer_vectors(lambda texts: [["a"] * 26]), "other than vectors"),
     "no index": (lambda handler, body: handler.send_json({"data": [{"index": 7, "embedding": [1.0] * 26}]}), "vectors"),
     "list": (lambda handler, body: handler.send_json([1, 2]), "vectors"),
-    "html": (replies.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"), "other than JSON"),
-    "nested": (replies.raw(b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 100_000), "other than JSON"),
-    "announced 100 MB": (replies.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n"), "bytes"),
+    "html": (replies.raw_answer(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"), "other than JSON"),
+    "nested": (replies.raw_answer(b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 100_000), "other than JSON"),
+    "announced 100 MB": (replies.raw_answer(b"HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n"), "bytes"),
     "100 MB": (replies.too_large, "bytes"),
-    "chunk of -1": (replies.endless(replies.CHUNKED + b"-1\r\n", b" " * 0x10000), "bytes"),
-    "100 MB of trailers": (replies.endless(replies.CHUNKED + b"0\r\n", b"X-Filler: a\r\n" * 4096), "bytes"),
-    "100 MB of continuations": (replies.endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 4096), "bytes"),
-    "refused": (replies.status(404, {"error": {"message": "no\nsuch\x1b model"}}), r"404.*It says: no such model\."),
-    "no key": (replies.status(401), "key"),
+    "chunk of -1": (replies.endless_answer(replies.CHUNKED + b"-1\r\n", b" " * 0x10000), "bytes"),
+    "100 MB of trailers": (replies.endless_answer(replies.CHUNKED + b"0\r\n", b"X-Filler: a\r\n" * 4096), "bytes"),
+    "100 MB of continuations": (replies.endless_answer(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 4096), "bytes"),
+    "refused": (
+        replies.status_answer(404, {"error": {"message": "no\nsuch\x1b model"}}), r"404.*It says: no such model\.",
+    ),
+    "no key": (replies.status_answer(401), "key"),
 }  # fmt: skip
 
 
@@ -207,13 +218,13 @@ def test_an_invalid_answer_is_reported_in_one_sentence_at_once(
 )
 def test_an_answer_that_is_not_http_is_unreachable(server: ModelTestServer, paths: Paths, data: bytes) -> None:
     embedder = embedder_at(server, paths)
-    server.reply = replies.raw(data)
+    server.reply = replies.raw_answer(data)
     with pytest.raises(ModelUnreachableError) as caught:
         embedder.embed_query("storm")
     assert "nonsense" not in str(caught.value)
 
 
-@pytest.mark.parametrize("reply", [replies.hang, replies.drip], ids=["hang", "drip"])
+@pytest.mark.parametrize("reply", [replies.never_answer, replies.answer_slowly], ids=["hang", "drip"])
 def test_a_query_waits_at_most_its_seconds_however_slowly_bytes_arrive(
     server: ModelTestServer, paths: Paths, monkeypatch: pytest.MonkeyPatch, reply: Reply
 ) -> None:
@@ -256,7 +267,7 @@ def test_texts_refused_as_too_long_or_too_many_are_truncated_and_divided(server:
 
 def test_a_server_that_refuses_every_length_is_an_error_soon(server: ModelTestServer, paths: Paths) -> None:
     embedder = embedder_at(server, paths)
-    server.reply = replies.status(413)
+    server.reply = replies.status_answer(413)
     with pytest.raises(ModelError, match="too long"):
         embedder.embed_passages(["storm " * 500] * 32)
     assert len(server.requests) < 20
@@ -269,7 +280,7 @@ def test_a_redirect_is_not_followed(server: ModelTestServer, paths: Paths) -> No
     embedder = embedder_at(server, paths)
     with running_server(replies.embeddings) as other:
         for code in (301, 302, 307, 308):
-            server.reply = replies.status(code, {}, {"Location": f"{other.url}/v1/embeddings"})
+            server.reply = replies.status_answer(code, {}, {"Location": f"{other.url}/v1/embeddings"})
             with pytest.raises(ModelError, match="another address, which is not followed"):
                 embedder.embed_query("storm")
         assert other.requests == []
@@ -407,7 +418,7 @@ def test_the_key_of_the_environment_is_sent_only_to_the_server_of_its_setting(
     server: ModelTestServer, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_EMBEDDING_KEY", "sk-embedding")
-    server.reply = replies.status(400)
+    server.reply = replies.status_answer(400)
     with pytest.raises(ModelError):
         embedder_at(server, paths)
     with pytest.raises(ModelError):
@@ -463,7 +474,7 @@ def test_no_error_or_representation_shows_the_key(
     monkeypatch.setenv("EXCERPT_EMBEDDING_KEY", "sk-secret")
     embedder: Any = embedder_at(server, paths)
     assert "sk-secret" not in repr(vars(embedder)) + repr(vars(embedder._server))
-    server.reply = replies.status(400, {"error": {"message": "wrong key sk-secret given"}})
+    server.reply = replies.status_answer(400, {"error": {"message": "wrong key sk-secret given"}})
     with pytest.raises(ModelError) as caught:
         embedder.embed_query("storm")
     assert "It says: wrong key … given." in caught.value.message
@@ -473,13 +484,13 @@ def test_no_error_or_representation_shows_the_key(
 # --- rerankers --------------------------------------------------------------------------------------------------------
 
 
-def jina(handler: Handler, body: Any) -> None:
+def answer_as_jina(handler: Handler, body: Any) -> None:
     """Answer as Jina, Cohere, llama.cpp and vLLM do: the best passage first, scored by its length."""
     rows = [{"index": index, "relevance_score": len(text) / 10} for index, text in enumerate(body["documents"])]
     handler.send_json({"results": sorted(rows, key=lambda row: -row["relevance_score"])})
 
 
-def tei(handler: Handler, body: Any) -> None:
+def answer_as_tei(handler: Handler, body: Any) -> None:
     """Answer as TEI does: a list, and 422 for a request without `texts`."""
     if "texts" not in body:
         handler.send_json({"error": "missing field `texts`", "error_type": "Validation"}, 422)
@@ -487,7 +498,7 @@ def tei(handler: Handler, body: Any) -> None:
         handler.send_json([{"index": index, "score": len(text) / 10} for index, text in enumerate(body["texts"])][::-1])
 
 
-@pytest.mark.parametrize("reply", [jina, tei])
+@pytest.mark.parametrize("reply", [answer_as_jina, answer_as_tei])
 def test_scores_are_in_the_order_of_the_passages_in_either_format(
     server: ModelTestServer, paths: Paths, reply: Reply
 ) -> None:
@@ -504,7 +515,7 @@ def test_scores_are_in_the_order_of_the_passages_in_either_format(
 
 
 def test_the_format_that_a_server_understands_is_remembered(server: ModelTestServer, paths: Paths) -> None:
-    server.reply = tei
+    server.reply = answer_as_tei
     reranker = reranker_at(server, paths)
     reranker.score("storm", ["west"], 5)
     reranker.score("storm", ["west"], 5)
@@ -531,10 +542,10 @@ def scores_of(*scores: object) -> Reply:
         (scores_of(1), "1 score for 2"),
         (scores_of(1, "?"), "other than scores"),
         (scores_of(1, float("nan")), "not a number"),
-        (replies.status(500), "status 500"),
-        (replies.status(404), "status 404"),
+        (replies.status_answer(500), "status 500"),
+        (replies.status_answer(404), "status 404"),
         (replies.too_large, "bytes"),
-        (replies.hang, r"within 0\.5 s"),
+        (replies.never_answer, r"within 0\.5 s"),
     ],
     ids=["too few", "word", "nan", "500", "404", "100 MB", "hang"],
 )  # fmt: skip

@@ -33,7 +33,7 @@ def vectors_of(words: str) -> NDArray[np.float32]:
     return token_vectors()[[VOCABULARY[word] for word in ("[CLS]", *words.split(), "[SEP]")]]
 
 
-def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+def unit_vector(vector: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(vector / np.linalg.norm(vector), np.float32)
 
 
@@ -43,7 +43,7 @@ def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
 def test_a_vector_is_the_normalised_mean_of_the_tokens(tmp_path: Path) -> None:
     embedder = embedder_in(write_embedder(tmp_path))
     (vector,) = embedder.embed_passages(["Sync conflict"])
-    assert vector == pytest.approx(unit(vectors_of("sync conflict").mean(axis=0)), abs=1e-6)
+    assert vector == pytest.approx(unit_vector(vectors_of("sync conflict").mean(axis=0)), abs=1e-6)
     assert embedder.dimensions == DIMENSIONS
     assert vector.dtype == np.float32
 
@@ -81,7 +81,7 @@ def test_the_pooling_is_that_of_the_folder(
 ) -> None:
     embedder = embedder_in(write_embedder(tmp_path, pooling=pooling))
     vectors = embedder.embed_passages(["a b c", "a b c sync conflict storm"])  # the first is padded
-    assert vectors[0] == pytest.approx(unit(expected), abs=1e-6)
+    assert vectors[0] == pytest.approx(unit_vector(expected), abs=1e-6)
 
 
 def test_an_unknown_pooling_is_reported(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_the_exact_network_is_preferred_to_a_quantised_one(tmp_path: Path) -> No
 
 def test_a_network_in_the_folder_itself_may_return_the_vector_of_the_text(tmp_path: Path) -> None:
     embedder = embedder_in(write_embedder(tmp_path, network="model.onnx", output="token_embeddings"))
-    assert embedder.embed_query("storm") == pytest.approx(unit(vectors_of("storm").mean(axis=0)), abs=1e-6)
+    assert embedder.embed_query("storm") == pytest.approx(unit_vector(vectors_of("storm").mean(axis=0)), abs=1e-6)
 
 
 # --- what is no embedder ----------------------------------------------------------------------------------------------

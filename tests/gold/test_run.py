@@ -19,7 +19,7 @@ def opened_vault(home: Path, vault: Path) -> Iterator[Vault]:
         yield found
 
 
-def edit(vault: Path, path: str, old: str, new: str) -> None:
+def replace_in_note(vault: Path, path: str, old: str, new: str) -> None:
     text = (vault / path).read_text(encoding="utf-8")
     (vault / path).write_text(text.replace(old, new), encoding="utf-8")
 
@@ -47,14 +47,14 @@ def test_a_target_is_saved_by_path_and_heading(opened_vault: Vault, name: str) -
 
 def test_a_section_is_found_after_its_lines_moved(opened_vault: Vault, vault: Path) -> None:
     opened_vault.gold.add("two devices change one note", "Sync#Conflicts")
-    edit(vault, "Sync.md", "## Conflicts", "## New\n\nMore text.\n\n## Conflicts")
+    replace_in_note(vault, "Sync.md", "## Conflicts", "## New\n\nMore text.\n\n## Conflicts")
     opened_vault.refresh()
     assert opened_vault.run_gold().run.ranks[0].rank == 1
 
 
 def test_a_deleted_target_is_missing_and_counts_as_not_found(opened_vault: Vault, vault: Path) -> None:
     opened_vault.gold.add("two devices change one note", "Sync#Conflicts")
-    edit(vault, "Sync.md", "## Conflicts", "## Quarrels")
+    replace_in_note(vault, "Sync.md", "## Conflicts", "## Quarrels")
     opened_vault.refresh()
     report = opened_vault.run_gold()
     assert (report.run.ranks[0].rank, report.run.ranks[0].missing) == (None, ("Sync.md#Conflicts",))

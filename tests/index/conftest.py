@@ -17,6 +17,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
+from excerpt.vault import scan
 
 WriteNote = Callable[[str, str], Path]
 
@@ -98,6 +99,19 @@ def quick_folder(tmp_path: Path) -> Iterator[Path]:
         return
     with TemporaryDirectory(dir=MEMORY) as folder:
         yield Path(folder)
+
+
+@pytest.fixture
+def without_ctime(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulate a system without a change time (ctime) for files."""
+    monkeypatch.setattr(scan, "_HAS_CHANGE_TIME", False)
+
+
+def flip_byte(file: Path) -> None:
+    """Damage a file in its middle."""
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    file.write_bytes(data)
 
 
 @contextmanager

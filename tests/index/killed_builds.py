@@ -36,7 +36,7 @@ _REFUSED = 3
 _SEED = 1
 
 
-def _in_small_steps() -> None:
+def use_small_steps() -> None:
     """Shrink batch sizes so that a dozen small notes cause several commits, merges and new matrices."""
     building._FIRST_BATCH_NOTES = 3
     building._FIRST_BATCH_BYTES = 2_000
@@ -194,7 +194,7 @@ class Killer:
 
 def main(folder: str, one: str, two: str, *ends: str) -> None:
     """Run the interruptions given as `ends`, such as killed=200."""
-    _in_small_steps()
+    use_small_steps()
     killer = Killer(Path(folder), (one, two), _SEED)
     for how, times in (end.split("=") for end in ends):
         killer.end_badly(how, int(times))

@@ -31,7 +31,6 @@ from excerpt.text import fragments
 from excerpt.text.fragments import FRAGMENTS_VERSION, fragments_of
 from excerpt.text.tokens import open_tokenizer
 from excerpt.text.words import ANALYZER_VERSION
-from excerpt.vault import scan
 from tests.conftest import written_state
 from tests.index.conftest import WriteNote
 from tests.index.content import content
@@ -129,12 +128,6 @@ def edit_keeping_size_and_time(note: Path, before: str, after: str) -> None:
     note.write_text(note.read_text().replace(before, after))
     os.utime(note, ns=(was.st_atime_ns, was.st_mtime_ns))
     assert note.stat().st_size == was.st_size
-
-
-@pytest.fixture
-def without_ctime(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulate a system without a change time (ctime) for files."""
-    monkeypatch.setattr(scan, "_HAS_CHANGE_TIME", False)
 
 
 @pytest.mark.usefixtures("without_ctime")

@@ -104,7 +104,7 @@ def test_the_working_time_of_the_current_file_is_reported(
 
 
 @pytest.fixture
-def built(vault: Path, index: Path, settings: Settings, write: WriteNote) -> Path:
+def built_index(vault: Path, index: Path, settings: Settings, write: WriteNote) -> Path:
     """Build an index of three generations."""
     for number in range(3):
         write(f"note {number}.md", f"# Note {number}\n\nBrew tea number {number} in a kettle.\n")
@@ -112,66 +112,66 @@ def built(vault: Path, index: Path, settings: Settings, write: WriteNote) -> Pat
     return index
 
 
-def test_during_a_rebuild_the_last_generation_answers(built: Path, vault: Path, settings: Settings) -> None:
-    before, seen = content(built, settings), []
+def test_during_a_rebuild_the_last_generation_answers(built_index: Path, vault: Path, settings: Settings) -> None:
+    before, seen = content(built_index, settings), []
 
     def look(progress: Progress) -> None:
-        seen.append((content(built, settings) == before, progress.generation))
+        seen.append((content(built_index, settings) == before, progress.generation))
 
-    with closing(Snapshot.open(built, settings)) as old:
-        report = build(vault, built, settings, look, rebuild=True)
+    with closing(Snapshot.open(built_index, settings)) as old:
+        report = build(vault, built_index, settings, look, rebuild=True)
         assert old.note_text("note 1.md").startswith("# Note 1")
-        assert old.generation < report.generation == Snapshot.current_generation(built)
+        assert old.generation < report.generation == Snapshot.current_generation(built_index)
     assert (report.added, report.unchanged) == (3, 0)
     assert {generation for _, generation in seen[1:]} == {old.generation}
     assert all(same for same, _ in seen)
-    assert content(built, settings) == before
-    assert not (built / REBUILD_FOLDER).exists()
+    assert content(built_index, settings) == before
+    assert not (built_index / REBUILD_FOLDER).exists()
 
 
 def test_a_rebuilt_index_is_updated_like_any_other(
-    built: Path, vault: Path, settings: Settings, write: WriteNote
+    built_index: Path, vault: Path, settings: Settings, write: WriteNote
 ) -> None:
-    first = build(vault, built, settings, rebuild=True)
-    again = build(vault, built, settings)
+    first = build(vault, built_index, settings, rebuild=True)
+    again = build(vault, built_index, settings)
     assert (again.added, again.unchanged, again.rebuilt, again.generation) == (0, 3, "", first.generation)
     write("note 1.md", "# Note 1\n\nSoil and compost.\n")
-    assert build(vault, built, settings).changed == 1
-    assert build(vault, built, settings, rebuild=True).added == 3
+    assert build(vault, built_index, settings).changed == 1
+    assert build(vault, built_index, settings, rebuild=True).added == 3
 
 
-def test_a_cancelled_rebuild_keeps_the_previous_index(built: Path, vault: Path, settings: Settings) -> None:
-    before, control = content(built, settings), BuildControl()
+def test_a_cancelled_rebuild_keeps_the_previous_index(built_index: Path, vault: Path, settings: Settings) -> None:
+    before, control = content(built_index, settings), BuildControl()
 
     def cancel(_: Progress) -> None:
         control.cancel()
 
     with pytest.raises(BuildCancelled):
-        build(vault, built, settings, cancel, rebuild=True, control=control)
-    assert content(built, settings) == before
-    assert build(vault, built, settings).rebuilt == ""
-    assert not (built / REBUILD_FOLDER).exists()
+        build(vault, built_index, settings, cancel, rebuild=True, control=control)
+    assert content(built_index, settings) == before
+    assert build(vault, built_index, settings).rebuilt == ""
+    assert not (built_index / REBUILD_FOLDER).exists()
 
 
 def test_a_rebuild_that_cannot_replace_the_index_keeps_the_previous_one(
-    built: Path, vault: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    built_index: Path, vault: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    before = content(built, settings)
+    before = content(built_index, settings)
     with monkeypatch.context() as patch:
         patch.setattr("excerpt.index.catalog.Catalog.copy_to", full)
         with pytest.raises(IndexUnusableError, match="the disk is full"):
-            build(vault, built, settings, rebuild=True)
-    assert content(built, settings) == before
-    build(vault, built, settings)
-    assert content(built, settings) == before
+            build(vault, built_index, settings, rebuild=True)
+    assert content(built_index, settings) == before
+    build(vault, built_index, settings)
+    assert content(built_index, settings) == before
 
 
-def test_a_rebuild_removes_an_unreadable_index_first(built: Path, vault: Path, settings: Settings) -> None:
-    before = content(built, settings)
-    (built / CATALOG_FILE).write_bytes(b"no database")
-    report = build(vault, built, settings, rebuild=True)
+def test_a_rebuild_removes_an_unreadable_index_first(built_index: Path, vault: Path, settings: Settings) -> None:
+    before = content(built_index, settings)
+    (built_index / CATALOG_FILE).write_bytes(b"no database")
+    report = build(vault, built_index, settings, rebuild=True)
     assert report.added == 3
-    assert content(built, settings) == before
+    assert content(built_index, settings) == before

@@ -31,7 +31,7 @@ def updater(vault: Path, index: Path, settings: Settings, write: WriteNote) -> I
 
 
 @pytest.fixture
-def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def checked_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that collects the names of derived files whose content is verified."""
     names: list[str] = []
 
@@ -43,7 +43,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def texts(index: Path, settings: Settings) -> dict[str, str]:
+def texts_by_path(index: Path, settings: Settings) -> dict[str, str]:
     """Return the text of every note in the index, its fragments joined by "|"."""
     with closing(Snapshot.open(index, settings)) as snapshot:
         return {
@@ -57,8 +57,8 @@ def test_only_the_named_paths_are_checked(updater: Updater, index: Path, setting
     write("kitchen/Tea.md", "# Tea\n\nWarm the kettle.\n")
     report = updater.update(["kitchen/Tea.md"])
     assert (report.added, report.changed, report.removed, report.unchanged, report.embedded) == (0, 1, 0, 2, 1)
-    assert "kettle" in texts(index, settings)["kitchen/Tea.md"]
-    assert "winter" in texts(index, settings)["Roses.md"]
+    assert "kettle" in texts_by_path(index, settings)["kitchen/Tea.md"]
+    assert "winter" in texts_by_path(index, settings)["Roses.md"]
     assert updater.update().changed == 1
 
 
@@ -69,7 +69,7 @@ def test_a_new_note_is_added_and_a_deleted_one_removed(
     (vault / "Roses.md").unlink()
     report = updater.update(["new/deep/Compost.md", "Roses.md", "never/there.md"])
     assert (report.added, report.changed, report.removed, report.unchanged) == (1, 0, 1, 2)
-    assert sorted(texts(index, settings)) == ["kitchen/Sugar.md", "kitchen/Tea.md", "new/deep/Compost.md"]
+    assert sorted(texts_by_path(index, settings)) == ["kitchen/Sugar.md", "kitchen/Tea.md", "new/deep/Compost.md"]
 
 
 def test_a_named_folder_covers_its_contents_and_is_not_embedded_again_when_it_moves(
@@ -78,7 +78,7 @@ def test_a_named_folder_covers_its_contents_and_is_not_embedded_again_when_it_mo
     (vault / "kitchen").rename(vault / "pantry")
     report = updater.update(["kitchen", "pantry"])
     assert (report.added, report.removed, report.unchanged, report.embedded) == (2, 2, 1, 0)
-    assert sorted(texts(index, settings)) == ["Roses.md", "pantry/Sugar.md", "pantry/Tea.md"]
+    assert sorted(texts_by_path(index, settings)) == ["Roses.md", "pantry/Sugar.md", "pantry/Tea.md"]
 
 
 def test_a_folder_whose_name_is_a_prefix_of_another_is_separate(
@@ -108,25 +108,25 @@ def test_many_paths_are_treated_as_the_whole_vault(
 
 
 def test_files_checked_or_written_by_this_process_are_not_checked_again(
-    updater: Updater, write: WriteNote, checked: list[str]
+    updater: Updater, write: WriteNote, checked_files: list[str]
 ) -> None:
     write("Roses.md", "# Roses\n\nRich soil.\n")
     updater.update(["Roses.md"])
     updater.update()
-    assert checked == []
+    assert checked_files == []
 
 
 def test_a_commit_of_another_process_is_checked_and_continued(
-    updater: Updater, vault: Path, index: Path, settings: Settings, checked: list[str]
+    updater: Updater, vault: Path, index: Path, settings: Settings, checked_files: list[str]
 ) -> None:
     (vault / "Seed.md").write_text("# Seed\n")
     build(vault, index, settings)
-    checked.clear()
+    checked_files.clear()
     (vault / "Roses.md").write_text("# Roses\n\nRich soil.\n")
     report = updater.update(["Roses.md"])
     assert (report.changed, report.unchanged, report.rebuilt) == (1, 3, "")
-    assert checked
-    assert "Seed.md" in texts(index, settings)
+    assert checked_files
+    assert "Seed.md" in texts_by_path(index, settings)
 
 
 def test_a_missing_derived_file_is_written_again(updater: Updater, index: Path, write: WriteNote) -> None:
@@ -144,7 +144,7 @@ def test_a_missing_index_is_built_again(updater: Updater, index: Path, settings:
     report = updater.update(["Roses.md"])
     assert report.added == 3
     assert report.generation > before
-    assert len(texts(index, settings)) == 3
+    assert len(texts_by_path(index, settings)) == 3
 
 
 def test_one_changed_note_reads_nothing_of_the_others(
@@ -189,7 +189,7 @@ def test_the_last_note_is_not_removed_before_the_user_confirms(
     shutil.rmtree(vault / "kitchen")
     with pytest.raises(VaultEmptiedError):
         updater.update(["kitchen"])
-    assert len(texts(index, settings)) == 2
+    assert len(texts_by_path(index, settings)) == 2
     assert updater.update(["kitchen"], accept_empty=True).removed == 2
 
 
@@ -204,7 +204,7 @@ def test_the_update_after_a_failed_one_includes_its_changes(
         patch.setattr("excerpt.index.lexical.sync_and_record", full)
         with pytest.raises(IndexUnusableError, match="the disk is full"):
             updater.update(["Roses.md"])
-    assert "winter" in texts(index, settings)["Roses.md"]
+    assert "winter" in texts_by_path(index, settings)["Roses.md"]
     report = updater.update(["Roses.md"])
     assert (report.changed, report.rebuilt) == (1, "")
-    assert "soil" in texts(index, settings)["Roses.md"]
+    assert "soil" in texts_by_path(index, settings)["Roses.md"]

@@ -38,7 +38,7 @@ from excerpt.search.engine import Engine
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings, load_vault_settings, user_paths
 from tests.conftest import THOROUGH
 from tests.encoders import server as replies
-from tests.encoders.server import ModelTestServer, embeddings, running_server, slow
+from tests.encoders.server import ModelTestServer, delayed, embeddings, running_server
 from tests.index.conftest import WriteNote
 
 NOTES = {
@@ -67,7 +67,7 @@ def notes(write: WriteNote) -> None:
         write(path, text)
 
 
-def passages(server: ModelTestServer) -> list[str]:
+def embedded_passages(server: ModelTestServer) -> list[str]:
     """Return the texts of notes that the server was asked for, without samples and queries."""
     texts = [text for request in server.requests for text in request.body["input"]]
     return [text for text in texts if "\n" in text]
@@ -142,7 +142,7 @@ def test_each_text_is_embedded_once_and_equal_texts_share_a_vector(
     opened.update()
     opened.embed()
     opened.embed()
-    assert sorted(passages(server)) == sorted(f"{path[0]}\n{text.strip()}" for path, text in NOTES.items())
+    assert sorted(embedded_passages(server)) == sorted(f"{path[0]}\n{text.strip()}" for path, text in NOTES.items())
 
 
 def test_progress_counts_different_texts(opened: Vault) -> None:
@@ -161,7 +161,7 @@ def test_a_stopped_run_keeps_its_batches_and_the_next_continues(
     assert opened.model_in_use == "static"
     opened.embed()
     assert opened.model_in_use == "letters"
-    assert len(passages(server)) == len(set(passages(server))) == 2 * BATCH_TEXTS + 4
+    assert len(embedded_passages(server)) == len(set(embedded_passages(server))) == 2 * BATCH_TEXTS + 4
 
 
 def test_a_new_note_is_found_by_words_until_it_is_embedded(opened: Vault, write: WriteNote) -> None:
@@ -207,13 +207,13 @@ def test_many_new_notes_return_to_the_static_model(opened: Vault, write: WriteNo
 
 def test_a_rebuild_keeps_the_vectors(opened: Vault, server: ModelTestServer) -> None:
     opened.embed()
-    asked = len(passages(server))
+    asked = len(embedded_passages(server))
     opened.update(rebuild=True)
     assert opened.model_in_use == "letters"
     (opened.index / "catalog.sqlite").unlink()
     opened.update()
     opened.embed()
-    assert (opened.model_in_use, len(passages(server))) == ("letters", asked)
+    assert (opened.model_in_use, len(embedded_passages(server))) == ("letters", asked)
 
 
 def test_answers_equal_those_of_newly_made_vectors(opened: Vault, write: WriteNote, tmp_path: Path) -> None:
@@ -242,10 +242,10 @@ def test_the_previous_embedder_answers_until_the_next_is_done_and_returning_is_f
     assert opened.model_in_use == "letters"
     opened.embed()
     assert opened.model_in_use == "other"
-    asked = len(passages(server))
+    asked = len(embedded_passages(server))
     opened.settings = first
     opened.embed()
-    assert (opened.model_in_use, len(passages(server))) == ("letters", asked)
+    assert (opened.model_in_use, len(embedded_passages(server))) == ("letters", asked)
 
 
 # --- an address with a key --------------------------------------------------------------------------------------------
@@ -299,7 +299,7 @@ def test_without_the_setting_the_static_model_answers_at_once(opened: Vault) -> 
 
 def test_another_model_at_the_same_address_is_detected(opened: Vault, server: ModelTestServer) -> None:
     opened.embed()
-    server.reply = replies.rows_of(lambda texts: [[float(len(text)), 1.0, *range(24)] for text in texts])
+    server.reply = replies.answer_vectors(lambda texts: [[float(len(text)), 1.0, *range(24)] for text in texts])
     with closing(opened.open()) as snapshot, pytest.raises(ModelError, match="not the one that embedded the notes"):
         Engine(snapshot, opened.settings)
         from excerpt.index.search_vectors import ChosenEmbedder
@@ -326,12 +326,12 @@ def test_two_processes_do_not_embed_the_same_vault_at_once(opened: Vault) -> Non
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (replies.drop, "broke off"),
-        (replies.status(429), "status 429"),
-        (replies.status(500), "status 500"),
-        (replies.rows_of(lambda texts: [[1.0, 2.0]] * len(texts)), "2 dimensions instead of 26"),
-        (replies.rows_of(lambda texts: [[float("nan")] * 26] * len(texts)), "not a number"),
-        (replies.rows_of(lambda texts: [[1.0] * 26] * (len(texts) - 1)), "3 vectors for 4 texts"),
+        (replies.close_connection, "broke off"),
+        (replies.status_answer(429), "status 429"),
+        (replies.status_answer(500), "status 500"),
+        (replies.answer_vectors(lambda texts: [[1.0, 2.0]] * len(texts)), "2 dimensions instead of 26"),
+        (replies.answer_vectors(lambda texts: [[float("nan")] * 26] * len(texts)), "not a number"),
+        (replies.answer_vectors(lambda texts: [[1.0] * 26] * (len(texts) - 1)), "3 vectors for 4 texts"),
         (replies.too_large, "sent more than"),
     ],
     ids=["drops", "429", "500", "dimensions", "nan", "too few", "100 MB"],
@@ -370,9 +370,9 @@ def test_only_the_damaged_part_of_a_file_is_embedded_again(
         case _:
             file.write_bytes(b"something else")
     assert opened.ranking("rose")[0][0] == "0.md"
-    asked = len(passages(server))
+    asked = len(embedded_passages(server))
     opened.embed()
-    again = len(passages(server)) - asked
+    again = len(embedded_passages(server)) - asked
     assert again == (2 * BATCH_TEXTS + 4 if damage in ("lost", "not a file of vectors") else pytest.approx(18, abs=14))
     assert opened.ranking("soil number 7") == before
 
@@ -459,7 +459,7 @@ TEXTS = 80 * KILLS
 QUERIES = ("soil number 7", "which garden", "number 99", "winter tea")
 
 
-def answers(index: Path, settings: Settings) -> list[list[tuple[str, float]]]:
+def answers_of(index: Path, settings: Settings) -> list[list[tuple[str, float]]]:
     with closing(Snapshot.open(index, settings)) as snapshot:
         assert snapshot.search_vectors is not snapshot.vectors
         engine = Engine(snapshot, settings)
@@ -478,7 +478,7 @@ def test_killed_runs_embed_each_text_once_except_the_current_batch(
     monkeypatch.setenv("EXCERPT_HOME", str(tmp_path / "home"))
     paths = user_paths()
     moments = random.Random(1)
-    with running_server(slow(0.05, embeddings)) as server:
+    with running_server(delayed(0.05, embeddings)) as server:
         paths.settings_file.parent.mkdir(parents=True)
         paths.settings_file.write_text(f'[embedding]\nmodel = "openai:{server.url}/v1#letters"\n')
         build(vault, paths.index_folder(vault), load_vault_settings(vault, paths))
@@ -508,4 +508,4 @@ def test_killed_runs_embed_each_text_once_except_the_current_batch(
         assert record is not None
         with closing(Updater(vault, fresh, settings)) as updater:
             updater.use_search_vectors(record)
-        assert answers(paths.index_folder(vault), settings) == answers(fresh, settings)
+        assert answers_of(paths.index_folder(vault), settings) == answers_of(fresh, settings)

@@ -31,7 +31,7 @@ NOTES = {
 
 
 @pytest.fixture
-def built(vault: Path, index: Path, settings: Settings, write: WriteNote) -> Path:
+def built_index(vault: Path, index: Path, settings: Settings, write: WriteNote) -> Path:
     """Build an index of a few notes with three generations."""
     for path, text in NOTES.items():
         write(path, text)
@@ -43,60 +43,60 @@ def truncate(data: bytes) -> bytes:
     return data[: len(data) // 2]
 
 
-def garbage(data: bytes) -> bytes:
+def random_bytes(data: bytes) -> bytes:
     return bytes(byte ^ 0x5A for byte in data)
 
 
-def damage(file: Path, how: Callable[[bytes], bytes]) -> None:
+def damage_file(file: Path, how: Callable[[bytes], bytes]) -> None:
     file.write_bytes(how(file.read_bytes()))
 
 
-HOW = pytest.mark.parametrize("how", [truncate, garbage, lambda data: b""], ids=["cut", "garbage", "emptied"])
+HOW = pytest.mark.parametrize("how", [truncate, random_bytes, lambda data: b""], ids=["cut", "garbage", "emptied"])
 
 
 @HOW
 @pytest.mark.parametrize("pattern", ["words/*.toc", "words/*.lex", "words/*.pst", "words/*.npy", "vectors-*"])
 def test_a_damaged_derived_file_is_rebuilt_from_the_catalog(
-    built: Path, vault: Path, settings: Settings, pattern: str, how: Callable[[bytes], bytes]
+    built_index: Path, vault: Path, settings: Settings, pattern: str, how: Callable[[bytes], bytes]
 ) -> None:
-    before = content(built, settings)
-    for file in built.glob(pattern):
-        damage(file, how)
+    before = content(built_index, settings)
+    for file in built_index.glob(pattern):
+        damage_file(file, how)
     with pytest.raises(IndexUnusableError):
-        content(built, settings)
-    report = build(vault, built, settings)
+        content(built_index, settings)
+    report = build(vault, built_index, settings)
     assert ("lexical index" if pattern.startswith("words") else "vectors") in report.rebuilt
     assert "from the catalog" in report.rebuilt
     assert (report.added, report.changed, report.embedded) == (0, 0, 0)
-    assert content(built, settings) == before
-    assert build(vault, built, settings).rebuilt == ""
+    assert content(built_index, settings) == before
+    assert build(vault, built_index, settings).rebuilt == ""
 
 
 @HOW
 def test_a_damaged_catalog_is_rebuilt_from_the_vault(
-    built: Path, vault: Path, settings: Settings, how: Callable[[bytes], bytes]
+    built_index: Path, vault: Path, settings: Settings, how: Callable[[bytes], bytes]
 ) -> None:
-    before, generation = content(built, settings), Snapshot.current_generation(built)
-    damage(built / CATALOG_FILE, how)
+    before, generation = content(built_index, settings), Snapshot.current_generation(built_index)
+    damage_file(built_index / CATALOG_FILE, how)
     with pytest.raises(IndexUnusableError):
-        content(built, settings)
-    report = build(vault, built, settings)
+        content(built_index, settings)
+    report = build(vault, built_index, settings)
     assert report.added == len(NOTES)
     assert report.generation > generation
-    assert content(built, settings) == before
+    assert content(built_index, settings) == before
 
 
 def test_a_catalog_with_a_damaged_page_is_rebuilt_after_a_reader_reported_it(
-    built: Path, vault: Path, settings: Settings
+    built_index: Path, vault: Path, settings: Settings
 ) -> None:
-    before = content(built, settings)
-    data = (built / CATALOG_FILE).read_bytes()
+    before = content(built_index, settings)
+    data = (built_index / CATALOG_FILE).read_bytes()
     # Damage every page but the first, which holds the schema: the file opens, its tables do not.
-    (built / CATALOG_FILE).write_bytes(data[:4096] + garbage(data[4096:]))
+    (built_index / CATALOG_FILE).write_bytes(data[:4096] + random_bytes(data[4096:]))
     with pytest.raises(IndexUnusableError):
-        content(built, settings)
-    assert "from the vault" in build(vault, built, settings).rebuilt
-    assert content(built, settings) == before
+        content(built_index, settings)
+    assert "from the vault" in build(vault, built_index, settings).rebuilt
+    assert content(built_index, settings) == before
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def index_template(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path,
     return folder
 
 
-def change(file: Path, how: str) -> None:
+def change_file(file: Path, how: str) -> None:
     data = file.read_bytes() if file.is_file() else b""
     if file.is_dir():
         shutil.rmtree(file)
@@ -156,7 +156,7 @@ def test_a_reader_answers_correctly_or_reports_damage_that_the_next_build_repair
 ) -> None:
     shutil.copytree(index_template / "index", index)
     before = content(index, settings)
-    change(max(index.glob(pattern), default=index / pattern) if pattern else index, how)
+    change_file(max(index.glob(pattern), default=index / pattern) if pattern else index, how)
     with suppress(IndexUnusableError):
         assert content(index, settings) == before
     build(index_template / "vault", index, settings)
@@ -189,40 +189,44 @@ def test_a_file_in_place_of_the_index_folder_is_reported_and_kept(
     ids=["a text that cannot be unpacked", "no UTF-8", "no heading path", "a fragment of no section"],
 )
 def test_a_row_that_sqlite_accepts_is_rebuilt_after_a_reader_reported_it(
-    built: Path, vault: Path, settings: Settings, statement: str
+    built_index: Path, vault: Path, settings: Settings, statement: str
 ) -> None:
-    before = content(built, settings)
-    with closing(sqlite3.connect(built / CATALOG_FILE)) as connection, connection:
+    before = content(built_index, settings)
+    with closing(sqlite3.connect(built_index / CATALOG_FILE)) as connection, connection:
         assert connection.execute(statement).rowcount
     with pytest.raises(IndexUnusableError, match="cannot be read: a row of the catalog is damaged"):
-        content(built, settings)
-    assert "from the vault" in build(vault, built, settings).rebuilt
-    assert content(built, settings) == before
+        content(built_index, settings)
+    assert "from the vault" in build(vault, built_index, settings).rebuilt
+    assert content(built_index, settings) == before
 
 
-def test_a_false_report_about_a_sound_catalog_rebuilds_nothing(built: Path, vault: Path, settings: Settings) -> None:
-    (built / SUSPECT_FILE).touch()
-    report = build(vault, built, settings)
+def test_a_false_report_about_a_sound_catalog_rebuilds_nothing(
+    built_index: Path, vault: Path, settings: Settings
+) -> None:
+    (built_index / SUSPECT_FILE).touch()
+    report = build(vault, built_index, settings)
     assert (report.rebuilt, report.added) == ("", 0)
-    assert not (built / SUSPECT_FILE).exists()
+    assert not (built_index / SUSPECT_FILE).exists()
 
 
-def test_a_catalog_of_another_version_is_rebuilt(built: Path, vault: Path, settings: Settings) -> None:
-    connection = sqlite3.connect(built / CATALOG_FILE)
+def test_a_catalog_of_another_version_is_rebuilt(built_index: Path, vault: Path, settings: Settings) -> None:
+    connection = sqlite3.connect(built_index / CATALOG_FILE)
     connection.execute("PRAGMA user_version = 999")
     connection.close()
     with pytest.raises(IndexUnusableError):
-        Snapshot.open(built, settings)
-    assert "schema version 999" in build(vault, built, settings).rebuilt
-    assert Snapshot.open(built, settings).status().notes == len(NOTES)
+        Snapshot.open(built_index, settings)
+    assert "schema version 999" in build(vault, built_index, settings).rebuilt
+    assert Snapshot.open(built_index, settings).status().notes == len(NOTES)
 
 
-def test_words_that_lack_a_fragment_of_the_catalog_are_rebuilt(built: Path, vault: Path, settings: Settings) -> None:
-    connection = sqlite3.connect(built / CATALOG_FILE)
+def test_words_that_lack_a_fragment_of_the_catalog_are_rebuilt(
+    built_index: Path, vault: Path, settings: Settings
+) -> None:
+    connection = sqlite3.connect(built_index / CATALOG_FILE)
     connection.execute("DELETE FROM fragments WHERE ordinal = 1")
     connection.commit()
     connection.close()
-    assert "does not match the catalog's fragments" in build(vault, built, settings).rebuilt
+    assert "does not match the catalog's fragments" in build(vault, built_index, settings).rebuilt
 
 
 def test_a_missing_index_is_one_clear_error(index: Path, settings: Settings) -> None:
@@ -231,36 +235,38 @@ def test_a_missing_index_is_one_clear_error(index: Path, settings: Settings) -> 
     assert Snapshot.current_generation(index) == 0
 
 
-def test_files_of_a_killed_build_are_removed(built: Path, vault: Path, settings: Settings, write: WriteNote) -> None:
-    before = content(built, settings)
-    left = [built / name for name in ("words/words_leftover.pst", "words/_words_99.toc", "vectors-99")]
+def test_files_of_a_killed_build_are_removed(
+    built_index: Path, vault: Path, settings: Settings, write: WriteNote
+) -> None:
+    before = content(built_index, settings)
+    left = [built_index / name for name in ("words/words_leftover.pst", "words/_words_99.toc", "vectors-99")]
     for file in left:
         file.write_bytes(b"half")
-    assert content(built, settings) == before
-    build(vault, built, settings)
+    assert content(built_index, settings) == before
+    build(vault, built_index, settings)
     assert not any(file.exists() for file in left)
-    assert content(built, settings) == before
+    assert content(built_index, settings) == before
 
 
-def test_files_of_a_killed_repair_do_not_block_the_next(built: Path, vault: Path, settings: Settings) -> None:
-    before = content(built, settings)
-    damage(next(built.glob("words/*.lex")), garbage)
-    following = Snapshot.current_generation(built) + 1
-    (built / "words" / f"_words_{following}.toc").write_bytes(b"half")
-    (built / f"vectors-{following}").write_bytes(b"half")
-    assert "lexical index" in build(vault, built, settings).rebuilt
-    assert content(built, settings) == before
+def test_files_of_a_killed_repair_do_not_block_the_next(built_index: Path, vault: Path, settings: Settings) -> None:
+    before = content(built_index, settings)
+    damage_file(next(built_index.glob("words/*.lex")), random_bytes)
+    following = Snapshot.current_generation(built_index) + 1
+    (built_index / "words" / f"_words_{following}.toc").write_bytes(b"half")
+    (built_index / f"vectors-{following}").write_bytes(b"half")
+    assert "lexical index" in build(vault, built_index, settings).rebuilt
+    assert content(built_index, settings) == before
 
 
 @pytest.mark.programs
-def test_old_generations_leave_no_files(built: Path, vault: Path, settings: Settings, write: WriteNote) -> None:
+def test_old_generations_leave_no_files(built_index: Path, vault: Path, settings: Settings, write: WriteNote) -> None:
     def names() -> int:
-        return sum(1 for _ in built.glob("**/*"))
+        return sum(1 for _ in built_index.glob("**/*"))
 
     counts = []
     for number in range(30):
         write("Tea.md", f"# Tea\n\nBrew number {number}.\n")
-        build(vault, built, settings)
+        build(vault, built_index, settings)
         counts.append(names())
     # Two generations remain; segments are merged and the matrix is rewritten now and then.
     assert max(counts) < 100
@@ -307,9 +313,9 @@ for last in sys.stdin:
 @pytest.mark.programs
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
 def test_a_commit_killed_at_any_step_keeps_the_last_generation_and_the_next_build_completes(
-    built: Path, vault: Path, settings: Settings, write: WriteNote
+    built_index: Path, vault: Path, settings: Settings, write: WriteNote
 ) -> None:
-    command = [sys.executable, "-c", KILLED, str(vault), str(built), settings.embedding.model]
+    command = [sys.executable, "-c", KILLED, str(vault), str(built_index), settings.embedding.model]
     builder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def build_until(step: int) -> str:
@@ -331,13 +337,13 @@ def test_a_commit_killed_at_any_step_keeps_the_last_generation_and_the_next_buil
         assert steps > 8
         for step in range(1, steps + 1):
             update(step)
-            before = content(built, settings)
+            before = content(built_index, settings)
             assert build_until(step) == "killed"
-            left = content(built, settings)
-            build(vault, built, settings)
-            after = content(built, settings)
+            left = content(built_index, settings)
+            build(vault, built_index, settings)
+            after = content(built_index, settings)
             assert left in (before, after)
-            clean = built.parent / f"clean {step}"
+            clean = built_index.parent / f"clean {step}"
             build(vault, clean, settings)
             assert after == content(clean, settings)
 
@@ -384,7 +390,7 @@ print(len(read()[0]), build(vault, index, settings).rebuilt)
 
 
 @pytest.fixture(scope="module")
-def grown(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> tuple[Path, Path, Path]:
+def grown_index(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> tuple[Path, Path, Path]:
     """Build an index of several segments, to be copied; return the vault, the index and the model."""
     folder = tmp_path_factory.mktemp("grown")
     vault, index = folder / "vault", folder / "index"
@@ -416,9 +422,9 @@ def grown(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -
     ],
 )
 def test_a_file_truncated_while_it_is_read_is_an_error_and_not_a_crash(
-    grown: tuple[Path, Path, Path], tmp_path: Path, pattern: str, size: int, first: str
+    grown_index: tuple[Path, Path, Path], tmp_path: Path, pattern: str, size: int, first: str
 ) -> None:
-    folder, index, model = grown
+    folder, index, model = grown_index
     vault = shutil.copytree(folder, tmp_path / "vault")
     shutil.copytree(index, tmp_path / "index")
     arguments = [vault, tmp_path / "index", model, first, pattern, size]

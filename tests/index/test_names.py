@@ -18,11 +18,11 @@ def names_of(found: NameTerms) -> list[list[int]]:
     return [part.tolist() for part in np.split(np.frombuffer(found.terms, DIGEST_DTYPE), ends[:-1])]
 
 
-def as_kept(*names: list[str]) -> list[list[int]]:
+def stored_names(*names: list[str]) -> list[list[int]]:
     return [digest_texts(terms).tolist() for terms in names]
 
 
-def link(target: str, text: str | None) -> tuple[int, str, str, None, None, str | None]:
+def link_row(target: str, text: str | None) -> tuple[int, str, str, None, None, str | None]:
     return 1, "markdown", target, None, None, text
 
 
@@ -31,7 +31,7 @@ def test_other_names_are_aliases_the_file_name_and_the_first_heading_if_not_the_
     sections = [(0, 0, "", ""), (1, 2, "Before", ""), (2, 1, "Growing tomatoes", ""), (3, 1, "Later", "")]
     found = tokenize_names("Garden/tomato.md", "Tomatoes", "en", labels=labels, sections=sections, links=[])
     assert found.own == 3
-    assert names_of(found) == as_kept(["love", "appl"], ["tomato"], ["grow", "tomato"])
+    assert names_of(found) == stored_names(["love", "appl"], ["tomato"], ["grow", "tomato"])
 
 
 def test_a_file_named_like_the_title_is_not_another_name() -> None:
@@ -43,20 +43,22 @@ def test_a_file_named_like_the_title_is_not_another_name() -> None:
 
 def test_link_texts_follow_the_names_of_a_note_once_per_target() -> None:
     links = [
-        link("Tea.md", "hot drink"),
-        link("Cup.md", None),
-        link("Tea.md", "hot drink"),
-        link("Cup.md", "hot drink"),
+        link_row("Tea.md", "hot drink"),
+        link_row("Cup.md", None),
+        link_row("Tea.md", "hot drink"),
+        link_row("Cup.md", "hot drink"),
     ]
     found = tokenize_names("b.md", "Drinks", "en", labels=[], sections=[], links=links)
     assert found.own == 1
-    assert names_of(found) == as_kept(["b"], ["hot", "drink"], ["hot", "drink"])
+    assert names_of(found) == stored_names(["b"], ["hot", "drink"], ["hot", "drink"])
     assert json.loads(found.targets) == ["Tea.md", "Cup.md"]
     assert np.frombuffer(found.files, DIGEST_DTYPE).tolist() == digest_texts(["b", "tea", "cup"]).tolist()
 
 
 def test_a_name_without_a_word_is_left_out() -> None:
-    found = tokenize_names("Tea.md", "Tea", "en", labels=[("alias", "", "!")], sections=[], links=[link("Cup.md", "→")])
+    found = tokenize_names(
+        "Tea.md", "Tea", "en", labels=[("alias", "", "!")], sections=[], links=[link_row("Cup.md", "→")]
+    )
     assert (found.own, found.lengths, found.targets) == (0, b"", "[]")
 
 

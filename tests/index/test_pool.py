@@ -88,7 +88,7 @@ def odd_workers() -> Iterator[Workers]:
         yield workers
 
 
-def outcome(prepared: Iterable[PreparedFiles]) -> list[tuple[str, str]]:
+def outcomes(prepared: Iterable[PreparedFiles]) -> list[tuple[str, str]]:
     """Return path and reason ("" for a note) of all files, in order of arrival."""
     return [
         found
@@ -97,7 +97,7 @@ def outcome(prepared: Iterable[PreparedFiles]) -> list[tuple[str, str]]:
     ]
 
 
-def nothing(_path: str) -> None:
+def ignore_tick(_path: str) -> None:
     pass
 
 
@@ -110,10 +110,10 @@ def test_workers_start_after_the_working_directory_was_deleted(
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     with Workers(1) as workers:
-        assert outcome(workers.prepare(options, tasks, nothing)) == [("a.md", "")]
+        assert outcomes(workers.prepare(options, tasks, ignore_tick)) == [("a.md", "")]
 
 
-def numbered(*bad: str) -> list[str]:
+def numbered_paths(*bad: str) -> list[str]:
     """Return the names of 40 good notes with the bad ones in between."""
     names = [f"{number:02}.md" for number in range(40)]
     for number, name in enumerate(bad):
@@ -146,18 +146,18 @@ def numbered(*bad: str) -> list[str]:
 def test_only_a_file_over_its_limits_is_skipped(
     write: Callable[..., list[FileTask]], options: PrepareOptions, bad: str, reason: str
 ) -> None:
-    names = numbered(bad)
+    names = numbered_paths(bad)
     with Workers(2, HASTY if "took longer" in reason else NARROW, prepare_oddly) as workers:
-        done = list(workers.prepare(options, write(*names), nothing))
-    assert outcome(done) == [(name, reason if name == bad else "") for name in names]
+        done = list(workers.prepare(options, write(*names), ignore_tick))
+    assert outcomes(done) == [(name, reason if name == bad else "") for name in names]
     assert [task.path for each in done for task in each.given_up] == [bad]
 
 
 def test_several_bad_files_affect_no_other(
     write: Callable[..., list[FileTask]], options: PrepareOptions, odd_workers: Workers
 ) -> None:
-    names = numbered("hang.md", "sleep.md")
-    found = outcome(odd_workers.prepare(options, write(*names), nothing))
+    names = numbered_paths("hang.md", "sleep.md")
+    found = outcomes(odd_workers.prepare(options, write(*names), ignore_tick))
     assert [name for name, _ in found] == names
     assert [name for name, reason in found if reason] == ["hang.md", "sleep.md"]
 
@@ -183,7 +183,7 @@ def test_a_hanging_file_is_named_while_it_is_waited_for(
 
 def test_small_files_are_prepared_in_the_process(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
     with Workers(2, prepare=name_the_process) as workers:
-        found = outcome(workers.prepare(options, write(*numbered(), size=1000), nothing))
+        found = outcomes(workers.prepare(options, write(*numbered_paths(), size=1000), ignore_tick))
         assert workers.processes == []
     assert {reason for _, reason in found} == {str(os.getpid())}
 
@@ -193,7 +193,7 @@ def test_a_large_file_among_small_ones_is_prepared_by_a_worker_in_order(
 ) -> None:
     tasks = [*write("a.md", size=10), *write("b.md"), *write("c.md", size=10)]
     with Workers(2, prepare=name_the_process) as workers:
-        found = outcome(workers.prepare(options, tasks, nothing))
+        found = outcomes(workers.prepare(options, tasks, ignore_tick))
         (other,) = workers.processes
     assert found == [("a.md", str(os.getpid())), ("b.md", str(other)), ("c.md", str(os.getpid()))]
 
@@ -203,7 +203,7 @@ def test_a_slow_small_file_is_handed_to_a_worker_and_then_given_up(
     write: Callable[..., list[FileTask]], options: PrepareOptions, odd_workers: Workers
 ) -> None:
     names = ["a.md", "hang.md", "b.md"]
-    found = outcome(odd_workers.prepare(options, write(*names, size=10), nothing))
+    found = outcomes(odd_workers.prepare(options, write(*names, size=10), ignore_tick))
     assert found == [("a.md", ""), ("hang.md", "Processing the file took longer than 1 s."), ("b.md", "")]
 
 
@@ -221,7 +221,7 @@ def test_a_file_that_was_slow_once_is_handed_to_a_worker_at_once(
     tasks = write("slow.md", size=10)
     with Workers(1) as workers:
         for _ in range(2):
-            assert outcome(workers.prepare(options, tasks, nothing)) == [("slow.md", "")]
+            assert outcomes(workers.prepare(options, tasks, ignore_tick)) == [("slow.md", "")]
     assert tried == ["slow.md"]
 
 
@@ -269,7 +269,7 @@ def test_an_interrupted_file_does_not_corrupt_the_words_of_the_next(
 def test_alarms_are_restored_afterwards(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
     before = signal.getsignal(signal.SIGALRM)
     with Workers(1) as workers:
-        list(workers.prepare(options, write("a.md", size=10), nothing))
+        list(workers.prepare(options, write("a.md", size=10), ignore_tick))
     assert signal.getsignal(signal.SIGALRM) is before
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
@@ -284,29 +284,29 @@ def test_other_threads_prepare_only_smaller_files_in_the_process() -> None:
 
 def test_workers_are_reused_for_the_next_files(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
     with Workers(1) as workers:
-        list(workers.prepare(options, write("a.md"), nothing))
+        list(workers.prepare(options, write("a.md"), ignore_tick))
         first = workers.processes
-        list(workers.prepare(options, write("b.md"), nothing))
+        list(workers.prepare(options, write("b.md"), ignore_tick))
         assert workers.processes == first != []
 
 
 def test_workers_start_again_after_being_closed(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
     with Workers(1) as workers:
-        list(workers.prepare(options, write("a.md"), nothing))
+        list(workers.prepare(options, write("a.md"), ignore_tick))
         workers.close()
         assert workers.processes == []
-        assert outcome(workers.prepare(options, write("b.md"), nothing)) == [("b.md", "")]
+        assert outcomes(workers.prepare(options, write("b.md"), ignore_tick)) == [("b.md", "")]
 
 
 def test_unread_results_of_one_run_do_not_appear_in_the_next(
     write: Callable[..., list[FileTask]], options: PrepareOptions
 ) -> None:
     with Workers(2) as workers:
-        left = workers.prepare(options, write(*numbered()), nothing)
+        left = workers.prepare(options, write(*numbered_paths()), ignore_tick)
         next(left)
         left.close()
         names = [f"new {number}.md" for number in range(20)]
-        assert outcome(workers.prepare(options, write(*names), nothing)) == [(name, "") for name in names]
+        assert outcomes(workers.prepare(options, write(*names), ignore_tick)) == [(name, "") for name in names]
 
 
 def test_workers_that_cannot_be_started_are_a_clear_error(
@@ -316,13 +316,13 @@ def test_workers_that_cannot_be_started_are_a_clear_error(
         Workers(1, prepare=die_at_once) as workers,
         pytest.raises(IndexUnusableError, match="cannot be started: they end with code 3"),
     ):
-        list(workers.prepare(options, write("a.md"), nothing))
+        list(workers.prepare(options, write("a.md"), ignore_tick))
 
 
 def test_closing_ends_busy_workers(
     write: Callable[..., list[FileTask]], options: PrepareOptions, odd_workers: Workers
 ) -> None:
-    run = odd_workers.prepare(options, write("a.md", "b.md", "sleep.md"), nothing)
+    run = odd_workers.prepare(options, write("a.md", "b.md", "sleep.md"), ignore_tick)
     next(run)
     processes = odd_workers.processes
     run.close()
@@ -337,14 +337,14 @@ def test_paused_workers_begin_nothing(write: Callable[..., list[FileTask]], opti
 
     def run() -> None:
         with Workers(1, is_paused=lambda: not let_go.is_set()) as workers:
-            found.extend(workers.prepare(options, write("a.md"), nothing))
+            found.extend(workers.prepare(options, write("a.md"), ignore_tick))
         done.set()
 
     threading.Thread(target=run).start()
     assert not done.wait(0.5)
     let_go.set()
     assert done.wait(60)
-    assert outcome(found) == [("a.md", "")]
+    assert outcomes(found) == [("a.md", "")]
 
 
 def test_workers_do_not_poll_while_enough_results_wait(
@@ -357,7 +357,7 @@ def test_workers_do_not_poll_while_enough_results_wait(
         return False
 
     with Workers(2, is_paused=held) as workers:
-        run = workers.prepare(options, write(*[f"{number}.md" for number in range(60)]), nothing)
+        run = workers.prepare(options, write(*[f"{number}.md" for number in range(60)]), ignore_tick)
         next(run)
         time.sleep(3)
         since = time.monotonic() - 1
@@ -421,7 +421,7 @@ def is_running(process: int) -> bool:
 
 
 @pytest.fixture
-def odd_builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def odd_build_tasks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that collects every path that such workers are asked to prepare."""
     asked: list[str] = []
 
@@ -437,28 +437,28 @@ def odd_builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_file_that_was_given_up_is_retried_only_after_a_change(
-    vault: Path, index: Path, settings: Settings, odd_builds: list[str]
+    vault: Path, index: Path, settings: Settings, odd_build_tasks: list[str]
 ) -> None:
     reason = "Processing the file took longer than 1 s."
     bad = vault / "sleep.md"
     (vault / "a.md").write_text("# A\n", encoding="utf-8")
     bad.write_text("x" * LARGE, encoding="utf-8")
     assert build(vault, index, settings).skipped == (FileProblem("sleep.md", reason),)
-    assert odd_builds.count("sleep.md") == 1
+    assert odd_build_tasks.count("sleep.md") == 1
 
     (vault / "a.md").write_text("# Another\n", encoding="utf-8")
     again = build(vault, index, settings)
     assert (again.changed, again.skipped) == (1, (FileProblem("sleep.md", reason),))
-    assert odd_builds.count("sleep.md") == 1
+    assert odd_build_tasks.count("sleep.md") == 1
 
     with closing(Updater(vault, index, settings)) as updater:
         assert updater.update(["a.md"]).skipped == (FileProblem("sleep.md", reason),)
     build(vault, index, settings)
-    assert odd_builds.count("sleep.md") == 1
+    assert odd_build_tasks.count("sleep.md") == 1
 
     bad.write_text("y" * LARGE + "!", encoding="utf-8")
     build(vault, index, settings)
-    assert odd_builds.count("sleep.md") == 2
+    assert odd_build_tasks.count("sleep.md") == 2
 
     bad.rename(vault / "good.md")
     done = build(vault, index, settings)
@@ -466,7 +466,7 @@ def test_a_file_that_was_given_up_is_retried_only_after_a_change(
 
 
 def test_a_note_that_grew_over_the_limit_is_no_longer_found(
-    vault: Path, index: Path, settings: Settings, odd_builds: list[str], monkeypatch: pytest.MonkeyPatch
+    vault: Path, index: Path, settings: Settings, odd_build_tasks: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     note = vault / "sleep.md"
     with monkeypatch.context() as before:
@@ -476,4 +476,4 @@ def test_a_note_that_grew_over_the_limit_is_no_longer_found(
     note.write_text("x" * LARGE, encoding="utf-8")
     assert build(vault, index, settings).removed == 1
     build(vault, index, settings)
-    assert odd_builds == ["sleep.md"]
+    assert odd_build_tasks == ["sleep.md"]

@@ -44,7 +44,7 @@ class Vault:
 
 
 @pytest.fixture
-def notes(vault: Path, index: Path, settings: Settings) -> Vault:
+def vault_with_notes(vault: Path, index: Path, settings: Settings) -> Vault:
     """Return an indexed vault of two notes."""
     notes = Vault(vault, index, settings)
     notes.write("garden/Roses.md", ROSES)
@@ -53,183 +53,187 @@ def notes(vault: Path, index: Path, settings: Settings) -> Vault:
     return notes
 
 
-def test_a_renamed_note_is_found_by_its_old_path(notes: Vault) -> None:
-    notes.move("Tea.md", "Infusions.md")
-    notes.build()
-    assert notes.current_path("Tea.md") == "Infusions.md"
-    assert notes.current_path("Infusions.md") is None
-    assert notes.current_path("garden/Roses.md") is None
-    assert notes.current_path("Never there.md") is None
+def test_a_renamed_note_is_found_by_its_old_path(vault_with_notes: Vault) -> None:
+    vault_with_notes.move("Tea.md", "Infusions.md")
+    vault_with_notes.build()
+    assert vault_with_notes.current_path("Tea.md") == "Infusions.md"
+    assert vault_with_notes.current_path("Infusions.md") is None
+    assert vault_with_notes.current_path("garden/Roses.md") is None
+    assert vault_with_notes.current_path("Never there.md") is None
 
 
-def test_notes_of_a_renamed_folder_are_found_by_their_old_paths(notes: Vault) -> None:
-    notes.write("garden/deep/Soil.md", "# Soil\n\n" + TEA)
-    notes.build()
-    notes.move("garden", "yard")
-    notes.build()
-    assert notes.current_path("garden/Roses.md") == "yard/Roses.md"
-    assert notes.current_path("garden/deep/Soil.md") == "yard/deep/Soil.md"
+def test_notes_of_a_renamed_folder_are_found_by_their_old_paths(vault_with_notes: Vault) -> None:
+    vault_with_notes.write("garden/deep/Soil.md", "# Soil\n\n" + TEA)
+    vault_with_notes.build()
+    vault_with_notes.move("garden", "yard")
+    vault_with_notes.build()
+    assert vault_with_notes.current_path("garden/Roses.md") == "yard/Roses.md"
+    assert vault_with_notes.current_path("garden/deep/Soil.md") == "yard/deep/Soil.md"
 
 
-def test_a_move_is_found_if_the_old_path_disappeared_in_an_earlier_build(notes: Vault, tmp_path: Path) -> None:
-    (notes.root / "Tea.md").rename(tmp_path / "away.md")
-    notes.build()
-    assert notes.current_path("Tea.md") is None
-    notes.write("Other.md", "# Other\n\nWater and compost.\n")
-    notes.build()
-    (tmp_path / "away.md").rename(notes.root / "Infusions.md")
-    notes.build()
-    assert notes.current_path("Tea.md") == "Infusions.md"
+def test_a_move_is_found_if_the_old_path_disappeared_in_an_earlier_build(
+    vault_with_notes: Vault, tmp_path: Path
+) -> None:
+    (vault_with_notes.root / "Tea.md").rename(tmp_path / "away.md")
+    vault_with_notes.build()
+    assert vault_with_notes.current_path("Tea.md") is None
+    vault_with_notes.write("Other.md", "# Other\n\nWater and compost.\n")
+    vault_with_notes.build()
+    (tmp_path / "away.md").rename(vault_with_notes.root / "Infusions.md")
+    vault_with_notes.build()
+    assert vault_with_notes.current_path("Tea.md") == "Infusions.md"
 
 
-def test_a_move_is_found_if_the_new_path_appeared_in_an_earlier_build(notes: Vault) -> None:
-    shutil.copy(notes.root / "Tea.md", notes.root / "Infusions.md")
-    notes.build()
-    assert notes.current_path("Tea.md") is None
-    notes.remove("Tea.md")
-    notes.build()
-    assert notes.current_path("Tea.md") == "Infusions.md"
+def test_a_move_is_found_if_the_new_path_appeared_in_an_earlier_build(vault_with_notes: Vault) -> None:
+    shutil.copy(vault_with_notes.root / "Tea.md", vault_with_notes.root / "Infusions.md")
+    vault_with_notes.build()
+    assert vault_with_notes.current_path("Tea.md") is None
+    vault_with_notes.remove("Tea.md")
+    vault_with_notes.build()
+    assert vault_with_notes.current_path("Tea.md") == "Infusions.md"
 
 
-def test_a_move_is_found_if_only_changed_paths_are_checked(notes: Vault) -> None:
-    with closing(Updater(notes.root, notes.index, notes.settings)) as updater:
+def test_a_move_is_found_if_only_changed_paths_are_checked(vault_with_notes: Vault) -> None:
+    with closing(Updater(vault_with_notes.root, vault_with_notes.index, vault_with_notes.settings)) as updater:
         updater.update()
-        notes.move("garden", "yard")
+        vault_with_notes.move("garden", "yard")
         updater.update(["garden"])
         updater.update(["yard"])
-    assert notes.current_path("garden/Roses.md") == "yard/Roses.md"
+    assert vault_with_notes.current_path("garden/Roses.md") == "yard/Roses.md"
 
 
-def test_a_note_edited_during_its_move_is_found(notes: Vault) -> None:
-    notes.remove("Tea.md")
-    notes.write("Infusions.md", TEA.replace("# Tea", "# Infusions").replace("leaf m", "herb m") + "Sugar to taste.\n")
-    notes.build()
-    assert notes.current_path("Tea.md") == "Infusions.md"
+def test_a_note_edited_during_its_move_is_found(vault_with_notes: Vault) -> None:
+    vault_with_notes.remove("Tea.md")
+    vault_with_notes.write(
+        "Infusions.md", TEA.replace("# Tea", "# Infusions").replace("leaf m", "herb m") + "Sugar to taste.\n"
+    )
+    vault_with_notes.build()
+    assert vault_with_notes.current_path("Tea.md") == "Infusions.md"
 
 
-def test_an_edited_note_is_found_even_if_it_appears_in_a_later_build(notes: Vault) -> None:
-    notes.remove("Tea.md")
-    notes.build()
-    notes.write("Infusions.md", TEA + "Sugar to taste.\n")
-    notes.build()
-    assert notes.current_path("Tea.md") == "Infusions.md"
+def test_an_edited_note_is_found_even_if_it_appears_in_a_later_build(vault_with_notes: Vault) -> None:
+    vault_with_notes.remove("Tea.md")
+    vault_with_notes.build()
+    vault_with_notes.write("Infusions.md", TEA + "Sugar to taste.\n")
+    vault_with_notes.build()
+    assert vault_with_notes.current_path("Tea.md") == "Infusions.md"
 
 
-def test_a_new_note_of_another_text_is_not_a_move(notes: Vault) -> None:
-    notes.remove("Tea.md")
-    notes.write("Soil.md", "# Soil\n\nCompost, water and seed: each bed gets its share in winter.\n")
-    notes.build()
-    assert notes.current_path("Tea.md") is None
+def test_a_new_note_of_another_text_is_not_a_move(vault_with_notes: Vault) -> None:
+    vault_with_notes.remove("Tea.md")
+    vault_with_notes.write("Soil.md", "# Soil\n\nCompost, water and seed: each bed gets its share in winter.\n")
+    vault_with_notes.build()
+    assert vault_with_notes.current_path("Tea.md") is None
 
 
-def test_two_equal_copies_are_ambiguous_and_not_a_move(notes: Vault) -> None:
-    notes.remove("Tea.md")
-    notes.write("Infusions.md", TEA)
-    notes.write("Drinks.md", TEA)
-    notes.build()
-    assert notes.current_path("Tea.md") is None
+def test_two_equal_copies_are_ambiguous_and_not_a_move(vault_with_notes: Vault) -> None:
+    vault_with_notes.remove("Tea.md")
+    vault_with_notes.write("Infusions.md", TEA)
+    vault_with_notes.write("Drinks.md", TEA)
+    vault_with_notes.build()
+    assert vault_with_notes.current_path("Tea.md") is None
 
 
-def test_two_equally_similar_notes_are_ambiguous_and_not_a_move(notes: Vault) -> None:
-    notes.remove("Tea.md")
-    notes.write("Infusions.md", TEA + "Sugar to taste.\n")
-    notes.write("Drinks.md", TEA + "Milk to taste.\n")
-    notes.build()
-    assert notes.current_path("Tea.md") is None
+def test_two_equally_similar_notes_are_ambiguous_and_not_a_move(vault_with_notes: Vault) -> None:
+    vault_with_notes.remove("Tea.md")
+    vault_with_notes.write("Infusions.md", TEA + "Sugar to taste.\n")
+    vault_with_notes.write("Drinks.md", TEA + "Milk to taste.\n")
+    vault_with_notes.build()
+    assert vault_with_notes.current_path("Tea.md") is None
 
 
-def test_copies_are_told_apart_by_their_names_and_folders(notes: Vault) -> None:
+def test_copies_are_told_apart_by_their_names_and_folders(vault_with_notes: Vault) -> None:
     for path in ("a/One.md", "a/Two.md", "b/One.md"):
-        notes.write(path, TEA)
-    notes.remove("Tea.md")
-    notes.build()
-    notes.move("a", "new/a")
-    notes.move("b", "new/b")
-    notes.build()
+        vault_with_notes.write(path, TEA)
+    vault_with_notes.remove("Tea.md")
+    vault_with_notes.build()
+    vault_with_notes.move("a", "new/a")
+    vault_with_notes.move("b", "new/b")
+    vault_with_notes.build()
     for path in ("a/One.md", "a/Two.md", "b/One.md"):
-        assert notes.current_path(path) == f"new/{path}"
+        assert vault_with_notes.current_path(path) == f"new/{path}"
 
 
-def test_a_nearly_empty_note_is_matched_by_its_name_only(notes: Vault) -> None:
-    notes.write("a/Empty.md", "")
-    notes.write("a/Plan.md", "To do\n")
-    notes.build()
-    notes.move("a/Empty.md", "b/Empty.md")
-    notes.move("a/Plan.md", "b/Later.md")
-    notes.build()
-    assert notes.current_path("a/Empty.md") == "b/Empty.md"
-    assert notes.current_path("a/Plan.md") is None
+def test_a_nearly_empty_note_is_matched_by_its_name_only(vault_with_notes: Vault) -> None:
+    vault_with_notes.write("a/Empty.md", "")
+    vault_with_notes.write("a/Plan.md", "To do\n")
+    vault_with_notes.build()
+    vault_with_notes.move("a/Empty.md", "b/Empty.md")
+    vault_with_notes.move("a/Plan.md", "b/Later.md")
+    vault_with_notes.build()
+    assert vault_with_notes.current_path("a/Empty.md") == "b/Empty.md"
+    assert vault_with_notes.current_path("a/Plan.md") is None
 
 
-def test_successive_moves_lead_to_the_present_path(notes: Vault) -> None:
+def test_successive_moves_lead_to_the_present_path(vault_with_notes: Vault) -> None:
     for path, to in (("Tea.md", "b.md"), ("b.md", "c/d.md"), ("c/d.md", "e.md")):
-        notes.move(path, to)
-        notes.build()
-    assert [notes.current_path(path) for path in ("Tea.md", "b.md", "c/d.md")] == ["e.md"] * 3
+        vault_with_notes.move(path, to)
+        vault_with_notes.build()
+    assert [vault_with_notes.current_path(path) for path in ("Tea.md", "b.md", "c/d.md")] == ["e.md"] * 3
 
 
-def test_a_reused_path_belongs_to_its_new_note(notes: Vault) -> None:
-    notes.move("Tea.md", "Infusions.md")
-    notes.build()
-    notes.write("Tea.md", "# Tea\n\nAnother text, of sugar and kettles.\n")
-    notes.build()
-    assert notes.current_path("Tea.md") is None
+def test_a_reused_path_belongs_to_its_new_note(vault_with_notes: Vault) -> None:
+    vault_with_notes.move("Tea.md", "Infusions.md")
+    vault_with_notes.build()
+    vault_with_notes.write("Tea.md", "# Tea\n\nAnother text, of sugar and kettles.\n")
+    vault_with_notes.build()
+    assert vault_with_notes.current_path("Tea.md") is None
 
 
-def test_a_note_moved_back_has_its_path_again(notes: Vault) -> None:
+def test_a_note_moved_back_has_its_path_again(vault_with_notes: Vault) -> None:
     for path, to in (("Tea.md", "b.md"), ("b.md", "Tea.md"), ("Tea.md", "b.md")):
-        notes.move(path, to)
-        notes.build()
-        assert notes.current_path(path) == to
-        assert notes.current_path(to) is None
+        vault_with_notes.move(path, to)
+        vault_with_notes.build()
+        assert vault_with_notes.current_path(path) == to
+        assert vault_with_notes.current_path(to) is None
 
 
-def test_two_notes_that_swap_paths_are_changed_notes(notes: Vault) -> None:
-    notes.move("Tea.md", "x")
-    notes.move("garden/Roses.md", "Tea.md")
-    notes.move("x", "garden/Roses.md")
-    notes.build()
-    assert (notes.current_path("Tea.md"), notes.current_path("garden/Roses.md")) == (None, None)
+def test_two_notes_that_swap_paths_are_changed_notes(vault_with_notes: Vault) -> None:
+    vault_with_notes.move("Tea.md", "x")
+    vault_with_notes.move("garden/Roses.md", "Tea.md")
+    vault_with_notes.move("x", "garden/Roses.md")
+    vault_with_notes.build()
+    assert (vault_with_notes.current_path("Tea.md"), vault_with_notes.current_path("garden/Roses.md")) == (None, None)
 
 
-def test_a_moved_and_then_deleted_note_has_no_path(notes: Vault) -> None:
-    notes.move("Tea.md", "Infusions.md")
-    notes.build()
-    notes.remove("Infusions.md")
-    notes.build()
-    assert notes.current_path("Tea.md") is None
-    notes.write("Drinks.md", TEA)
-    notes.build()
-    assert notes.current_path("Tea.md") == "Drinks.md"
+def test_a_moved_and_then_deleted_note_has_no_path(vault_with_notes: Vault) -> None:
+    vault_with_notes.move("Tea.md", "Infusions.md")
+    vault_with_notes.build()
+    vault_with_notes.remove("Infusions.md")
+    vault_with_notes.build()
+    assert vault_with_notes.current_path("Tea.md") is None
+    vault_with_notes.write("Drinks.md", TEA)
+    vault_with_notes.build()
+    assert vault_with_notes.current_path("Tea.md") == "Drinks.md"
 
 
-def test_moves_are_remembered_after_a_rebuild(notes: Vault) -> None:
-    notes.move("Tea.md", "Infusions.md")
-    notes.build()
-    notes.build(rebuild=True)
-    assert notes.current_path("Tea.md") == "Infusions.md"
+def test_moves_are_remembered_after_a_rebuild(vault_with_notes: Vault) -> None:
+    vault_with_notes.move("Tea.md", "Infusions.md")
+    vault_with_notes.build()
+    vault_with_notes.build(rebuild=True)
+    assert vault_with_notes.current_path("Tea.md") == "Infusions.md"
 
 
-def test_a_move_before_a_rebuild_is_found(notes: Vault) -> None:
-    notes.move("Tea.md", "Infusions.md")
-    notes.build(rebuild=True)
-    assert notes.current_path("Tea.md") == "Infusions.md"
+def test_a_move_before_a_rebuild_is_found(vault_with_notes: Vault) -> None:
+    vault_with_notes.move("Tea.md", "Infusions.md")
+    vault_with_notes.build(rebuild=True)
+    assert vault_with_notes.current_path("Tea.md") == "Infusions.md"
 
 
-def test_the_table_of_moves_is_bounded(notes: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_of_moves_is_bounded(vault_with_notes: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(renames, "MAX_RECORDS", 3)
     for number in range(6):
-        notes.write(f"gone {number}.md", TEA.replace(" ", f" {number}"))
-        notes.write(f"moved {number}.md", ROSES.replace(" ", f" {number}"))
-        notes.build()
-        notes.remove(f"gone {number}.md")
-        notes.move(f"moved {number}.md", f"now {number}.md")
-        notes.build()
-    with closing(Catalog.open_to_read(notes.index)) as catalog:
+        vault_with_notes.write(f"gone {number}.md", TEA.replace(" ", f" {number}"))
+        vault_with_notes.write(f"moved {number}.md", ROSES.replace(" ", f" {number}"))
+        vault_with_notes.build()
+        vault_with_notes.remove(f"gone {number}.md")
+        vault_with_notes.move(f"moved {number}.md", f"now {number}.md")
+        vault_with_notes.build()
+    with closing(Catalog.open_to_read(vault_with_notes.index)) as catalog:
         counts = [catalog.rows(f"SELECT count(*) FROM {table}")[0][0] for table in ("gone", "moves", "arrived")]
     assert counts == [3, 3, 0]
-    assert notes.current_path("moved 5.md") == "now 5.md"
-    assert notes.current_path("moved 0.md") is None
+    assert vault_with_notes.current_path("moved 5.md") == "now 5.md"
+    assert vault_with_notes.current_path("moved 0.md") is None
 
 
 def test_similar_texts_have_similar_sketches() -> None:

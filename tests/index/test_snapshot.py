@@ -23,7 +23,7 @@ from excerpt.kinds import Strategy
 from excerpt.model import Result
 from excerpt.search.engine import Engine
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
-from tests.conftest import few
+from tests.conftest import scaled_examples
 from tests.index.conftest import WORDS, make_model
 
 NAMES = ("Tea.md", "Garden.md", "deep/Tea.md", "deep/Roses.md", "Brew.md")
@@ -120,7 +120,9 @@ def assert_same(one: Snapshot, other: Snapshot, small_settings: Settings) -> Non
 
 
 @pytest.mark.programs
-@settings(max_examples=few(4), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=scaled_examples(4), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(builds=BUILDS, warm=st.lists(st.booleans(), min_size=8, max_size=8))
 def test_after_any_edits_a_snapshot_with_shared_data_equals_a_fresh_one(
     small_settings: Settings, builds: list[list[tuple[str, str | None]]], warm: list[bool]

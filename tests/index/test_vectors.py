@@ -23,18 +23,20 @@ from excerpt.index.vectors import (
 WIDE = 8
 
 
-def vectors(count: int, seed: int = 0) -> NDArray[np.float32]:
+def random_vectors(count: int, seed: int = 0) -> NDArray[np.float32]:
     found = np.random.default_rng(seed).normal(size=(count, WIDE)).astype(np.float32)
     found /= np.linalg.norm(found, axis=1, keepdims=True)
     return found
 
 
-def keys(first: int, last: int) -> NDArray[np.int64]:
+def key_range(first: int, last: int) -> NDArray[np.int64]:
     return np.arange(first, last + 1, dtype=np.int64)
 
 
 def write_rows(folder: Path, count: int) -> DerivedFile:
-    return MatrixWriter(folder, None, WIDE).commit(1, keys(1, count), keys(1, count), quantise(vectors(count)))
+    return MatrixWriter(folder, None, WIDE).commit(
+        1, key_range(1, count), key_range(1, count), quantise(random_vectors(count))
+    )
 
 
 def read(folder: Path, file: DerivedFile, living: NDArray[np.int64]) -> VectorMatrix:
@@ -47,38 +49,38 @@ def read(folder: Path, file: DerivedFile, living: NDArray[np.int64]) -> VectorMa
 
 def test_rows_are_in_the_order_of_keys(tmp_path: Path) -> None:
     file = write_rows(tmp_path, 20)
-    matrix = read(tmp_path, file, keys(1, 20))
-    assert matrix.similarities(vectors(20)[7]).argmax() == 7
-    np.testing.assert_allclose(matrix.vectors, vectors(20), atol=0.01)
+    matrix = read(tmp_path, file, key_range(1, 20))
+    assert matrix.similarities(random_vectors(20)[7]).argmax() == 7
+    np.testing.assert_allclose(matrix.vectors, random_vectors(20), atol=0.01)
 
 
 def test_similarities_are_cosines_with_the_rows(tmp_path: Path) -> None:
-    matrix = read(tmp_path, write_rows(tmp_path, 10_000), keys(1, 10_000))
-    query = vectors(1, seed=3)[0]
+    matrix = read(tmp_path, write_rows(tmp_path, 10_000), key_range(1, 10_000))
+    query = random_vectors(1, seed=3)[0]
     np.testing.assert_allclose(matrix.similarities(query), matrix.vectors @ query, atol=3e-5)
 
 
 def test_the_mean_is_the_mean_of_the_rows(tmp_path: Path) -> None:
-    matrix = read(tmp_path, write_rows(tmp_path, 10_000), keys(1, 10_000))
+    matrix = read(tmp_path, write_rows(tmp_path, 10_000), key_range(1, 10_000))
     np.testing.assert_allclose(matrix.mean, matrix.vectors.mean(axis=0), atol=1e-6)
 
 
 def test_similarities_of_some_rows_equal_those_of_all_exactly(tmp_path: Path) -> None:
-    matrix = read(tmp_path, write_rows(tmp_path, 10_000), keys(1, 10_000))
-    query, some = vectors(1, seed=3)[0], np.array([9_999, 0, 5_000])
+    matrix = read(tmp_path, write_rows(tmp_path, 10_000), key_range(1, 10_000))
+    query, some = random_vectors(1, seed=3)[0], np.array([9_999, 0, 5_000])
     assert matrix.similarities_at(query, some).tobytes() == matrix.similarities(query)[some].tobytes()
 
 
 def test_approximate_similarities_stay_within_the_stated_error(tmp_path: Path) -> None:
-    matrix = read(tmp_path, write_rows(tmp_path, 10_000), keys(1, 10_000))
-    for query in vectors(20, seed=3):
+    matrix = read(tmp_path, write_rows(tmp_path, 10_000), key_range(1, 10_000))
+    for query in random_vectors(20, seed=3):
         rough, most = matrix.approximate_similarities(query)
         assert np.abs(rough - matrix.similarities(query)).max() <= most < 0.02
 
 
 def test_the_mean_similarity_is_the_mean_of_all(tmp_path: Path) -> None:
-    matrix = read(tmp_path, write_rows(tmp_path, 10_000), keys(1, 10_000))
-    query = vectors(1, seed=3)[0]
+    matrix = read(tmp_path, write_rows(tmp_path, 10_000), key_range(1, 10_000))
+    query = random_vectors(1, seed=3)[0]
     assert matrix.mean_similarity(query) == pytest.approx(matrix.similarities(query).mean(dtype=np.float64), abs=1e-9)
 
 
@@ -88,7 +90,7 @@ def test_similarities_are_identical_with_and_without_the_library(
 ) -> None:
     rows = np.random.default_rng(1).normal(size=(CHUNK_ROWS + 1, wide)).astype(np.float32)
     rows[0], rows[1] = 1, -1  # gives the largest sums
-    all_keys = keys(1, len(rows))
+    all_keys = key_range(1, len(rows))
     source = MatrixSource(tmp_path, MatrixWriter(tmp_path, None, wide).commit(1, all_keys, all_keys, quantise(rows)))
     matrix = VectorMatrix.read(source, all_keys, wide)
     queries = (rows[0], rows[-1])
@@ -98,7 +100,7 @@ def test_similarities_are_identical_with_and_without_the_library(
 
 
 def test_some_rows_equal_those_of_all(tmp_path: Path) -> None:
-    matrix = read(tmp_path, write_rows(tmp_path, 10_000), keys(1, 10_000))
+    matrix = read(tmp_path, write_rows(tmp_path, 10_000), key_range(1, 10_000))
     wanted = np.array([9_999, 0, 4_096, 4_095])
     np.testing.assert_array_equal(matrix.rows(wanted), matrix.vectors[wanted])
 
@@ -106,40 +108,46 @@ def test_some_rows_equal_those_of_all(tmp_path: Path) -> None:
 def test_a_commit_appends_only_new_rows(tmp_path: Path) -> None:
     before = write_rows(tmp_path, 20)
     content = (tmp_path / before.name).read_bytes()
-    after = MatrixWriter(tmp_path, before, WIDE).commit(2, keys(1, 21), keys(21, 21), quantise(vectors(1, seed=5)))
+    after = MatrixWriter(tmp_path, before, WIDE).commit(
+        2, key_range(1, 21), key_range(21, 21), quantise(random_vectors(1, seed=5))
+    )
     assert (tmp_path / after.name).read_bytes().startswith(content)
-    matrix = read(tmp_path, after, keys(1, 21))
-    assert matrix.similarities(vectors(1, seed=5)[0]).argmax() == 20
+    matrix = read(tmp_path, after, key_range(1, 21))
+    assert matrix.similarities(random_vectors(1, seed=5)[0]).argmax() == 20
 
 
 def test_a_reader_of_the_previous_generation_sees_no_new_row(tmp_path: Path) -> None:
     before = write_rows(tmp_path, 20)
-    MatrixWriter(tmp_path, before, WIDE).commit(2, keys(1, 21), keys(21, 21), quantise(vectors(1)))
-    assert len(read(tmp_path, before, keys(1, 20)).vectors) == 20
+    MatrixWriter(tmp_path, before, WIDE).commit(2, key_range(1, 21), key_range(21, 21), quantise(random_vectors(1)))
+    assert len(read(tmp_path, before, key_range(1, 20)).vectors) == 20
 
 
 def test_rows_appended_by_a_killed_build_are_cut_off(tmp_path: Path) -> None:
     before = write_rows(tmp_path, 20)
     with (tmp_path / before.name).open("ab") as file:
         file.write(b"half a block")
-    after = MatrixWriter(tmp_path, before, WIDE).commit(2, keys(1, 21), keys(21, 21), quantise(vectors(1)))
-    assert len(read(tmp_path, after, keys(1, 21)).vectors) == 21
+    after = MatrixWriter(tmp_path, before, WIDE).commit(
+        2, key_range(1, 21), key_range(21, 21), quantise(random_vectors(1))
+    )
+    assert len(read(tmp_path, after, key_range(1, 21)).vectors) == 21
 
 
 def test_deleted_rows_are_skipped(tmp_path: Path) -> None:
     file = write_rows(tmp_path, 20)
     matrix = read(tmp_path, file, np.array([3, 9]))
-    np.testing.assert_allclose(matrix.vectors, vectors(20)[[2, 8]], atol=0.01)
+    np.testing.assert_allclose(matrix.vectors, random_vectors(20)[[2, 8]], atol=0.01)
 
 
 def test_a_file_of_mostly_deleted_rows_is_rewritten_under_another_name(tmp_path: Path) -> None:
     before = write_rows(tmp_path, 20)
-    living = np.append(keys(1, 10), 21)
-    after = MatrixWriter(tmp_path, before, WIDE).commit(2, living, keys(21, 21), quantise(vectors(1, seed=5)))
+    living = np.append(key_range(1, 10), 21)
+    after = MatrixWriter(tmp_path, before, WIDE).commit(
+        2, living, key_range(21, 21), quantise(random_vectors(1, seed=5))
+    )
     assert after.name != before.name
     assert after.size < before.size
-    np.testing.assert_allclose(read(tmp_path, after, living).vectors[:10], vectors(10), atol=0.5)
-    assert read(tmp_path, before, keys(1, 20)).vectors.shape == (20, WIDE)
+    np.testing.assert_allclose(read(tmp_path, after, living).vectors[:10], random_vectors(10), atol=0.5)
+    assert read(tmp_path, before, key_range(1, 20)).vectors.shape == (20, WIDE)
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -155,18 +163,18 @@ def test_a_damaged_file_is_detected(tmp_path: Path, damage: str) -> None:
     file = write_rows(tmp_path, 20)
     (tmp_path / file.name).write_bytes(DAMAGES[damage]((tmp_path / file.name).read_bytes()))
     with pytest.raises(DamagedFileError):
-        read(tmp_path, file, keys(1, 20))
+        read(tmp_path, file, key_range(1, 20))
 
 
 def test_a_missing_row_is_detected(tmp_path: Path) -> None:
     file = write_rows(tmp_path, 20)
     with pytest.raises(DamagedFileError, match="2 vectors are missing"):
-        read(tmp_path, file, keys(1, 22))
+        read(tmp_path, file, key_range(1, 22))
 
 
 def test_an_empty_vault_has_an_empty_matrix(tmp_path: Path) -> None:
-    matrix = read(tmp_path, write_rows(tmp_path, 0), keys(1, 0))
-    assert matrix.similarities(vectors(1)[0]).shape == (0,)
+    matrix = read(tmp_path, write_rows(tmp_path, 0), key_range(1, 0))
+    assert matrix.similarities(random_vectors(1)[0]).shape == (0,)
     assert matrix.mean.tolist() == [0.0] * WIDE
 
 
@@ -174,7 +182,7 @@ def test_an_opened_file_can_be_read_after_its_removal(tmp_path: Path) -> None:
     file = write_rows(tmp_path, 20)
     source = MatrixSource(tmp_path, file)
     (tmp_path / file.name).unlink()
-    assert len(VectorMatrix.read(source, keys(1, 20), WIDE).vectors) == 20
+    assert len(VectorMatrix.read(source, key_range(1, 20), WIDE).vectors) == 20
 
 
 def test_a_text_without_a_known_word_has_a_zero_vector() -> None:
@@ -183,7 +191,7 @@ def test_a_text_without_a_known_word_has_a_zero_vector() -> None:
 
 
 def test_catalog_values_are_read_as_they_were_written() -> None:
-    before = quantise(vectors(5))
+    before = quantise(random_vectors(5))
     after = QuantisedVectors.from_bytes(before.to_bytes(), WIDE)
     assert after.rows.tolist() == before.rows.tolist()
     assert after.scales.tolist() == before.scales.tolist()

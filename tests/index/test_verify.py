@@ -25,7 +25,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.index.verify import IndexHealth, RepairPart, StaleReason, examine, schedule_repair
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.vault import scan
-from tests.index.conftest import WriteNote
+from tests.index.conftest import WriteNote, flip_byte
 
 NOTES = {
     "Tea.md": (
@@ -68,7 +68,7 @@ def built(vault: Path, index: Path, index_template: Path) -> Path:
 
 
 @pytest.fixture
-def look(built: Path, vault: Path, settings: Settings) -> Look:
+def examine_index(built: Path, vault: Path, settings: Settings) -> Look:
     def at_all(quick: bool = False, using: Settings = settings) -> IndexHealth:
         return examine(built, vault, scan.scan(vault, using.vault), using, lambda *_: None, quick=quick)
 
@@ -102,24 +102,18 @@ def record(index: Path, name: str) -> None:
     sql(index, f"UPDATE files SET size = {file.size}, crc = {file.crc} WHERE name = '{name}'")
 
 
-def flip_byte(file: Path) -> None:
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    file.write_bytes(data)
-
-
-def test_a_healthy_index_has_no_fault_and_everything_was_checked(look: Look) -> None:
-    health = look()
+def test_a_healthy_index_has_no_fault_and_everything_was_checked(examine_index: Look) -> None:
+    health = examine_index()
     assert (fault_lines(health), health.stale, health.outdated) == ([], [], [])
     assert (health.notes, health.fragments, health.vectors) == (3, 5, 5)
     assert health.postings > 30
 
 
-def test_notes_not_indexed_yet_are_named_with_the_reason(look: Look, vault: Path, write: WriteNote) -> None:
+def test_notes_not_indexed_yet_are_named_with_the_reason(examine_index: Look, vault: Path, write: WriteNote) -> None:
     write("New.md", "New.\n")
     write("Tea.md", "Only water.\n")
     (vault / "garden" / "Soil.md").unlink()
-    health = look()
+    health = examine_index()
     assert sorted(health.stale) == [
         ("New.md", StaleReason.NEW),
         ("Tea.md", StaleReason.CHANGED),
@@ -128,23 +122,23 @@ def test_notes_not_indexed_yet_are_named_with_the_reason(look: Look, vault: Path
     assert fault_lines(health) == []
 
 
-def test_a_skipped_file_is_not_a_new_note(look: Look, built: Path, vault: Path, settings: Settings) -> None:
+def test_a_skipped_file_is_not_a_new_note(examine_index: Look, built: Path, vault: Path, settings: Settings) -> None:
     (vault / "Zeros.md").write_bytes(bytes(100))
     build(vault, built, settings)
-    health = look()
+    health = examine_index()
     assert health.stale == []
     assert sum(health.skipped.values()) == 1
     assert "zero bytes" in next(iter(health.skipped))
 
 
-def test_a_note_fragmented_by_other_code_is_stale(look: Look, built: Path) -> None:
+def test_a_note_fragmented_by_other_code_is_stale(examine_index: Look, built: Path) -> None:
     sql(built, "UPDATE notes SET cut = '0' WHERE path = 'Tea.md'")
-    health = look()
+    health = examine_index()
     assert health.stale == [("Tea.md", StaleReason.CUT)]
     assert fault_lines(health) == []
 
 
-def edited(file: Path) -> None:
+def edit_keeping_size(file: Path) -> None:
     """Change a text without changing its size or modification time."""
     before = file.stat()
     file.write_text(file.read_text().replace("Compost", "Compass"))
@@ -152,40 +146,34 @@ def edited(file: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there no time tells of it")
-def test_a_change_that_keeps_time_and_size_is_stale(look: Look, vault: Path) -> None:
-    edited(vault / "garden" / "Soil.md")
-    health = look()
+def test_a_change_that_keeps_time_and_size_is_stale(examine_index: Look, vault: Path) -> None:
+    edit_keeping_size(vault / "garden" / "Soil.md")
+    health = examine_index()
     assert health.stale == [("garden/Soil.md", StaleReason.CHANGED)]
     assert fault_lines(health) == []
 
 
-def test_a_file_with_other_permissions_is_unchanged(look: Look, vault: Path) -> None:
+def test_a_file_with_other_permissions_is_unchanged(examine_index: Look, vault: Path) -> None:
     (vault / "garden" / "Soil.md").chmod(0o600)
-    assert look().stale == []
-
-
-@pytest.fixture
-def without_ctime(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulate a system without a change time (ctime) for files."""
-    monkeypatch.setattr(scan, "_HAS_CHANGE_TIME", False)
+    assert examine_index().stale == []
 
 
 @pytest.mark.usefixtures("without_ctime")
 def test_a_change_that_no_time_shows_is_found_by_content(
-    look: Look, repair_parts: Mend, built: Path, vault: Path, settings: Settings
+    examine_index: Look, repair_parts: Mend, built: Path, vault: Path, settings: Settings
 ) -> None:
     file = vault / "garden" / "Soil.md"
     os.utime(file, (1_700_000_000, 1_700_000_000))  # a build reads the content of files written just now
     build(vault, built, settings)
-    edited(file)
+    edit_keeping_size(file)
     assert build(vault, built, settings).changed == 0
-    assert fault_lines(look(quick=True)) == []
-    health = look()
+    assert fault_lines(examine_index(quick=True)) == []
+    health = examine_index()
     assert fault_lines(health) == [
         "garden/Soil.md: The file has a different text from the index, but the same time and size."
     ]
     repair_parts(health)
-    assert fault_lines(look()) == []
+    assert fault_lines(examine_index()) == []
 
 
 ROSES = "(SELECT id FROM notes WHERE path = 'garden/Roses.md')"
@@ -232,15 +220,15 @@ TEA = "(SELECT id FROM notes WHERE path = 'Tea.md')"
     ],
 )
 def test_a_wrong_row_is_named_and_its_note_read_again(
-    look: Look, repair_parts: Mend, built: Path, statement: str, expected: str
+    examine_index: Look, repair_parts: Mend, built: Path, statement: str, expected: str
 ) -> None:
     sql(built, statement)
-    health = look()
+    health = examine_index()
     faults = [fault for fault in health.faults if fault.part is RepairPart.NOTE]
     assert [fault.path for fault in faults] == ["garden/Roses.md"]
     assert faults[0].reason.startswith(expected)
     repair_parts(health)
-    assert fault_lines(look()) == []
+    assert fault_lines(examine_index()) == []
 
 
 @pytest.mark.parametrize(
@@ -253,43 +241,45 @@ def test_a_wrong_row_is_named_and_its_note_read_again(
         ),
     ],
 )
-def test_wrong_links_and_labels_are_named(look: Look, built: Path, statement: str, expected: str) -> None:
+def test_wrong_links_and_labels_are_named(examine_index: Look, built: Path, statement: str, expected: str) -> None:
     sql(built, statement)
-    assert next(fault.reason for fault in look().faults if fault.part is RepairPart.NOTE).startswith(expected)
+    assert next(fault.reason for fault in examine_index().faults if fault.part is RepairPart.NOTE).startswith(expected)
 
 
-def test_a_lost_fragment_is_found_by_its_lines_and_by_the_words(look: Look, repair_parts: Mend, built: Path) -> None:
+def test_a_lost_fragment_is_found_by_its_lines_and_by_the_words(
+    examine_index: Look, repair_parts: Mend, built: Path
+) -> None:
     sql(built, f"DELETE FROM fragments WHERE note = {ROSES} AND ordinal = 1")
-    health = look()
+    health = examine_index()
     assert fault_lines(health) == [
         "words: The words in the lexical index do not match the fragments in the catalog.",
         "garden/Roses.md: Lines 11-11 are missing from the fragments.",
     ]
     repair_parts(health)
-    assert fault_lines(look()) == []
+    assert fault_lines(examine_index()) == []
 
 
 @pytest.mark.parametrize("pattern", ["words/*.toc", "words/*.lex", "words/*.pst", "words/*.npy", "vectors-*"])
 def test_a_flipped_byte_in_a_derived_file_is_found_in_that_file(
-    look: Look, repair_parts: Mend, built: Path, pattern: str
+    examine_index: Look, repair_parts: Mend, built: Path, pattern: str
 ) -> None:
-    name = max(path for path in used(built) if Path(path).match(pattern))
+    name = max(path for path in used_repairs(built) if Path(path).match(pattern))
     flip_byte(built / name)
-    health = look()
+    health = examine_index()
     assert fault_lines(health) == [f"{name}: The file is altered."]
     repair_parts(health)
-    assert fault_lines(look()) == []
+    assert fault_lines(examine_index()) == []
 
 
-def used(index: Path) -> list[str]:
+def used_repairs(index: Path) -> list[str]:
     with closing(sqlite3.connect(index / CATALOG_FILE)) as connection:
         return [name for (name,) in connection.execute("SELECT name FROM files")]
 
 
-def test_a_missing_derived_file_is_named(look: Look, built: Path) -> None:
-    name = next(path for path in used(built) if path.endswith(".pst"))
+def test_a_missing_derived_file_is_named(examine_index: Look, built: Path) -> None:
+    name = next(path for path in used_repairs(built) if path.endswith(".pst"))
     (built / name).unlink()
-    assert fault_lines(look()) == [f"{name}: The file is missing."]
+    assert fault_lines(examine_index()) == [f"{name}: The file is missing."]
 
 
 @pytest.fixture
@@ -308,61 +298,63 @@ def misplaced(built: Path, vault: Path, settings: Settings, write: WriteNote, mo
 
 @pytest.mark.usefixtures("misplaced")
 def test_intact_postings_of_other_words_are_found_and_rebuilt(
-    look: Look, repair_parts: Mend, built: Path, vault: Path, settings: Settings
+    examine_index: Look, repair_parts: Mend, built: Path, vault: Path, settings: Settings
 ) -> None:
-    health = look()
+    health = examine_index()
     assert [(fault.path, fault.part) for fault in health.faults] == [("Kettle.md", RepairPart.WORDS)]
     assert health.faults[0].reason.startswith("The fragment at line 3 has wrong words in the lexical index: ")
-    assert fault_lines(look(quick=True)) == []
+    assert fault_lines(examine_index(quick=True)) == []
     assert build(vault, built, settings).rebuilt == ""
     assert "a check found errors in it" in repair_parts(health)
-    assert fault_lines(look()) == []
+    assert fault_lines(examine_index()) == []
     assert build(vault, built, settings).rebuilt == ""
 
 
-def test_a_wrong_word_count_is_found(look: Look, repair_parts: Mend, built: Path) -> None:
-    name = next(path for path in used(built) if path.endswith(".npy"))
+def test_a_wrong_word_count_is_found(examine_index: Look, repair_parts: Mend, built: Path) -> None:
+    name = next(path for path in used_repairs(built) if path.endswith(".npy"))
     docs = np.load(built / name)
     docs["text"] += 1
     np.save(built / name, docs)
     record(built, name)
-    health = look()
+    health = examine_index()
     assert health.faults
     assert all(fault.reason.endswith("has the wrong number of words in the lexical index.") for fault in health.faults)
     repair_parts(health)
-    assert fault_lines(look()) == []
+    assert fault_lines(examine_index()) == []
 
 
-def test_words_of_another_analyzer_are_stale_not_wrong(look: Look, built: Path) -> None:
+def test_words_of_another_analyzer_are_stale_not_wrong(examine_index: Look, built: Path) -> None:
     sql(built, "UPDATE meta SET value = '0/0' WHERE name = 'analyzer'")
-    health = look()
+    health = examine_index()
     assert fault_lines(health) == []
     assert health.outdated == ["the words: they are split differently now"]
 
 
-def test_a_fragment_without_a_vector_is_named_and_embedded_again(look: Look, repair_parts: Mend, built: Path) -> None:
+def test_a_fragment_without_a_vector_is_named_and_embedded_again(
+    examine_index: Look, repair_parts: Mend, built: Path
+) -> None:
     sql(built, f"DELETE FROM vectors WHERE digest = (SELECT embedded FROM fragments WHERE note = {TEA} LIMIT 1)")
-    health = look()
+    health = examine_index()
     assert fault_lines(health) == ["Tea.md: The fragment at line 7 has no vector in the catalog."]
     repair_parts(health)
-    assert fault_lines(look()) == []
+    assert fault_lines(examine_index()) == []
 
 
 def test_a_vector_that_differs_between_catalog_and_matrix_is_rebuilt(
-    look: Look, repair_parts: Mend, built: Path
+    examine_index: Look, repair_parts: Mend, built: Path
 ) -> None:
     first = f"(SELECT embedded FROM fragments WHERE note = {TEA} LIMIT 1)"
     sql(built, f"UPDATE vectors SET vector = zeroblob(length(vector)) WHERE digest = {first}")
-    health = look(quick=True)
+    health = examine_index(quick=True)
     assert fault_lines(health) == [
         "Tea.md: The fragment at line 7 has different vectors in the matrix and in the catalog."
     ]
     repair_parts(health)
-    assert fault_lines(look()) == []
+    assert fault_lines(examine_index()) == []
 
 
 def test_a_vector_wrong_in_both_places_is_found_by_the_model(
-    look: Look, repair_parts: Mend, built: Path, vault: Path, settings: Settings
+    examine_index: Look, repair_parts: Mend, built: Path, vault: Path, settings: Settings
 ) -> None:
     sql(
         built,
@@ -371,62 +363,64 @@ def test_a_vector_wrong_in_both_places_is_found_by_the_model(
         "INSERT OR REPLACE INTO meta VALUES ('doubted', 'vectors')",
     )
     build(vault, built, settings)
-    assert fault_lines(look(quick=True)) == []
-    health = look()
+    assert fault_lines(examine_index(quick=True)) == []
+    health = examine_index()
     assert fault_lines(health) == ["Tea.md: The fragment at line 7 has a vector that does not match its text."]
     repair_parts(health)
-    assert fault_lines(look()) == []
+    assert fault_lines(examine_index()) == []
 
 
 def test_vectors_of_another_model_are_stale_not_wrong(
-    look: Look, settings: Settings, models: tuple[Path, Path]
+    examine_index: Look, settings: Settings, models: tuple[Path, Path]
 ) -> None:
     using = replace(settings, embedding=replace(settings.embedding, model=str(models[1])))
-    health = look(using=using)
+    health = examine_index(using=using)
     assert fault_lines(health) == []
     assert health.outdated == ["the vectors: they are from another model or another text"]
 
 
-def test_an_unreadable_catalog_is_named_and_rebuilt(look: Look, repair_parts: Mend, built: Path) -> None:
+def test_an_unreadable_catalog_is_named_and_rebuilt(examine_index: Look, repair_parts: Mend, built: Path) -> None:
     data = (built / CATALOG_FILE).read_bytes()
     (built / CATALOG_FILE).write_bytes(data[:4096] + bytes(byte ^ 0x5A for byte in data[4096:]))
-    health = look()
+    health = examine_index()
     assert [(fault.path, fault.part) for fault in health.faults] == [(CATALOG_FILE, RepairPart.CATALOG)]
     repair_parts(health)
-    assert fault_lines(look()) == []
+    assert fault_lines(examine_index()) == []
 
 
-def test_text_that_is_not_utf8_is_named_and_everything_rebuilt(look: Look, repair_parts: Mend, built: Path) -> None:
+def test_text_that_is_not_utf8_is_named_and_everything_rebuilt(
+    examine_index: Look, repair_parts: Mend, built: Path
+) -> None:
     sql(built, f"UPDATE fragments SET text = CAST(x'FF' AS TEXT) WHERE note = {TEA} AND ordinal = 0")
-    health = look()
+    health = examine_index()
     assert [(fault.path, fault.part) for fault in health.faults] == [(CATALOG_FILE, RepairPart.CATALOG)]
     repair_parts(health)
-    assert fault_lines(look()) == []
+    assert fault_lines(examine_index()) == []
 
 
-def test_a_catalog_of_another_version_is_stale_not_wrong(look: Look, built: Path) -> None:
+def test_a_catalog_of_another_version_is_stale_not_wrong(examine_index: Look, built: Path) -> None:
     with closing(sqlite3.connect(built / CATALOG_FILE)) as connection:
         connection.execute("PRAGMA user_version = 999")
-    health = look()
+    health = examine_index()
     assert fault_lines(health) == []
     assert health.outdated == ["all of it: another version of excerpt made it"]
 
 
-def test_rows_of_a_deleted_note_are_found(look: Look, repair_parts: Mend, built: Path) -> None:
+def test_rows_of_a_deleted_note_are_found(examine_index: Look, repair_parts: Mend, built: Path) -> None:
     sql(built, "DELETE FROM notes WHERE path = 'Tea.md'")
-    health = look()
+    health = examine_index()
     assert [(fault.path, fault.part) for fault in health.faults] == [(CATALOG_FILE, RepairPart.CATALOG)]
     assert "rows belong to notes that do not exist" in health.faults[0].reason
     repair_parts(health)
-    assert fault_lines(look()) == []
+    assert fault_lines(examine_index()) == []
 
 
-def test_files_of_a_killed_build_differ_from_those_of_the_previous_generation(look: Look, built: Path) -> None:
-    assert not [name for name, _, newer in look().leftovers if newer]
+def test_files_of_a_killed_build_differ_from_those_of_the_previous_generation(examine_index: Look, built: Path) -> None:
+    assert not [name for name, _, newer in examine_index().leftovers if newer]
     leftover = built / "words" / "words_leftover.pst"
     leftover.write_bytes(b"half")
     os.utime(leftover, (time.time() + 60, time.time() + 60))
-    assert [name for name, _, newer in look().leftovers if newer] == ["words/words_leftover.pst"]
+    assert [name for name, _, newer in examine_index().leftovers if newer] == ["words/words_leftover.pst"]
 
 
 def test_without_its_vault_an_index_is_compared_with_its_stored_texts(built: Path, settings: Settings) -> None:

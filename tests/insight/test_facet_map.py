@@ -25,7 +25,7 @@ from excerpt.search.engine import Engine
 from excerpt.settings import Settings
 from excerpt.text.markdown import parse_note
 from excerpt.text.words import fold
-from tests.conftest import few
+from tests.conftest import scaled_examples
 from tests.search.library import MODIFIED, NOTES, TODAY, open_vault
 
 Counted = dict[tuple[str, ...], tuple[int, int]]
@@ -246,7 +246,7 @@ VAULTS = st.lists(
 
 @pytest.mark.programs
 @given(VAULTS, st.sampled_from(sorted(QUERIES)), st.sampled_from(["zebra lion", "!s zebra", '" lion | zebra']))
-@settings(max_examples=few(10))
+@settings(max_examples=scaled_examples(10))
 def test_any_map_equals_a_count_by_hand_and_the_searches_by_its_filters(
     vault: list[Written], query: str, words: str
 ) -> None:

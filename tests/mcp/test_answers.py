@@ -44,7 +44,7 @@ from excerpt.search.engine import Engine
 from excerpt.served_vaults import ServedVaults
 from excerpt.settings import user_paths
 from mcp import Client, MCPError
-from tests.conftest import few
+from tests.conftest import scaled_examples
 from tests.mcp.conftest import NOTES, Ask, CallResult, failure_text, indexed_vaults, tool_caller
 from tests.mcp.conftest import write_vault as written_vault
 
@@ -759,7 +759,7 @@ def test_no_answer_exceeds_its_limit(tmp_path_factory: pytest.TempPathFactory) -
 
         from hypothesis import settings
 
-        settings(max_examples=few(6))(answers_fit)()
+        settings(max_examples=scaled_examples(6))(answers_fit)()
         vaults.end()
 
 
@@ -792,7 +792,7 @@ async def test_several_vaults_are_searched_by_name_or_all_at_once(home: Path, va
 
 
 @pytest.fixture
-def ask_two(home: Path, vault: Path, tmp_path: Path) -> Iterator[Ask]:
+def ask_two_vaults(home: Path, vault: Path, tmp_path: Path) -> Iterator[Ask]:
     """Return a function that calls a tool of a server with two vaults, bees and wasps."""
     notes = {"Nests.md": "# Nests\n\nA wasp nest is grey as paper.\n", "Hives.md": "# Hives\n\nNo wasp has a hive.\n"}
     vaults = indexed_vaults(vault, written_vault(tmp_path / "wasps", notes))
@@ -807,16 +807,16 @@ def ask_two(home: Path, vault: Path, tmp_path: Path) -> Iterator[Ask]:
 
 
 async def test_several_vaults_return_the_list_and_pack_of_the_python_api(
-    ask_two: Ask, vault: Path, tmp_path: Path
+    ask_two_vaults: Ask, vault: Path, tmp_path: Path
 ) -> None:
     query = "grey nest of a swarm"
     with excerpt.open([vault, tmp_path / "wasps"]) as union:
         result = union.search(query, limit=10)
         packed = union.pack(query, scope="neighbors", tokenizer=TOKENIZER)
-    found = await ask_two("search", query=query, vault="*")
+    found = await ask_two_vaults("search", query=query, vault="*")
     assert re.findall(r"^\d+\. (\S+?):", found.text, re.M) == [hit.path for hit in result]
     assert found.first_line.startswith(f"{result.confidence} · ")
-    told = await ask_two("pack", query=query, budget=1_500, vault="*")
+    told = await ask_two_vaults("pack", query=query, budget=1_500, vault="*")
     assert re.findall(r"From (\S+?):", told.text) == [pack.path for pack in packed.packs]
 
 
@@ -853,8 +853,8 @@ async def test_a_vault_with_a_damaged_index_is_omitted_and_named(home: Path, vau
 
 
 @pytest.mark.parametrize("form", ["markdown", "xml", "plain"])
-async def test_a_pack_of_several_vaults_has_one_frame_and_continuous_numbers(ask_two: Ask, form: str) -> None:
-    packed = await ask_two("pack", query="grey nest of a swarm", budget=600, vault="*", format=form)
+async def test_a_pack_of_several_vaults_has_one_frame_and_continuous_numbers(ask_two_vaults: Ask, form: str) -> None:
+    packed = await ask_two_vaults("pack", query="grey nest of a swarm", budget=600, vault="*", format=form)
     assert count_tokens(packed.text) <= 600
     assert stated_tokens(packed.text)[0] == count_tokens(packed.text)
     assert packed.text.count("Next: ") == 1
@@ -864,41 +864,41 @@ async def test_a_pack_of_several_vaults_has_one_frame_and_continuous_numbers(ask
     assert numbers == [str(number) for number in range(1, len(numbers) + 1)]
 
 
-async def test_a_location_in_any_of_several_vaults_is_read_as_it_is_named(ask_two: Ask) -> None:
-    found = await ask_two("search", query="grey nest", vault="*", limit=1)
+async def test_a_location_in_any_of_several_vaults_is_read_as_it_is_named(ask_two_vaults: Ask) -> None:
+    found = await ask_two_vaults("search", query="grey nest", vault="*", limit=1)
     place = re.search(r"^1\. (\S+:\d+)", found.text, re.M)
     assert place
     assert place[1] == "wasps/Nests.md:3"
     for vault in ("*", ""):
-        told = await ask_two("read", source=place[1], vault=vault)
+        told = await ask_two_vaults("read", source=place[1], vault=vault)
         assert "A wasp nest is grey" in told.text
         assert told.first_line.startswith("wasps/Nests.md:3 · ")
         assert "vault wasps" in told.first_line
 
 
-async def test_a_note_in_any_of_several_vaults_is_found_by_its_name(ask_two: Ask) -> None:
-    assert "grey as paper" in (await ask_two("read", source="Nests", vault="*")).text
-    assert (await ask_two("read", source="Nests")).is_error
-    both = await ask_two("read", source="Hives", vault="*")
+async def test_a_note_in_any_of_several_vaults_is_found_by_its_name(ask_two_vaults: Ask) -> None:
+    assert "grey as paper" in (await ask_two_vaults("read", source="Nests", vault="*")).text
+    assert (await ask_two_vaults("read", source="Nests")).is_error
+    both = await ask_two_vaults("read", source="Hives", vault="*")
     assert both.text == "Several vaults have Hives. Name one: bees/Hives, wasps/Hives."
 
 
-async def test_an_absolute_path_selects_its_vault(ask_two: Ask, tmp_path: Path) -> None:
+async def test_an_absolute_path_selects_its_vault(ask_two_vaults: Ask, tmp_path: Path) -> None:
     path = str(tmp_path / "wasps" / "Nests.md")
-    assert (await ask_two("read", source=path)).first_line.startswith("wasps/Nests.md:1-3 · ")
-    assert "is in the vault wasps" in (await ask_two("read", source=path, vault="bees")).text
+    assert (await ask_two_vaults("read", source=path)).first_line.startswith("wasps/Nests.md:1-3 · ")
+    assert "is in the vault wasps" in (await ask_two_vaults("read", source=path, vault="bees")).text
 
 
-async def test_sources_of_several_vaults_are_read_at_once(ask_two: Ask) -> None:
-    told = await ask_two("read", source=["bees/Swarms.md", "wasps/Nests.md"], vault="*")
+async def test_sources_of_several_vaults_are_read_at_once(ask_two_vaults: Ask) -> None:
+    told = await ask_two_vaults("read", source=["bees/Swarms.md", "wasps/Nests.md"], vault="*")
     assert "vault bees, wasps" in told.first_line
     assert "A swarm leaves" in told.text
     assert "grey as paper" in told.text
 
 
-async def test_an_answer_about_one_of_several_vaults_is_checked_with_its_paths(ask_two: Ask) -> None:
+async def test_an_answer_about_one_of_several_vaults_is_checked_with_its_paths(ask_two_vaults: Ask) -> None:
     answer = 'A nest is "grey as paper" (wasps/Nests.md:3).'
-    assert "1 true" in (await ask_two("check", answer=answer, vault="wasps")).first_line
+    assert "1 true" in (await ask_two_vaults("check", answer=answer, vault="wasps")).first_line
 
 
 async def test_a_vault_without_an_index_does_not_delay_answers_of_the_others(

@@ -37,7 +37,9 @@ ALLOWED = 0.4
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-async def app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
+async def never_answering_app(
+    scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
+) -> None:
     """Respond to a complete body after longer than a request may take."""
     if scope["type"] != "http":
         return
@@ -49,11 +51,11 @@ async def app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[Callable[[bytes], Awaitable[Connection]]]:
+async def serve_app() -> AsyncIterator[Callable[[bytes], Awaitable[Connection]]]:
     """Yield a function that connects to a server and sends bytes."""
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
-        app, http=TimeLimitedProtocol, lifespan="off", log_level="critical", timeout_graceful_shutdown=1
+        never_answering_app, http=TimeLimitedProtocol, lifespan="off", log_level="critical", timeout_graceful_shutdown=1
     )
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve(sockets=[listener]))
@@ -86,19 +88,19 @@ async def answer_of(connection: Connection) -> bytes:
 @pytest.mark.usefixtures("little_time")
 @pytest.mark.parametrize("sent", [b"", HALF, WITHOUT_BODY])
 async def test_a_connection_without_a_complete_request_is_closed(sent: bytes) -> None:
-    async with served() as connect:
+    async with serve_app() as connect:
         assert await answer_of(await connect(sent)) == b""
 
 
 @pytest.mark.usefixtures("little_time")
 async def test_an_answer_may_take_longer_than_the_request_limit(little_time: None) -> None:
-    async with served() as connect:
+    async with serve_app() as connect:
         assert b" 204 " in await answer_of(await connect(WHOLE))
 
 
 @pytest.mark.usefixtures("little_time")
 async def test_an_incomplete_second_request_is_closed_too() -> None:
-    async with served() as connect:
+    async with serve_app() as connect:
         reader, writer = await connect(WHOLE)
         assert b" 204 " in await reader.readuntil(b"\r\n\r\n")
         writer.write(HALF)
@@ -109,7 +111,7 @@ async def test_an_incomplete_second_request_is_closed_too() -> None:
 async def test_many_incomplete_requests_block_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "REQUEST_SECONDS", 60)
     monkeypatch.setattr(connections, "max_connections", lambda: 4)
-    async with served() as connect:
+    async with serve_app() as connect:
         answered = await connect(WHOLE)
         half = [await connect(HALF) for _ in range(20)]
         late = await connect(WHOLE)
@@ -168,7 +170,7 @@ async def over_http(*chunks: bytes) -> tuple[int | None, bytes]:
     sent: list[Any] = []
     passed: list[bytes] = []
 
-    async def app(_scope: Any, receive: Any, _send: Any) -> None:
+    async def never_answering_app(_scope: Any, receive: Any, _send: Any) -> None:
         passed.append((await receive())["body"])
 
     async def receive() -> Any:
@@ -177,7 +179,7 @@ async def over_http(*chunks: bytes) -> tuple[int | None, bytes]:
     async def send(event: Any) -> None:
         sent.append(event)
 
-    await InputMiddleware(app)({"type": "http", "method": "POST"}, receive, send)
+    await InputMiddleware(never_answering_app)({"type": "http", "method": "POST"}, receive, send)
     return (None, passed[0]) if passed else (sent[0]["status"], sent[1]["body"])
 
 

@@ -43,7 +43,7 @@ command = run_excerpt  # a fixture
 ANSWER_SECONDS = 60.0  # seconds, on a busy machine
 
 
-def started(home: Path, *words: str | Path) -> StdioServerParameters:
+def server_parameters(home: Path, *words: str | Path) -> StdioServerParameters:
     environment = {**os.environ, "EXCERPT_HOME": str(home)}
     return StdioServerParameters(
         command=sys.executable, args=["-m", "excerpt", "mcp", *map(str, words)], env=environment
@@ -53,7 +53,7 @@ def started(home: Path, *words: str | Path) -> StdioServerParameters:
 @pytest.mark.programs
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_clients_of_either_protocol_version_can_call_tools(home: Path, vault: Path, mode: Any) -> None:
-    async with Client(started(home, vault), mode=mode) as client:
+    async with Client(server_parameters(home, vault), mode=mode) as client:
         ask = tool_caller(client)
         told = await ask("search", query="swarm")
         while "Swarms.md:3" not in told.text:  # until the index being built contains it
@@ -63,7 +63,7 @@ async def test_clients_of_either_protocol_version_can_call_tools(home: Path, vau
 
 @pytest.mark.programs
 async def test_a_changed_note_is_found_without_a_request(home: Path, vault: Path) -> None:
-    async with Client(started(home, vault)) as client:
+    async with Client(server_parameters(home, vault)) as client:
         ask = tool_caller(client)
         while "up to date" not in (await ask("search", query="hornet")).first_line:
             pass
@@ -78,7 +78,7 @@ async def test_a_changed_note_is_found_without_a_request(home: Path, vault: Path
 async def test_the_server_survives_a_truncated_index_and_answers_after_its_repair(
     home: Path, vault: Path, pattern: str, size: int
 ) -> None:
-    async with Client(started(home, vault)) as client:
+    async with Client(server_parameters(home, vault)) as client:
         ask = tool_caller(client)
         while "Swarms.md:3" not in (await ask("search", query="swarm")).text:
             pass
@@ -93,7 +93,7 @@ async def test_the_server_survives_a_truncated_index_and_answers_after_its_repai
             await ask("search", query="which bees leave")
 
 
-def process(home: Path, *words: str | Path) -> subprocess.Popen[bytes]:
+def start_server(home: Path, *words: str | Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-m", "excerpt", "mcp", *map(str, words)],
         stdin=subprocess.PIPE,
@@ -123,7 +123,7 @@ def test_the_server_ends_with_its_client_and_leaves_no_process(home: Path, tmp_p
     """End the client during the first build."""
     text = "\n".join(f"## Part {part}\n\nHives and swarms of year {part}.\n" for part in range(40))
     vault = write_vault(tmp_path / "large", {f"{number}.md": text for number in range(300)})
-    with process(home, vault) as server:
+    with start_server(home, vault) as server:
         assert server.stdin is not None
         initialize = {
             "protocolVersion": "2025-11-25",
@@ -194,7 +194,7 @@ def test_half_a_surrogate_pair_in_an_argument_is_answered(home: Path, vault: Pat
     half = '["hive \\ud83d"]' if parameter == "tags" else '"hive \\ud83d"'
     other = '"query": "hive", ' if parameter == "vault" else '"text": "A hive.", ' if parameter == "tags" else ""
     params = f'{{"name": "{tool}", "arguments": {{{other}"{parameter}": {half}}}}}'
-    with process(home, vault) as server:
+    with start_server(home, vault) as server:
         answers = answers_to(server, f'{{"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": {params}}}')
     assert answers[77]["result"]["content"][0]["text"]
 
@@ -208,7 +208,7 @@ def test_a_line_that_is_not_a_message_gets_an_error_with_its_readable_id(home: P
         '{"id": 80, "method": "ping"}': (80, -32600),
     }
     for line, (number, code) in lines.items():
-        with process(home, vault) as server:
+        with start_server(home, vault) as server:
             answers = answers_to(server, line)
         assert answers[number]["error"]["code"] == code
         assert "result" in answers["last"]
@@ -220,7 +220,7 @@ def test_a_line_that_is_not_a_message_gets_an_error_with_its_readable_id(home: P
 )
 def test_blank_lines_notifications_and_responses_get_no_answer(home: Path, vault: Path, line: str) -> None:
     indexed_vaults(vault)
-    with process(home, vault) as server:
+    with start_server(home, vault) as server:
         assert answers_to(server, line).keys() == {"first", "last"}
 
 
@@ -228,10 +228,10 @@ def test_blank_lines_notifications_and_responses_get_no_answer(home: Path, vault
 
 
 @pytest.fixture
-def served(home: Path, vault: Path) -> Iterator[tuple[int, str]]:
+def served_address(home: Path, vault: Path) -> Iterator[tuple[int, str]]:
     """Start a server and return its port and token."""
     indexed_vaults(vault)
-    with process(home, vault, "--http", "--port", "0") as server:
+    with start_server(home, vault, "--http", "--port", "0") as server:
         assert server.stderr is not None
         said = server.stderr.readline().decode()
         found = re.search(r"http://127\.0\.0\.1:(\d+)/mcp; the token is in (.*)\n", said)
@@ -253,8 +253,8 @@ def status_of(port: int, **headers: str) -> int:
 
 
 @pytest.mark.programs
-def test_only_requests_with_the_token_from_a_local_origin_are_answered(served: tuple[int, str]) -> None:
-    port, token = served
+def test_only_requests_with_the_token_from_a_local_origin_are_answered(served_address: tuple[int, str]) -> None:
+    port, token = served_address
     right = {"Authorization": f"Bearer {token}"}
     assert status_of(port) == 401
     assert status_of(port, Authorization="Bearer wrong") == 401
@@ -303,8 +303,8 @@ def test_a_token_file_readable_by_others_is_refused(command: Excerpt, vault: Pat
 
 
 @pytest.mark.programs
-def test_a_used_port_is_reported(command: Excerpt, vault: Path, served: tuple[int, str]) -> None:
-    answer = command("mcp", vault, "--http", "--port", str(served[0]))
+def test_a_used_port_is_reported(command: Excerpt, vault: Path, served_address: tuple[int, str]) -> None:
+    answer = command("mcp", vault, "--http", "--port", str(served_address[0]))
     assert answer.code == 3
     assert "Cannot listen at" in answer.err
 
@@ -350,7 +350,7 @@ def test_another_version_of_the_sdk_is_reported(home: Path, vault: Path, tmp_pat
 @pytest.mark.programs
 def test_a_client_that_stops_reading_is_not_an_internal_error(home: Path, vault: Path) -> None:
     indexed_vaults(vault)
-    with process(home, vault) as server:
+    with start_server(home, vault) as server:
         assert server.stdout is not None
         server.stdout.close()
         for number in range(1, 4):
@@ -385,7 +385,7 @@ def servers(home: Path, vault: Path) -> Iterator[Servers]:
     """Start three servers of one vault at the same moment."""
     indexed_vaults(vault)
     with ExitStack() as stack:
-        started = [stack.enter_context(process(home, vault)) for _ in range(3)]
+        started = [stack.enter_context(start_server(home, vault)) for _ in range(3)]
         yield started
         for each in started:
             each.kill()
@@ -395,7 +395,7 @@ def watchers(home: Path) -> set[int]:
     return {number for number, command in processes_of(home).items() if " watch --vault " in command}
 
 
-def parent(number: int) -> int:
+def parent_of(number: int) -> int:
     return int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
 
 
@@ -411,7 +411,7 @@ def new_watcher(home: Path, ended: int = 0) -> int:
     raise AssertionError("nobody watches the vault")
 
 
-def stays_so(home: Path, expected: set[int]) -> None:
+def expect_only_watchers(home: Path, expected: set[int]) -> None:
     deadline = time.monotonic() + OBSERVED_SECONDS
     while time.monotonic() < deadline:
         assert watchers(home) == expected
@@ -425,12 +425,12 @@ def test_only_one_of_several_servers_watches_and_another_takes_over_after_its_en
     home: Path, servers: Servers, end: Callable[[subprocess.Popen[bytes]], None]
 ) -> None:
     first = new_watcher(home)
-    stays_so(home, {first})
-    (server,) = (each for each in servers if each.pid == parent(first))
+    expect_only_watchers(home, {first})
+    (server,) = (each for each in servers if each.pid == parent_of(first))
     end(server)
     server.wait(SECONDS)
     second = new_watcher(home, ended=first)
-    assert parent(second) in {each.pid for each in servers} - {server.pid}
+    assert parent_of(second) in {each.pid for each in servers} - {server.pid}
     for each in servers:
         each.kill()
     assert not left_after(SECONDS, home)
@@ -442,7 +442,7 @@ def test_a_watcher_that_is_killed_is_replaced_by_one(home: Path, servers: Server
     first = new_watcher(home)
     subprocess.run(["kill", "-9", str(first)], check=True)
     second = new_watcher(home, ended=first)
-    stays_so(home, {second})
+    expect_only_watchers(home, {second})
 
 
 @pytest.mark.programs
@@ -451,10 +451,10 @@ def test_a_server_starts_to_watch_when_the_app_stops(home: Path, vault: Path) ->
     indexed_vaults(vault)
     with ExitStack() as app:
         app.enter_context(mark_watched(user_paths().watch_folder(vault)))
-        with process(home, vault) as server:
-            stays_so(home, set())
+        with start_server(home, vault) as server:
+            expect_only_watchers(home, set())
             app.close()
-            assert parent(new_watcher(home)) == server.pid
+            assert parent_of(new_watcher(home)) == server.pid
             server.kill()
 
 

@@ -21,14 +21,14 @@ def stores(tmp_path: Path) -> dict[str, MemoryStore]:
 
 
 @pytest.fixture
-def joined(stores: dict[str, MemoryStore]) -> JoinedMemoryStore:
+def joined_store(stores: dict[str, MemoryStore]) -> JoinedMemoryStore:
     return JoinedMemoryStore(stores)
 
 
 def test_a_memory_is_saved_in_the_vault_of_its_source_under_its_path_there(
-    joined: JoinedMemoryStore, stores: dict[str, MemoryStore]
+    joined_store: JoinedMemoryStore, stores: dict[str, MemoryStore]
 ) -> None:
-    memory = joined.remember("Paint on Friday.", source=SOURCE)
+    memory = joined_store.remember("Paint on Friday.", source=SOURCE)
     assert memory.source == SOURCE
     (kept,) = stores["work"].all().memories
     assert kept.source == replace(SOURCE, path="Plan.md")
@@ -36,45 +36,45 @@ def test_a_memory_is_saved_in_the_vault_of_its_source_under_its_path_there(
 
 
 def test_a_memory_without_a_source_is_saved_in_the_first_vault(
-    joined: JoinedMemoryStore, stores: dict[str, MemoryStore]
+    joined_store: JoinedMemoryStore, stores: dict[str, MemoryStore]
 ) -> None:
-    memory = joined.remember("Buy rope.")
+    memory = joined_store.remember("Buy rope.")
     assert stores["family"].all().memories == (memory,)
 
 
 def test_all_memories_are_listed_newest_first_with_the_vault_of_their_file(
-    joined: JoinedMemoryStore, stores: dict[str, MemoryStore]
+    joined_store: JoinedMemoryStore, stores: dict[str, MemoryStore]
 ) -> None:
-    first, second = joined.remember("First."), joined.remember("Second.", source=SOURCE)
+    first, second = joined_store.remember("First."), joined_store.remember("Second.", source=SOURCE)
     (stores["work"].folder / "broken.md").write_text("---\nid: [\n---\n")
-    loaded = joined.all()
+    loaded = joined_store.all()
     assert {memory.id for memory in loaded.memories} == {first.id, second.id}
     assert [memory.created for memory in loaded.memories] == sorted((first.created, second.created), reverse=True)
     assert [file.path for file in loaded.unreadable] == ["work/broken.md"]
 
 
 def test_a_memory_is_changed_forgotten_and_restored_in_its_vault(
-    joined: JoinedMemoryStore, stores: dict[str, MemoryStore]
+    joined_store: JoinedMemoryStore, stores: dict[str, MemoryStore]
 ) -> None:
-    memory = joined.remember("Paint on Friday.", source=SOURCE)
-    changed = joined.change(memory.id, lambda before: replace(before, why="weather"))
+    memory = joined_store.remember("Paint on Friday.", source=SOURCE)
+    changed = joined_store.change(memory.id, lambda before: replace(before, why="weather"))
     assert changed.source == SOURCE
     assert stores["work"].get(memory.id).why == "weather"
-    assert joined.forget(memory.id).source == SOURCE
-    assert joined.all().memories == ()
-    assert joined.restore(memory.id).source == SOURCE
-    assert joined.get(memory.id).why == "weather"
+    assert joined_store.forget(memory.id).source == SOURCE
+    assert joined_store.all().memories == ()
+    assert joined_store.restore(memory.id).source == SOURCE
+    assert joined_store.get(memory.id).why == "weather"
 
 
-def test_a_memory_does_not_follow_its_source_into_another_vault(joined: JoinedMemoryStore) -> None:
-    memory = joined.remember("Paint on Friday.", source=SOURCE)
+def test_a_memory_does_not_follow_its_source_into_another_vault(joined_store: JoinedMemoryStore) -> None:
+    memory = joined_store.remember("Paint on Friday.", source=SOURCE)
     elsewhere = replace(SOURCE, path="family/Plan.md")
     with pytest.raises(MemoryUnusableError, match="now in the vault family"):
-        joined.change(memory.id, lambda before: replace(before, source=elsewhere))
-    assert joined.get(memory.id).source == SOURCE
+        joined_store.change(memory.id, lambda before: replace(before, source=elsewhere))
+    assert joined_store.get(memory.id).source == SOURCE
 
 
-def test_an_unknown_id_is_an_error(joined: JoinedMemoryStore) -> None:
-    for action in (joined.get, joined.forget, joined.restore):
+def test_an_unknown_id_is_an_error(joined_store: JoinedMemoryStore) -> None:
+    for action in (joined_store.get, joined_store.forget, joined_store.restore):
         with pytest.raises(MemoryUnusableError):
             action("m0000000000")

@@ -24,13 +24,13 @@ def store(recaller: Recaller) -> MemoryStore:
 
 
 @pytest.fixture
-def conflict(vault: Vault, store: MemoryStore) -> Memory:
+def conflict_memory(vault: Vault, store: MemoryStore) -> Memory:
     """Remember lines 7 to 9 of a note with that source."""
     source, text = source_from_lines(vault.snapshot(), f"{SYNC}:7-9")
     return store.remember(text, source=source)
 
 
-def rewritten(vault: Vault, old: str, new: str) -> None:
+def replace_in_note(vault: Vault, old: str, new: str) -> None:
     vault.write(SYNC, NOTES[SYNC].replace(old, new))
 
 
@@ -58,46 +58,46 @@ def test_a_memory_without_a_source_has_that_status(vault: Vault, store: MemorySt
     assert check_source(store.remember("a thought"), vault.snapshot()).kind is SourceStatus.NONE
 
 
-def test_an_unchanged_source_is_fresh(vault: Vault, conflict: Memory) -> None:
-    found = check_source(conflict, vault.snapshot())
-    assert (found.kind, found.source, found.now) == (SourceStatus.FRESH, conflict.source, conflict.text)
+def test_an_unchanged_source_is_fresh(vault: Vault, conflict_memory: Memory) -> None:
+    found = check_source(conflict_memory, vault.snapshot())
+    assert (found.kind, found.source, found.now) == (SourceStatus.FRESH, conflict_memory.source, conflict_memory.text)
 
 
-def test_lines_that_moved_down_are_followed(vault: Vault, store: MemoryStore, conflict: Memory) -> None:
-    rewritten(vault, "# Sync\n", "# Sync\n\nA new beginning.\n")
-    found = check_source(conflict, vault.snapshot())
+def test_lines_that_moved_down_are_followed(vault: Vault, store: MemoryStore, conflict_memory: Memory) -> None:
+    replace_in_note(vault, "# Sync\n", "# Sync\n\nA new beginning.\n")
+    found = check_source(conflict_memory, vault.snapshot())
     assert found.kind is SourceStatus.MOVED
     assert found.source is not None
     assert (found.source.line_start, found.source.line_end) == (9, 11)
     assert stale.update_source_location(store, found).source == found.source
-    assert check_source(store.get(conflict.id), vault.snapshot()).kind is SourceStatus.FRESH
+    assert check_source(store.get(conflict_memory.id), vault.snapshot()).kind is SourceStatus.FRESH
 
 
-def test_a_note_that_was_renamed_is_followed(vault: Vault, conflict: Memory) -> None:
+def test_a_note_that_was_renamed_is_followed(vault: Vault, conflict_memory: Memory) -> None:
     (vault.folder / SYNC).rename(vault.folder / "Renamed.md")
-    found = check_source(conflict, vault.snapshot())
+    found = check_source(conflict_memory, vault.snapshot())
     assert found.kind is SourceStatus.MOVED
     assert found.source is not None
     assert found.source.path == "Renamed.md"
 
 
-def test_a_text_moved_to_another_note_is_followed(vault: Vault, conflict: Memory) -> None:
-    rewritten(vault, conflict.text, "See elsewhere.")
-    vault.write("Elsewhere.md", f"# Elsewhere\n\n{conflict.text}\n")
-    found = check_source(conflict, vault.snapshot())
+def test_a_text_moved_to_another_note_is_followed(vault: Vault, conflict_memory: Memory) -> None:
+    replace_in_note(vault, conflict_memory.text, "See elsewhere.")
+    vault.write("Elsewhere.md", f"# Elsewhere\n\n{conflict_memory.text}\n")
+    found = check_source(conflict_memory, vault.snapshot())
     assert found.kind is SourceStatus.MOVED
     assert found.source is not None
     assert (found.source.path, found.source.line_start) == ("Elsewhere.md", 3)
-    assert check_source(conflict, vault.snapshot(), elsewhere=False).kind is not SourceStatus.MOVED
+    assert check_source(conflict_memory, vault.snapshot(), elsewhere=False).kind is not SourceStatus.MOVED
 
 
-def test_a_changed_line_is_shown_with_its_present_text(vault: Vault, conflict: Memory) -> None:
-    rewritten(vault, "The newer version wins.", "The longer version wins.")
-    found = check_source(conflict, vault.snapshot())
+def test_a_changed_line_is_shown_with_its_present_text(vault: Vault, conflict_memory: Memory) -> None:
+    replace_in_note(vault, "The newer version wins.", "The longer version wins.")
+    found = check_source(conflict_memory, vault.snapshot())
     assert found.kind is SourceStatus.CHANGED
     assert found.is_stale
-    assert found.now == conflict.text.replace("newer", "longer")
-    assert found.memory.text == conflict.text
+    assert found.now == conflict_memory.text.replace("newer", "longer")
+    assert found.memory.text == conflict_memory.text
 
 
 def test_a_reworded_single_line_is_changed_and_not_gone(vault: Vault, store: MemoryStore) -> None:
@@ -108,27 +108,29 @@ def test_a_reworded_single_line_is_changed_and_not_gone(vault: Vault, store: Mem
     assert (found.kind, found.now) == (SourceStatus.CHANGED, "Simmer brown lentils with salt until they are very soft.")
 
 
-def test_a_source_without_remaining_text_is_gone_and_the_memory_keeps_its_text(vault: Vault, conflict: Memory) -> None:
+def test_a_source_without_remaining_text_is_gone_and_the_memory_keeps_its_text(
+    vault: Vault, conflict_memory: Memory
+) -> None:
     vault.write(SYNC, "# Sync\n\n42\n")
-    found = check_source(conflict, vault.snapshot())
+    found = check_source(conflict_memory, vault.snapshot())
     assert (found.kind, found.source, found.now) == (SourceStatus.GONE, None, "")
     (vault.folder / SYNC).unlink()
-    found = check_source(conflict, vault.snapshot())
+    found = check_source(conflict_memory, vault.snapshot())
     assert found.kind is SourceStatus.GONE
     assert found.is_stale
-    assert found.memory.text == conflict.text
+    assert found.memory.text == conflict_memory.text
 
 
 def test_a_memory_in_the_users_words_is_compared_by_its_lines(
-    vault: Vault, store: MemoryStore, conflict: Memory
+    vault: Vault, store: MemoryStore, conflict_memory: Memory
 ) -> None:
-    own = store.change(conflict.id, lambda memory: replace(memory, text="newest wins"))
+    own = store.change(conflict_memory.id, lambda memory: replace(memory, text="newest wins"))
     assert check_source(own, vault.snapshot()).kind is SourceStatus.FRESH
-    rewritten(vault, "# Sync\n", "# Sync\n\nA new beginning.\n")
+    replace_in_note(vault, "# Sync\n", "# Sync\n\nA new beginning.\n")
     assert check_source(own, vault.snapshot()).kind is SourceStatus.MOVED
-    rewritten(vault, "The newer version wins.", "The longer version wins.")
+    replace_in_note(vault, "The newer version wins.", "The longer version wins.")
     found = check_source(own, vault.snapshot())
-    assert (found.kind, found.now) == (SourceStatus.CHANGED, conflict.text.replace("newer", "longer"))
+    assert (found.kind, found.now) == (SourceStatus.CHANGED, conflict_memory.text.replace("newer", "longer"))
 
 
 def test_a_handwritten_source_is_fresh_while_its_note_exists(vault: Vault) -> None:
@@ -142,43 +144,47 @@ def test_a_handwritten_source_is_fresh_while_its_note_exists(vault: Vault) -> No
 # --- the user's decisions ---------------------------------------------------------------------------------------------
 
 
-def test_updating_saves_the_new_text_and_lines(vault: Vault, store: MemoryStore, conflict: Memory) -> None:
-    rewritten(vault, "The newer version wins.", "The longer version wins.")
-    updated = stale.replace_text_with_source(store, check_source(conflict, vault.snapshot()))
-    assert updated.text == conflict.text.replace("newer", "longer")
+def test_updating_saves_the_new_text_and_lines(vault: Vault, store: MemoryStore, conflict_memory: Memory) -> None:
+    replace_in_note(vault, "The newer version wins.", "The longer version wins.")
+    updated = stale.replace_text_with_source(store, check_source(conflict_memory, vault.snapshot()))
+    assert updated.text == conflict_memory.text.replace("newer", "longer")
     assert check_source(updated, vault.snapshot()).kind is SourceStatus.FRESH
 
 
 def test_confirming_keeps_the_text_until_the_source_changes_again(
-    vault: Vault, store: MemoryStore, conflict: Memory
+    vault: Vault, store: MemoryStore, conflict_memory: Memory
 ) -> None:
-    rewritten(vault, "The newer version wins.", "The longer version wins.")
-    kept = stale.confirm_text(store, check_source(conflict, vault.snapshot()))
-    assert kept.text == conflict.text
+    replace_in_note(vault, "The newer version wins.", "The longer version wins.")
+    kept = stale.confirm_text(store, check_source(conflict_memory, vault.snapshot()))
+    assert kept.text == conflict_memory.text
     assert check_source(kept, vault.snapshot()).kind is SourceStatus.FRESH
-    rewritten(vault, "The newer version wins.", "The shorter version wins.")
+    replace_in_note(vault, "The newer version wins.", "The shorter version wins.")
     assert check_source(kept, vault.snapshot()).kind is SourceStatus.CHANGED
 
 
-def test_a_confirmed_missing_source_is_no_longer_stale(vault: Vault, store: MemoryStore, conflict: Memory) -> None:
+def test_a_confirmed_missing_source_is_no_longer_stale(
+    vault: Vault, store: MemoryStore, conflict_memory: Memory
+) -> None:
     (vault.folder / SYNC).unlink()
-    kept = stale.confirm_text(store, check_source(conflict, vault.snapshot()))
+    kept = stale.confirm_text(store, check_source(conflict_memory, vault.snapshot()))
     found = check_source(kept, vault.snapshot())
-    assert (found.kind, found.is_stale, kept.text) == (SourceStatus.GONE, False, conflict.text)
+    assert (found.kind, found.is_stale, kept.text) == (SourceStatus.GONE, False, conflict_memory.text)
 
 
 @pytest.mark.parametrize("decide", [stale.update_source_location, stale.replace_text_with_source, stale.confirm_text])
-def test_a_fresh_memory_needs_no_decision(vault: Vault, store: MemoryStore, conflict: Memory, decide: object) -> None:
+def test_a_fresh_memory_needs_no_decision(
+    vault: Vault, store: MemoryStore, conflict_memory: Memory, decide: object
+) -> None:
     assert callable(decide)
-    assert decide(store, check_source(conflict, vault.snapshot())) == conflict
+    assert decide(store, check_source(conflict_memory, vault.snapshot())) == conflict_memory
 
 
 def test_a_decision_about_a_memory_edited_meanwhile_is_refused(
-    vault: Vault, store: MemoryStore, conflict: Memory
+    vault: Vault, store: MemoryStore, conflict_memory: Memory
 ) -> None:
-    rewritten(vault, "The newer version wins.", "The longer version wins.")
-    found = check_source(conflict, vault.snapshot())
-    edited = store.change(conflict.id, lambda memory: replace(memory, text="edited by another"))
+    replace_in_note(vault, "The newer version wins.", "The longer version wins.")
+    found = check_source(conflict_memory, vault.snapshot())
+    edited = store.change(conflict_memory.id, lambda memory: replace(memory, text="edited by another"))
     with pytest.raises(MemoryUnusableError, match="changed in the meantime"):
         stale.replace_text_with_source(store, found)
-    assert store.get(conflict.id) == edited
+    assert store.get(conflict_memory.id) == edited

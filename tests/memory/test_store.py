@@ -22,7 +22,7 @@ from excerpt.errors import MemoryUnusableError
 from excerpt.memory.memory_file import normalise_tags, replace_surrogates
 from excerpt.memory.store import TRASH, MemoryStore
 from excerpt.model import Memory, Source
-from tests.conftest import few, written_state
+from tests.conftest import scaled_examples, written_state
 from tests.memory.killed_process import Child, Say, files_in
 
 SOURCE = Source("Guides/Sync.md", 12, 18, "0c5d9a44e7f1b2a3", ("Sync", "Conflicts"))
@@ -432,7 +432,7 @@ def test_a_failed_write_keeps_the_old_memory_and_leaves_no_file(
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def with_words(store: MemoryStore, words: str) -> list[str]:
+def ids_with_words(store: MemoryStore, words: str) -> list[str]:
     contents = store.contents()
     return [memory.text for memory in contents.with_words(words, contents.loaded.memories)]
 
@@ -481,13 +481,13 @@ def test_tags_are_listed_by_number_of_uses(three_memories: MemoryStore) -> None:
 def test_all_words_must_match_in_any_form_and_the_last_as_a_prefix(
     three_memories: MemoryStore, words: str, found: list[str]
 ) -> None:
-    assert with_words(three_memories, words) == found
+    assert ids_with_words(three_memories, words) == found
 
 
 @given(st.text(st.characters(codec=None)))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_any_word_may_be_enough(three_memories: MemoryStore, words: str) -> None:
-    assert set(with_words(three_memories, words)) <= {memory.text for memory in three_memories.all().memories}
+    assert set(ids_with_words(three_memories, words)) <= {memory.text for memory in three_memories.all().memories}
 
 
 # --- two processes ----------------------------------------------------------------------------------------------------
@@ -630,7 +630,7 @@ class Crashes(RuleBasedStateMachine):
 
 
 TestCrashes = Crashes.TestCase
-TestCrashes.settings = settings(max_examples=few(8), stateful_step_count=15)
+TestCrashes.settings = settings(max_examples=scaled_examples(8), stateful_step_count=15)
 
 
 def is_killed(act: Callable[[], object], step: int | None) -> bool:
@@ -679,7 +679,7 @@ def _at_random(folder: Path, who: int, seed: int) -> Callable[[Say], None]:
 
 
 @pytest.mark.programs
-@settings(max_examples=few(4), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled_examples(4), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10_000), step=st.integers(0, 600))
 def test_a_killed_process_beside_another_loses_no_written_text(seed: int, step: int) -> None:
     folder = Path(tempfile.mkdtemp())

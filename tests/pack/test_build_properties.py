@@ -354,7 +354,7 @@ def pack_of_hits(source: NoteSource, hits: list[Hit], scope: Scope, budget: int)
     )
 
 
-def packs(source: NoteSource) -> list[tuple[str, str]]:
+def packs_from_index(source: NoteSource) -> list[tuple[str, str]]:
     fragments = Vault(NOTES, "o200k").fragments
     hits = [Hit(fragment, 1 / rank) for rank, fragment in enumerate(fragments, start=1)]
     results = [pack_of_hits(source, hits, scope, budget) for scope in Scope for budget in (300, 1500, 1_000_000)]
@@ -363,8 +363,8 @@ def packs(source: NoteSource) -> list[tuple[str, str]]:
 
 def test_a_pack_from_an_index_equals_one_from_its_notes(folders: tuple[Path, Path]) -> None:
     snapshot = Snapshot.open(folders[1], Settings())
-    assert packs(snapshot) == packs(Vault(NOTES, "o200k"))
-    assert len(set(packs(snapshot))) > 8
+    assert packs_from_index(snapshot) == packs_from_index(Vault(NOTES, "o200k"))
+    assert len(set(packs_from_index(snapshot))) > 8
     snapshot.close()
 
 
@@ -380,20 +380,20 @@ def test_parts_are_the_fragments_without_text(folders: tuple[Path, Path]) -> Non
 
 @pytest.mark.programs
 def test_processes_with_different_hash_seeds_give_the_same_bytes() -> None:
-    code = "from tests.pack.test_build_properties import *; print(packs(Vault(NOTES, 'o200k')))"
+    code = "from tests.pack.test_build_properties import *; print(packs_from_index(Vault(NOTES, 'o200k')))"
     runs = {
         subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, stdout=subprocess.PIPE, check=True
         ).stdout
         for seed in ("1", "2")
     }
-    assert runs == {f"{packs(Vault(NOTES, 'o200k'))}\n".encode()}
+    assert runs == {f"{packs_from_index(Vault(NOTES, 'o200k'))}\n".encode()}
 
 
 def test_a_rebuilt_index_gives_the_same_bytes(folders: tuple[Path, Path], tmp_path: Path) -> None:
     before = Snapshot.open(folders[1], Settings())
     build(folders[0], tmp_path / "again", Settings())
     after = Snapshot.open(tmp_path / "again", Settings())
-    assert packs(before) == packs(after)
+    assert packs_from_index(before) == packs_from_index(after)
     before.close()
     after.close()

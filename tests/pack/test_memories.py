@@ -41,7 +41,9 @@ def vault() -> MovedVault:
     return MovedVault({"Roses.md": NOTE}, {})
 
 
-def packed(vault: MovedVault, memories: tuple[Memory, ...], *marked: str, budget: int = 1_000) -> PackResult:
+def pack_with_memories(
+    vault: MovedVault, memories: tuple[Memory, ...], *marked: str, budget: int = 1_000
+) -> PackResult:
     source = SourceWithMemories(vault, COUNT)
     assert source.add(memories)
     settings = PackSettings(budget=budget, scope=Scope.SECTION)
@@ -52,7 +54,7 @@ def packed(vault: MovedVault, memories: tuple[Memory, ...], *marked: str, budget
 
 
 def test_a_memory_has_its_own_source_line(vault: MovedVault) -> None:
-    result = packed(vault, (MEMORY,), memory_name(MEMORY.id))
+    result = pack_with_memories(vault, (MEMORY,), memory_name(MEMORY.id))
     heading, place = result.text.splitlines()[:2]
     assert heading == "## [1] Memory › Roses.md, line 3 › frost"
     assert place.startswith(f"From memory:{MEMORY.id}:1-3, modified 2026-03-02, digest ")
@@ -61,16 +63,16 @@ def test_a_memory_has_its_own_source_line(vault: MovedVault) -> None:
 
 def test_a_memory_is_packed_beside_fragments_within_the_budget(vault: MovedVault) -> None:
     marked = (vault.fragments[0].id, memory_name(MEMORY.id))
-    both = packed(vault, (MEMORY,), *marked)
+    both = pack_with_memories(vault, (MEMORY,), *marked)
     assert [pack.path for pack in both.passages] == ["Roses.md", memory_name(MEMORY.id)]
-    small = packed(vault, (MEMORY,), *marked, budget=both.tokens - 1)
+    small = pack_with_memories(vault, (MEMORY,), *marked, budget=both.tokens - 1)
     assert small.tokens < both.tokens
     assert COUNT(small.text) == small.tokens
 
 
 def test_a_memory_whose_text_is_already_packed_is_omitted(vault: MovedVault) -> None:
     same = replace(MEMORY, text=vault.fragments[0].text)
-    result = packed(vault, (same,), vault.fragments[0].id, memory_name(MEMORY.id))
+    result = pack_with_memories(vault, (same,), vault.fragments[0].id, memory_name(MEMORY.id))
     assert [pack.path for pack in result.passages] == ["Roses.md"]
     assert [(left.path, left.reason.partition(" Roses")[0]) for left in result.left_out] == [
         (memory_name(MEMORY.id), "same text as")
@@ -78,7 +80,7 @@ def test_a_memory_whose_text_is_already_packed_is_omitted(vault: MovedVault) -> 
 
 
 def test_a_forgotten_memory_is_omitted_as_gone(vault: MovedVault) -> None:
-    result = packed(vault, (), memory_name(MEMORY.id))
+    result = pack_with_memories(vault, (), memory_name(MEMORY.id))
     assert not result.passages
     assert [left.path for left in result.left_out] == [memory_name(MEMORY.id)]
 
@@ -91,13 +93,13 @@ def test_a_memory_whose_text_changed_is_not_packed(vault: MovedVault) -> None:
 
 
 def test_a_pack_with_a_memory_can_be_read_again(vault: MovedVault) -> None:
-    result = packed(vault, (MEMORY,), memory_name(MEMORY.id))
+    result = pack_with_memories(vault, (MEMORY,), memory_name(MEMORY.id))
     (source,) = read_pack(result.text).sources
     assert (source.path, source.text, source.intact) == (memory_name(MEMORY.id), MEMORY.text, True)
 
 
 def test_a_memory_has_no_link_into_the_vault(vault: MovedVault) -> None:
-    result = packed(vault, (MEMORY,), vault.fragments[0].id, memory_name(MEMORY.id))
+    result = pack_with_memories(vault, (MEMORY,), vault.fragments[0].id, memory_name(MEMORY.id))
     data = json.loads(render_json(replace(result, format=Format.JSON), PackLinks(VaultFolders.of([Path("/vault")]))))
     assert ["link" in each for each in data["passages"]] == [True, False]
 

@@ -24,7 +24,7 @@ from excerpt.search.evidence import count_words
 from excerpt.search.ranking import SIGNALS
 from excerpt.settings import BoostSettings, EmbeddingSettings, Fusion, SearchSettings, Settings
 from excerpt.text.words import analyze
-from tests.conftest import few
+from tests.conftest import scaled_examples
 from tests.search.conftest import NOTES
 from tests.search.tiny_reader import parsed_query
 
@@ -481,17 +481,17 @@ FILTERS = (
 )  # fmt: skip
 
 
-def ids(result: Result) -> set[str]:
+def fragment_ids(result: Result) -> set[str]:
     return {hit.fragment.id for hit in result.hits}
 
 
 @pytest.mark.parametrize("question", [q for q in QUESTIONS if "|" not in q])
 @given(first=st.sampled_from(FILTERS), second=st.sampled_from(FILTERS))
-@settings(deadline=None, max_examples=few(20))
+@settings(deadline=None, max_examples=scaled_examples(20))
 def test_adding_a_filter_never_adds_a_hit(engine: Engine, question: str, first: str, second: str) -> None:
-    without = ids(engine.search(question, limit=ALL))
-    one = ids(engine.search(f"{question} {first}", limit=ALL))
-    both = ids(engine.search(f"{question} {first} {second}", limit=ALL))
+    without = fragment_ids(engine.search(question, limit=ALL))
+    one = fragment_ids(engine.search(f"{question} {first}", limit=ALL))
+    both = fragment_ids(engine.search(f"{question} {first} {second}", limit=ALL))
     assert both <= one <= without
 
 
@@ -514,7 +514,7 @@ def test_a_boost_never_changes_which_fragments_match(snapshot: Snapshot, questio
     found = set()
     for links, recency in product((True, False), repeat=2):
         chosen = SearchSettings(boosts=BoostSettings(links=links, recency=recency))
-        found.add(frozenset(ids(Engine(snapshot, Settings(search=chosen)).search(question, limit=ALL))))
+        found.add(frozenset(fragment_ids(Engine(snapshot, Settings(search=chosen)).search(question, limit=ALL))))
     assert len(found) == 1
 
 
@@ -522,7 +522,9 @@ def test_a_boost_never_changes_which_fragments_match(snapshot: Snapshot, questio
 @pytest.mark.parametrize("per_note", [0, 1, 5])
 def test_diversity_changes_the_order_alone(snapshot: Snapshot, engine: Engine, question: str, per_note: int) -> None:
     chosen = Settings(search=SearchSettings(per_note=per_note))
-    assert ids(Engine(snapshot, chosen).search(question, limit=ALL)) == ids(engine.search(question, limit=ALL))
+    assert fragment_ids(Engine(snapshot, chosen).search(question, limit=ALL)) == fragment_ids(
+        engine.search(question, limit=ALL)
+    )
 
 
 def test_reciprocal_rank_fusion_can_be_chosen_and_its_parts_sum_up(snapshot: Snapshot) -> None:

@@ -23,12 +23,12 @@ QUERIES = [
 ]
 
 
-def first(engine: Engine, query: str) -> Explanation:
+def explain_first_hit(engine: Engine, query: str) -> Explanation:
     return explain_hits(engine, engine.search(query), 0, 1)[0]
 
 
-def word(engine: Engine, query: str, surface: str) -> WordContribution:
-    return next(part for part in first(engine, query).words if part.word == surface)
+def word_of_first_hit(engine: Engine, query: str, surface: str) -> WordContribution:
+    return next(part for part in explain_first_hit(engine, query).words if part.word == surface)
 
 
 @pytest.mark.parametrize("strategy", Strategy)
@@ -57,17 +57,17 @@ def test_rank_and_share_are_those_in_the_list(engine: Engine) -> None:
     second, third = explain_hits(engine, result, 1, 3)
     assert (second.rank, third.rank) == (2, 3)
     assert second.share == result.hits[1].score / result.hits[0].score
-    assert first(engine, "sync conflict").share == 1.0
+    assert explain_first_hit(engine, "sync conflict").share == 1.0
 
 
 def test_an_exact_word_matches_itself(engine: Engine) -> None:
-    found = word(engine, "conflict ", "conflict")
+    found = word_of_first_hit(engine, "conflict ", "conflict")
     assert [(like.likeness, like.share) for like in found.stands_for] == [(TermLikeness.EXACT, 1.0)]
     assert found.terms == ("conflict",)
 
 
 def test_a_word_being_typed_matches_its_completions(engine: Engine) -> None:
-    begun = word(engine, "tomat", "tomat")
+    begun = word_of_first_hit(engine, "tomat", "tomat")
     assert [like.likeness for like in begun.stands_for] == [TermLikeness.BEGINS]
     assert all(term.startswith("tomat") for term in begun.stands_for[0].terms)
     assert begun.terms
@@ -75,19 +75,19 @@ def test_a_word_being_typed_matches_its_completions(engine: Engine) -> None:
 
 
 def test_an_unknown_word_matches_similar_spellings(engine: Engine) -> None:
-    found = word(engine, "encrypsion ", "encrypsion")
+    found = word_of_first_hit(engine, "encrypsion ", "encrypsion")
     assert {like.likeness for like in found.stands_for} == {TermLikeness.SPELLED}
     assert found.terms
 
 
 def test_a_word_without_similar_spellings_is_missing(engine: Engine) -> None:
-    found = word(engine, "zqxzqx bread ", "zqxzqx")
+    found = word_of_first_hit(engine, "zqxzqx bread ", "zqxzqx")
     assert found.stands_for == ()
     assert (found.fragments, found.part, found.is_missing) == (0, 0.0, True)
 
 
 def test_a_word_has_its_number_of_fragments_and_its_locations(engine: Engine, snapshot: Snapshot) -> None:
-    told = first(engine, "sourdough ")
+    told = explain_first_hit(engine, "sourdough ")
     (found,) = told.words
     fragments = [f for path in snapshot.note_paths() for f in snapshot.note_fragments(path)]
     having = [f for f in fragments if "sourdough" in " ".join((*f.heading_path, f.text)).lower()]
@@ -97,7 +97,7 @@ def test_a_word_has_its_number_of_fragments_and_its_locations(engine: Engine, sn
 
 
 def test_occurrences_are_counted_by_field(engine: Engine) -> None:
-    told = first(engine, "what a sync conflict is ")
+    told = explain_first_hit(engine, "what a sync conflict is ")
     (found,) = (part for part in told.words if part.word == "conflict")
     counts = {place.field: place.count for place in found.places}
     assert told.hit.fragment.heading_path == ("Conflicts", "What a sync conflict is")
@@ -105,18 +105,18 @@ def test_occurrences_are_counted_by_field(engine: Engine) -> None:
 
 
 def test_rare_words_have_a_higher_weight_than_common_ones(engine: Engine) -> None:
-    words = {part.word: part for part in first(engine, "sync tablet ").words}
+    words = {part.word: part for part in explain_first_hit(engine, "sync tablet ").words}
     assert words["tablet"].fragments < words["sync"].fragments
     assert words["tablet"].idf > words["sync"].idf
 
 
 def test_a_common_word_is_marked_as_counting_less(engine: Engine) -> None:
-    words = {part.word: part for part in first(engine, "the tablet ").words}
+    words = {part.word: part for part in explain_first_hit(engine, "the tablet ").words}
     assert 0 < words["the"].term_weight < words["tablet"].term_weight <= 1
 
 
 def test_missing_words_are_listed_the_rarest_first(engine: Engine) -> None:
-    told = first(engine, "sync encryption tablet phones ")
+    told = explain_first_hit(engine, "sync encryption tablet phones ")
     missing = told.missing_words
     assert missing
     assert all(part.is_missing and not part.places and part.part == 0 for part in missing)
@@ -135,14 +135,14 @@ def test_hits_of_filters_alone_have_no_words(engine: Engine) -> None:
 
 
 def test_characters_that_occur_together_are_one_word_not_pairs(engine: Engine) -> None:
-    told = first(engine, "リモート保管庫")
+    told = explain_first_hit(engine, "リモート保管庫")
     assert [(part.word, part.is_missing) for part in told.words] == [("リモート保管庫", False)]
     assert told.words[0].fragments == 1
     assert told.words[0].part == pytest.approx(next(s.part for s in told.hit.signals if s.name == "words"), abs=1e-5)
 
 
 def test_a_run_of_characters_is_divided_into_present_and_missing_words(engine: Engine) -> None:
-    told = first(engine, "保管庫削除方法 sync")
+    told = explain_first_hit(engine, "保管庫削除方法 sync")
     assert [(part.word, part.is_missing) for part in told.words] == [
         ("保管庫", False),
         ("削除方法", True),
@@ -152,7 +152,7 @@ def test_a_run_of_characters_is_divided_into_present_and_missing_words(engine: E
 
 
 def test_words_with_spaces_between_are_never_joined(engine: Engine) -> None:
-    assert [part.word for part in first(engine, "note e 保管 管庫").words] == ["note", "e", "保管", "管庫"]
+    assert [part.word for part in explain_first_hit(engine, "note e 保管 管庫").words] == ["note", "e", "保管", "管庫"]
 
 
 def test_a_result_of_another_generation_is_explained_without_words(engine: Engine) -> None:

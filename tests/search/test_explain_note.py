@@ -162,7 +162,7 @@ def test_a_note_without_a_word_or_similar_meaning_is_reported_as_such(engine: En
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine_with_many_notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """Index more matching fragments than the candidate pool holds, an unreadable file and an empty one."""
     root = tmp_path_factory.mktemp("many")
     (root / "vault").mkdir()
@@ -178,27 +178,27 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 
 @pytest.mark.programs
-def test_a_note_beyond_the_limit_has_its_rank_and_the_limit_to_list_it(many: Engine) -> None:
-    last = many.search("!a harbour", limit=POOL_SIZE * 2).hits[-1].fragment.path
-    told = explain(many, "!a harbour", last)
+def test_a_note_beyond_the_limit_has_its_rank_and_the_limit_to_list_it(engine_with_many_notes: Engine) -> None:
+    last = engine_with_many_notes.search("!a harbour", limit=POOL_SIZE * 2).hits[-1].fragment.path
+    told = explain(engine_with_many_notes, "!a harbour", last)
     assert told.explanation is not None
     assert told.from_limit is not None
     assert told.from_limit > POOL_SIZE
-    listed = many.search("!a harbour", limit=told.from_limit).hits
+    listed = engine_with_many_notes.search("!a harbour", limit=told.from_limit).hits
     assert listed[told.explanation.rank - 1].fragment.path == last
-    shorter = many.search("!a harbour", limit=told.from_limit - 1).hits
+    shorter = engine_with_many_notes.search("!a harbour", limit=told.from_limit - 1).hits
     assert last not in {hit.fragment.path for hit in shorter}
 
 
-def test_a_skipped_file_has_its_reason(many: Engine) -> None:
-    kind, reason = absence(explain(many, "harbour", "scan"))
+def test_a_skipped_file_has_its_reason(engine_with_many_notes: Engine) -> None:
+    kind, reason = absence(explain(engine_with_many_notes, "harbour", "scan"))
     assert kind is AbsenceKind.SKIPPED
     assert reason.startswith("Scan.md is not in the index: ")
-    assert many.snapshot.skipped[0].reason in reason
+    assert engine_with_many_notes.snapshot.skipped[0].reason in reason
 
 
-def test_a_note_without_text_is_reported_as_such(many: Engine) -> None:
-    assert absence(explain(many, "harbour", "Nothing")) == (
+def test_a_note_without_text_is_reported_as_such(engine_with_many_notes: Engine) -> None:
+    assert absence(explain(engine_with_many_notes, "harbour", "Nothing")) == (
         AbsenceKind.EMPTY,
         "Nothing.md has no text to search.",
     )

@@ -33,7 +33,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
     snapshot.close()
 
 
-def others(*notes: str) -> list[str]:
+def all_notes_except(*notes: str) -> list[str]:
     return [note for note in NEWEST_FIRST if note not in notes]
 
 
@@ -105,7 +105,7 @@ def others(*notes: str) -> list[str]:
 )
 def test_filters_by_name_and_location(library: Snapshot, typed: str, notes: list[str]) -> None:
     assert notes_allowed(library, typed) == notes
-    assert notes_allowed(library, f"-{typed}") == others(*notes)
+    assert notes_allowed(library, f"-{typed}") == all_notes_except(*notes)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_filters_by_name_and_location(library: Snapshot, typed: str, notes: list
 )
 def test_filters_by_property(library: Snapshot, typed: str, notes: list[str]) -> None:
     assert notes_allowed(library, typed) == notes
-    assert notes_allowed(library, f"-{typed}") == others(*notes)
+    assert notes_allowed(library, f"-{typed}") == all_notes_except(*notes)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_filters_by_property(library: Snapshot, typed: str, notes: list[str]) ->
 )
 def test_filters_by_time(library: Snapshot, typed: str, notes: list[str]) -> None:
     assert notes_allowed(library, typed) == notes
-    assert notes_allowed(library, f"-{typed}") == others(*notes)
+    assert notes_allowed(library, f"-{typed}") == all_notes_except(*notes)
 
 
 def test_all_filters_must_match(library: Snapshot) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from excerpt.search.nearest_sentences import split_sentences
 
 
-def cut(text: str) -> list[str]:
+def sentences_of(text: str) -> list[str]:
     return [text[span.start : span.end] for span in split_sentences(text)]
 
 
@@ -20,16 +20,22 @@ def test_paragraphs_and_items_are_divided_into_sentences() -> None:
         "- an item of it\n- [x] done it all. And more of it",
     )
     text = f"# A title here\n\n{paragraph}\n\n{items}"
-    assert cut(text) == ["One is here.", "Two goes on\nover a line!", "an item of it", "done it all.", "And more of it"]
+    assert sentences_of(text) == [
+        "One is here.",
+        "Two goes on\nover a line!",
+        "an item of it",
+        "done it all.",
+        "And more of it",
+    ]
 
 
 def test_code_tables_headings_and_callout_markers_are_not_sentences() -> None:
     code, table = "```sh\nrun the whole thing now\n```", "| a b c | d e f |"
-    assert cut(f"## A long heading here\n{code}\n{table}\n> [!tip] Do it this way\n") == []
+    assert sentences_of(f"## A long heading here\n{code}\n{table}\n> [!tip] Do it this way\n") == []
 
 
 def test_a_script_without_spaces_is_divided_at_its_full_stops() -> None:
-    assert cut("两台设备修改了笔记。旧版本会另存为文件。") == ["两台设备修改了笔记。", "旧版本会另存为文件。"]
+    assert sentences_of("两台设备修改了笔记。旧版本会另存为文件。") == ["两台设备修改了笔记。", "旧版本会另存为文件。"]
 
 
 @given(st.text(alphabet=st.one_of(st.sampled_from("\n .!?#`|>-。ab"), st.characters())))

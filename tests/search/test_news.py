@@ -32,7 +32,7 @@ def news_of(vault: Vault, *, seen: bool = False) -> QueryNews:
     return news
 
 
-def edit(notes: Path, old: str, new: str) -> None:
+def replace_in_note(notes: Path, old: str, new: str) -> None:
     note = notes / "Sync.md"
     note.write_text(note.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
@@ -59,7 +59,7 @@ def test_a_passage_of_a_new_note_is_new(opened: Vault, notes: Path) -> None:
 
 
 def test_a_changed_passage_under_the_same_heading_is_reported_as_changed(opened: Vault, notes: Path) -> None:
-    edit(notes, "two devices change", "three devices change")
+    replace_in_note(notes, "two devices change", "three devices change")
     news = news_of(opened)
     assert (len(news.new), [hit.fragment.heading_path for hit in news.changed]) == (0, [("Conflicts",)])
     assert news.count_text == "1 changed"

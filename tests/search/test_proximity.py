@@ -144,6 +144,9 @@ NOTES = {
     "# Release notes\n\n## Known problems\n\nNone, says the release note.\n",
     "Signs.md": "# Signs\n\nFrom a → b, 50 % of the time … and a\u00a0hard space. Straße, CAFÉ, ﬁne, naïve.\n\n"
     "> quoted | barred\n",
+    "Links.md": "# Links\n\nThe [red barn](https://x.example/a/b?c=d) door and [[Long Name|the mill]] wheel[^1] spin "
+    "%%old%% fast.\nDie [rote Scheune](scheune.md) brannte %%alt%% gestern.\n\n"
+    "[^1]: n\n",
     "Table.md": "# Table\n\n| one | two |\n|---|---|\n| 1.0.21 | C++ & R&D |\n\n"
     "```sh\ngit commit -m 'x' --amend\n```\n",
     "言語.md": "# 言語\n\n新しい保管庫を作成して、ノートを同期します。ファイルはすべて暗号化されます。\n",
@@ -168,6 +171,12 @@ def headings_of_matches(notes: Snapshot, phrase: str) -> list[str]:
 @pytest.mark.parametrize(
     ("phrase", "where"),
     [
+        # As it is read: without addresses, targets with a label, footnote marks and comments.
+        ("red barn door", ["Links"]),
+        ("and the mill wheel", ["Links"]),
+        ("wheel spin fast", ["Links"]),
+        ("rote scheune brannte gestern", ["Links"]),
+        ("barn the door", []),
         # Literal matches first, else by word forms.
         ("settled conflict", ["Forms"]),
         ("SETTLED  conflict", ["Forms"]),

@@ -24,7 +24,7 @@ def embedder() -> WordEmbedder:
 
 
 @pytest.fixture
-def chosen(snapshot: Snapshot, embedder: WordEmbedder) -> Iterator[ChosenSnapshot]:
+def chosen_snapshot(snapshot: Snapshot, embedder: WordEmbedder) -> Iterator[ChosenSnapshot]:
     """Open the vault as a snapshot that `embedder` has embedded."""
     opened = ChosenSnapshot.open(snapshot._folder, Settings())
     assert isinstance(opened, ChosenSnapshot)
@@ -41,8 +41,8 @@ def paths(engine: Engine, query: str) -> list[str]:
     return [hit.path for hit in engine.search(query).hits]
 
 
-def test_hits_are_nearest_by_the_chosen_embedder(chosen: ChosenSnapshot) -> None:
-    result = Engine(chosen, Settings()).search("quarrel")
+def test_hits_are_nearest_by_the_chosen_embedder(chosen_snapshot: ChosenSnapshot) -> None:
+    result = Engine(chosen_snapshot, Settings()).search("quarrel")
     assert result.hits[0].path == "Sync/Conflicts.md"
     assert {signal.name: signal.value for signal in result.hits[0].signals}["meaning"] == 1.0
     assert not result.is_without_meaning
@@ -55,10 +55,10 @@ def test_a_static_model_embeds_in_the_search_thread(snapshot: Snapshot) -> None:
 
 
 def test_the_list_by_words_comes_first_and_the_full_order_follows(
-    chosen: ChosenSnapshot, embedder: WordEmbedder
+    chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder
 ) -> None:
     ready = threading.Event()
-    engine = engine_on(chosen, QueryVectors(0, ready.set))
+    engine = engine_on(chosen_snapshot, QueryVectors(0, ready.set))
     embedder.is_open.clear()
     first = engine.search("quarrel")
     assert (first.is_without_meaning, first.warnings, first.hits) == (True, (), ())
@@ -69,27 +69,33 @@ def test_the_list_by_words_comes_first_and_the_full_order_follows(
     assert embedder.queries == ["quarrel"]
 
 
-def test_a_list_without_a_query_vector_has_no_meaning_signal(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
+def test_a_list_without_a_query_vector_has_no_meaning_signal(
+    chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder
+) -> None:
     embedder.is_open.clear()
-    hits = engine_on(chosen, QueryVectors(0)).search("sync conflict").hits
+    hits = engine_on(chosen_snapshot, QueryVectors(0)).search("sync conflict").hits
     embedder.is_open.set()
     assert hits
     for hit in hits:
         assert not any(signal.value for signal in hit.signals if signal.name in ("meaning", "coherence"))
 
 
-def test_a_command_waits_for_a_limited_time_and_reports_it(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
+def test_a_command_waits_for_a_limited_time_and_reports_it(
+    chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder
+) -> None:
     embedder.is_open.clear()
-    result = engine_on(chosen, QueryVectors(0.02)).search("sync conflict")
+    result = engine_on(chosen_snapshot, QueryVectors(0.02)).search("sync conflict")
     embedder.is_open.set()
     assert result.is_without_meaning
     assert result.warnings == ("Ranked by words alone. The embedding model took longer than 0.02 seconds.",)
     assert result.to_dict()["warnings"] == list(result.warnings)
 
 
-def test_a_failure_is_reported_once_and_the_embedder_is_paused(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
+def test_a_failure_is_reported_once_and_the_embedder_is_paused(
+    chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder
+) -> None:
     embedder.failure = "The server at 127.0.0.1:1 refuses the connection."
-    engine = engine_on(chosen, QueryVectors())
+    engine = engine_on(chosen_snapshot, QueryVectors())
     for query in ("sync conflict", "bread"):
         result = engine.search(query)
         assert result.hits
@@ -99,18 +105,20 @@ def test_a_failure_is_reported_once_and_the_embedder_is_paused(chosen: ChosenSna
 
 @pytest.mark.parametrize("vector", [np.ones(3, np.float32), np.full(509, np.nan, np.float32)])
 def test_a_vector_of_another_shape_or_not_a_number_is_a_failure(
-    chosen: ChosenSnapshot, embedder: WordEmbedder, monkeypatch: pytest.MonkeyPatch, vector: Floats
+    chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder, monkeypatch: pytest.MonkeyPatch, vector: Floats
 ) -> None:
-    _ = chosen.search_vectors
+    _ = chosen_snapshot.search_vectors
     monkeypatch.setattr(embedder, "embed_query", lambda _text: vector)
-    result = engine_on(chosen, QueryVectors()).search("sync conflict")
+    result = engine_on(chosen_snapshot, QueryVectors()).search("sync conflict")
     assert result.is_without_meaning
     assert "509 numbers" in result.warnings[0]
 
 
-def test_only_the_newest_of_waiting_queries_is_embedded(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
+def test_only_the_newest_of_waiting_queries_is_embedded(
+    chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder
+) -> None:
     ready = threading.Event()
-    engine = engine_on(chosen, QueryVectors(0, ready.set))
+    engine = engine_on(chosen_snapshot, QueryVectors(0, ready.set))
     embedder.is_open.clear()
     for typed in ("quarrel", "quarrel of", "quarrel of gadgets", "quarrel of a gadget"):
         engine.search(typed)
@@ -122,22 +130,26 @@ def test_only_the_newest_of_waiting_queries_is_embedded(chosen: ChosenSnapshot, 
     assert embedder.queries == ["quarrel", "quarrel of a gadget"]
 
 
-def test_all_alternatives_of_a_query_are_embedded_at_once(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
-    result = Engine(chosen, Settings()).search("quarrel | gadget")
+def test_all_alternatives_of_a_query_are_embedded_at_once(
+    chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder
+) -> None:
+    result = Engine(chosen_snapshot, Settings()).search("quarrel | gadget")
     assert not result.is_without_meaning
     assert embedder.queries == ["quarrel", "gadget"]
 
 
-def test_vectors_of_another_embedder_are_dropped(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
+def test_vectors_of_another_embedder_are_dropped(chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder) -> None:
     vectors = QueryVectors()
-    engine_on(chosen, vectors).search("quarrel")
-    chosen.chosen_embedder = other = WordEmbedder()
-    engine_on(chosen, vectors).search("quarrel")
+    engine_on(chosen_snapshot, vectors).search("quarrel")
+    chosen_snapshot.chosen_embedder = other = WordEmbedder()
+    engine_on(chosen_snapshot, vectors).search("quarrel")
     assert (embedder.queries, other.queries) == (["quarrel"], ["quarrel"])
 
 
-def test_confidence_uses_the_static_model_whatever_embedder_ranks(snapshot: Snapshot, chosen: ChosenSnapshot) -> None:
-    static, other = Engine(snapshot, Settings()), Engine(chosen, Settings())
+def test_confidence_uses_the_static_model_whatever_embedder_ranks(
+    snapshot: Snapshot, chosen_snapshot: ChosenSnapshot
+) -> None:
+    static, other = Engine(snapshot, Settings()), Engine(chosen_snapshot, Settings())
     for query in ("sync conflict", "how do I settle a conflict of two versions", "walrus", "water tomatoes"):
         labels = {hit.fragment_id: hit.confidence for hit in static.search(query).hits}
         chosen_labels = {hit.fragment_id: hit.confidence for hit in other.search(query).hits}
@@ -146,10 +158,12 @@ def test_confidence_uses_the_static_model_whatever_embedder_ranks(snapshot: Snap
         assert {id_: labels[id_] for id_ in common} == {id_: chosen_labels[id_] for id_ in common}
 
 
-def test_languages_are_those_of_the_setting_or_of_the_embedder(chosen: ChosenSnapshot, embedder: WordEmbedder) -> None:
+def test_languages_are_those_of_the_setting_or_of_the_embedder(
+    chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder
+) -> None:
     embedder.languages = ("en", "ja")
-    assert trusted_languages(chosen, EmbeddingSettings("openai:http://127.0.0.1/v1#m")) == ("en", "ja")
-    assert trusted_languages(chosen, EmbeddingSettings("openai:http://127.0.0.1/v1#m", ("*",))) == ("*",)
+    assert trusted_languages(chosen_snapshot, EmbeddingSettings("openai:http://127.0.0.1/v1#m")) == ("en", "ja")
+    assert trusted_languages(chosen_snapshot, EmbeddingSettings("openai:http://127.0.0.1/v1#m", ("*",))) == ("*",)
 
 
 def test_until_the_vault_is_embedded_the_shipped_model_is_used_in_its_language(snapshot: Snapshot) -> None:
@@ -158,7 +172,7 @@ def test_until_the_vault_is_embedded_the_shipped_model_is_used_in_its_language(s
 
 
 def test_a_query_in_a_language_unknown_to_the_embedder_is_not_embedded(
-    chosen: ChosenSnapshot, embedder: WordEmbedder
+    chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder
 ) -> None:
-    assert not Engine(chosen, Settings()).search("保管庫").is_without_meaning
+    assert not Engine(chosen_snapshot, Settings()).search("保管庫").is_without_meaning
     assert not embedder.queries

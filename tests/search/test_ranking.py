@@ -34,7 +34,7 @@ from tests.search.library import open_vault
 NOW = 20_000 * DAY_NS
 
 
-def linked(
+def backlink_scores(
     links: list[tuple[int, int]], strength_of_rows: dict[int, float] | list[tuple[int, float]], notes: int = 4
 ) -> npt.NDArray[np.float32]:
     """Return the backlink strengths for these links between notes and rows of (note, strength)."""
@@ -45,40 +45,40 @@ def linked(
 
 
 def test_the_note_with_most_links_from_matches_scores_one_and_others_a_share() -> None:
-    found = linked([(0, 3), (1, 3), (0, 2)], {0: 1.0, 1: 1.0})
+    found = backlink_scores([(0, 3), (1, 3), (0, 2)], {0: 1.0, 1: 1.0})
     assert found[3] == 1
     assert 0 < found[2] < 1
     assert found[0] == found[1] == 0
 
 
 def test_links_of_a_note_that_does_not_match_do_not_count() -> None:
-    assert linked([(0, 3), (1, 2)], {0: 1.0})[2] == 0
+    assert backlink_scores([(0, 3), (1, 2)], {0: 1.0})[2] == 0
 
 
 def test_a_link_of_a_better_match_counts_more() -> None:
-    found = linked([(0, 2), (1, 3)], {0: 1.0, 1: 0.2})
+    found = backlink_scores([(0, 2), (1, 3)], {0: 1.0, 1: 0.2})
     assert found[2] > found[3] > 0
 
 
 def test_a_note_counts_once_with_its_best_fragment() -> None:
     assert np.array_equal(
-        linked([(0, 2), (1, 3)], [(0, 0.5), (1, 0.1), (1, 0.5), (1, 0.2)])[2:], np.ones(2, np.float32)
+        backlink_scores([(0, 2), (1, 3)], [(0, 0.5), (1, 0.1), (1, 0.5), (1, 0.2)])[2:], np.ones(2, np.float32)
     )
 
 
 def test_each_further_link_counts_less() -> None:
-    found = linked([(note, 10) for note in range(10)] + [(0, 11)], dict.fromkeys(range(10), 1.0), notes=12)
+    found = backlink_scores([(note, 10) for note in range(10)] + [(0, 11)], dict.fromkeys(range(10), 1.0), notes=12)
     assert found[11] > found[10] / 10
 
 
 def test_a_note_does_not_count_its_own_links() -> None:
-    assert not linked([(0, 0)], {0: 1.0}).any()
+    assert not backlink_scores([(0, 0)], {0: 1.0}).any()
 
 
 def test_without_links_or_matches_nothing_scores() -> None:
-    assert not linked([], {0: 1.0}).any()
-    assert not linked([(0, 1)], {}).any()
-    assert not linked([(0, 1)], {0: 0.0}).any()
+    assert not backlink_scores([], {0: 1.0}).any()
+    assert not backlink_scores([(0, 1)], {}).any()
+    assert not backlink_scores([(0, 1)], {0: 0.0}).any()
 
 
 @given(
@@ -86,21 +86,21 @@ def test_without_links_or_matches_nothing_scores() -> None:
     st.lists(st.tuples(st.integers(0, 5), st.floats(0, 3, width=32)), max_size=20),
 )
 def test_backlink_scores_are_between_zero_and_one(links: list[tuple[int, int]], rows: list[tuple[int, float]]) -> None:
-    found = linked(sorted(set(links)), rows, notes=6)
+    found = backlink_scores(sorted(set(links)), rows, notes=6)
     assert found.dtype == np.float32
     assert ((found >= 0) & (found <= 1)).all()
 
 
-def times(*days_ago: float) -> npt.NDArray[np.int64]:
+def file_times(*days_ago: float) -> npt.NDArray[np.int64]:
     return np.array([NOW - int(days * DAY_NS) for days in days_ago], np.int64)
 
 
 def test_a_modification_counts_half_after_a_half_life() -> None:
-    assert np.allclose(score_recency(times(0, 10, 20, 400), NOW, half_life_days=10), [1, 0.5, 0.25, 0], atol=1e-6)
+    assert np.allclose(score_recency(file_times(0, 10, 20, 400), NOW, half_life_days=10), [1, 0.5, 0.25, 0], atol=1e-6)
 
 
 def test_a_future_time_counts_as_now() -> None:
-    assert score_recency(times(-5, 30), NOW)[0] == 1
+    assert score_recency(file_times(-5, 30), NOW)[0] == 1
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20), st.integers(-(2**63), 2**63 - 1))
@@ -122,14 +122,14 @@ def test_file_times_of_a_checkout_are_ignored() -> None:
 
 def test_file_times_count_again_after_a_tenth_of_the_files_changed() -> None:
     modified = np.full(100, NOW - 60 * DAY_NS)
-    modified[:15] = times(*range(15))
+    modified[:15] = file_times(*range(15))
     found = score_recency(modified, NOW)
     assert found[0] > found[14] > found[50] > 0
 
 
 def test_an_empty_vault_and_a_single_note_have_no_recency() -> None:
-    assert len(score_recency(times(), NOW)) == 0
-    assert not score_recency(times(3), NOW).any()
+    assert len(score_recency(file_times(), NOW)) == 0
+    assert not score_recency(file_times(3), NOW).any()
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def hits(folder: Path, notes: Mapping[str, str], query: str, strategy: Strategy 
         snapshot.close()
 
 
-def value(hit: Hit, name: str) -> float:
+def signal_value(hit: Hit, name: str) -> float:
     return next(signal.value for signal in hit.signals if signal.name == name)
 
 
@@ -208,7 +208,7 @@ def value(hit: Hit, name: str) -> float:
 
 def test_a_note_that_begins_with_the_query_ranks_above_one_that_mentions_it(tmp_path: Path) -> None:
     found = hits(tmp_path, LIGHTHOUSES, "lighthouse")
-    openings = {hit.fragment.path: value(hit, "intro_words") for hit in reversed(found)}
+    openings = {hit.fragment.path: signal_value(hit, "intro_words") for hit in reversed(found)}
     assert openings["About.md"] == 1
     assert openings["Diary.md"] == 0
 
@@ -216,14 +216,14 @@ def test_a_note_that_begins_with_the_query_ranks_above_one_that_mentions_it(tmp_
 @pytest.mark.parametrize("signal", NOTE_SIGNALS)
 def test_only_the_best_fragment_of_a_note_gets_the_intro_signals(tmp_path: Path, signal: str) -> None:
     found = [hit for hit in hits(tmp_path, LIGHTHOUSES, "keeper of a lighthouse") if hit.fragment.path == "About.md"]
-    assert [value(hit, signal) > 0 for hit in found] == [True, False]
+    assert [signal_value(hit, signal) > 0 for hit in found] == [True, False]
     assert found[0].fragment.ordinal == 1, "the opening is not the best fragment itself"
 
 
 def test_an_intro_that_is_filtered_out_scores_nothing(tmp_path: Path) -> None:
     found = hits(tmp_path, LIGHTHOUSES, 'lighthouse "lights the lamp"')
     assert [hit.fragment.path for hit in found] == ["About.md"]
-    assert value(found[0], "intro_words") == value(found[0], "intro_meaning") == 0
+    assert signal_value(found[0], "intro_words") == signal_value(found[0], "intro_meaning") == 0
 
 
 def test_intro_signals_add_no_fragment_that_does_not_match(tmp_path: Path) -> None:
@@ -235,25 +235,25 @@ def test_intro_signals_add_no_fragment_that_does_not_match(tmp_path: Path) -> No
 
 
 def test_the_first_level_one_heading_is_a_name(tmp_path: Path) -> None:
-    named = {hit.fragment.path: value(hit, "title") for hit in hits(tmp_path, TRAVELS, "crossing the strait")}
+    named = {hit.fragment.path: signal_value(hit, "title") for hit in hits(tmp_path, TRAVELS, "crossing the strait")}
     assert named["p17.md"] == 1
     assert named["p18.md"] == 0
 
 
 def test_a_later_level_one_heading_is_not_a_name(tmp_path: Path) -> None:
     notes = {"p1.md": "# Harbours\n\nOne is old.\n\n# Bridges\n\nOne is new.\n"}
-    assert all(value(hit, "title") == 0 for hit in hits(tmp_path, notes, "bridges"))
+    assert all(signal_value(hit, "title") == 0 for hit in hits(tmp_path, notes, "bridges"))
 
 
 def test_the_text_of_a_link_from_a_match_is_a_name_of_its_target(tmp_path: Path) -> None:
-    called = {hit.fragment.path: value(hit, "anchor") for hit in hits(tmp_path, TRAVELS, "timetable of ferries")}
+    called = {hit.fragment.path: signal_value(hit, "anchor") for hit in hits(tmp_path, TRAVELS, "timetable of ferries")}
     assert called["p17.md"] == 1
     assert called["p18.md"] == 0, "the note that has the link is not called so"
     assert called["p19.md"] == 0
 
 
 def test_the_text_of_a_link_to_itself_does_not_count(tmp_path: Path) -> None:
-    assert all(value(hit, "anchor") == 0 for hit in hits(tmp_path, TRAVELS, "wind chart"))
+    assert all(signal_value(hit, "anchor") == 0 for hit in hits(tmp_path, TRAVELS, "wind chart"))
 
 
 def test_link_texts_count_only_above_the_notes_own_names(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_link_texts_count_only_above_the_notes_own_names(tmp_path: Path) -> None
         "Ferry timetable.md": "Boats leave at noon.\n",
         "Pier.md": "See the [[Ferry timetable|ferry timetable]] and the [[Ferry timetable|list of all departures]].\n",
     }
-    same = {hit.fragment.path: value(hit, "anchor") for hit in hits(tmp_path / "a", notes, "ferry timetable")}
-    other = {hit.fragment.path: value(hit, "anchor") for hit in hits(tmp_path / "b", notes, "boats departures")}
+    same = {hit.fragment.path: signal_value(hit, "anchor") for hit in hits(tmp_path / "a", notes, "ferry timetable")}
+    other = {hit.fragment.path: signal_value(hit, "anchor") for hit in hits(tmp_path / "b", notes, "boats departures")}
     assert same["Ferry timetable.md"] == 0
     assert 0 < other["Ferry timetable.md"] < 1

@@ -127,7 +127,7 @@ def scores_of(result: Result, scores: Sequence[float | None]) -> RerankScores:
     return RerankScores({hit.fragment_id: score for hit, score in pairs if score is not None})
 
 
-def order(result: Result) -> list[int]:
+def fragment_order(result: Result) -> list[int]:
     """Return the numbers of the hits in their order."""
     return [int(hit.text.split("hit ")[1].split(".")[0]) for hit in result.hits]
 
@@ -138,7 +138,7 @@ def order(result: Result) -> list[int]:
 def test_both_scores_are_mixed_by_the_weight(weight: float, expected: list[int]) -> None:
     result = make_result([4.0, 3.0, 2.0, 1.0])  # shares of 1, 2/3, 1/3 and 0
     mixed = apply_scores(result, scores_of(result, [0.0, 0.2, 0.1, 1.0]), settings(weight))
-    assert order(mixed) == expected
+    assert fragment_order(mixed) == expected
 
 
 def test_the_parts_of_a_reranked_score_sum_up_and_the_list_is_sorted_by_it() -> None:
@@ -155,20 +155,20 @@ def test_the_parts_of_a_reranked_score_sum_up_and_the_list_is_sorted_by_it() -> 
 
 def test_equal_scores_keep_the_first_order() -> None:
     result = make_result([2.0, 2.0, 2.0, 1.0])
-    assert order(apply_scores(result, scores_of(result, [0.5, 0.5, 0.5, 0.5]), settings())) == [0, 1, 2, 3]
+    assert fragment_order(apply_scores(result, scores_of(result, [0.5, 0.5, 0.5, 0.5]), settings())) == [0, 1, 2, 3]
 
 
 def test_pinned_hits_keep_their_ranks() -> None:
     result = make_result([9.0, 4.0, 3.0, 2.0, 1.0])
     mixed = apply_scores(result, scores_of(result, [None, 0.0, None, 0.5, 1.0]), settings(1.0))
-    assert order(mixed) == [0, 4, 2, 3, 1]
+    assert fragment_order(mixed) == [0, 4, 2, 3, 1]
     assert [hit.rerank is None for hit in mixed.hits] == [True, False, True, False, False]
 
 
 def test_hits_after_the_first_twenty_keep_their_ranks() -> None:
     result = make_result([float(30 - number) for number in range(25)])
     mixed = apply_scores(result, scores_of(result, [number / 19 for number in range(20)]), settings(1.0))
-    assert order(mixed) == [*reversed(range(20)), *range(20, 25)]
+    assert fragment_order(mixed) == [*reversed(range(20)), *range(20, 25)]
 
 
 def test_reranking_keeps_the_limit_of_hits_per_note() -> None:
@@ -177,7 +177,7 @@ def test_reranking_keeps_the_limit_of_hits_per_note() -> None:
     reversed_scores = [1.0, 0.9, 0.8, 0.7, *(0.0 for _ in range(9))]
     mixed = apply_scores(result, scores_of(result, reversed_scores), settings(1.0, per_note=2))
     assert [hit.path for hit in mixed.hits[:10]].count("A.md") == 2
-    assert sorted(order(mixed)) == list(range(13))
+    assert sorted(fragment_order(mixed)) == list(range(13))
 
 
 def test_scores_of_a_list_that_changed_meanwhile_are_not_used() -> None:
@@ -233,7 +233,7 @@ def test_a_reranker_that_cannot_be_opened_is_not_opened_for_every_query(engine: 
     assert len(opened) == 1
 
 
-def slow_to_open(model: ScriptedReranker) -> Callable[[Settings], ScriptedReranker]:
+def open_slowly(model: ScriptedReranker) -> Callable[[Settings], ScriptedReranker]:
     def open_model(_settings: Settings) -> ScriptedReranker:
         time.sleep(0.3)
         return model
@@ -243,7 +243,7 @@ def slow_to_open(model: ScriptedReranker) -> Callable[[Settings], ScriptedRerank
 
 def test_opening_a_model_in_advance_takes_no_time_of_the_first_query(engine: Engine) -> None:
     result = engine.search(QUERY)
-    late, ahead = (ResultReranker(settings(seconds=0.1), slow_to_open(by_mention("phones"))) for _ in range(2))
+    late, ahead = (ResultReranker(settings(seconds=0.1), open_slowly(by_mention("phones"))) for _ in range(2))
     ahead.open()
     assert not ahead.rerank(engine, result).warnings
     assert late.rerank(engine, result).warnings

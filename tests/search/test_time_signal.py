@@ -52,7 +52,7 @@ def time_values(result: Result) -> Mapping[str, float]:
     return {hit.fragment.path: signal.value for hit in result.hits for signal in hit.signals if signal.name == "time"}
 
 
-def days(snapshot: Snapshot) -> dict[str, str]:
+def day_of_notes(snapshot: Snapshot) -> dict[str, str]:
     known = zip(snapshot.table.paths, snapshot.facets.dates.tolist(), strict=True)
     return {path: str(np.datetime64(day, "D")) if day != UNKNOWN_DAY else "" for path, day in known if path != "Log.md"}
 
@@ -144,7 +144,7 @@ def test_the_filter_of_a_period_finds_its_notes(library: Snapshot) -> None:
 
 
 def test_the_date_of_a_note_is_from_a_property_or_its_path(library: Snapshot) -> None:
-    assert days(library) == {
+    assert day_of_notes(library) == {
         "Daily/2024-05-03.md": "2024-05-03",
         "Daily/2024-06-09.md": "2024-06-09",
         "Journal/2024/11/07.md": "2024-11-07",
@@ -170,7 +170,7 @@ def test_a_daily_note_is_recognised_by_the_format_of_obsidian(
     (tmp_path / "vault/.obsidian").mkdir(parents=True)
     (tmp_path / "vault/.obsidian/daily-notes.json").write_text(json.dumps(settings), encoding="utf-8")
     snapshot = open_vault(tmp_path, {path: "Rain.\n"})
-    assert days(snapshot) == {path: "2024-03-05"}
+    assert day_of_notes(snapshot) == {path: "2024-03-05"}
     snapshot.close()
 
 
@@ -181,7 +181,7 @@ def test_settings_that_are_not_a_date_format_are_ignored(tmp_path: Path, content
     (tmp_path / "vault/.obsidian").mkdir(parents=True)
     (tmp_path / "vault/.obsidian/daily-notes.json").write_text(content, encoding="utf-8")
     snapshot = open_vault(tmp_path, {"05-03-2024.md": "Rain.\n"})
-    assert days(snapshot) == {"05-03-2024.md": "2024-05-03"}
+    assert day_of_notes(snapshot) == {"05-03-2024.md": "2024-05-03"}
     snapshot.close()
 
 

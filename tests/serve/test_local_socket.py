@@ -167,7 +167,7 @@ def test_a_client_refuses_a_folder_writable_by_others(folder: Path) -> None:
 # --- the client -------------------------------------------------------------------------------------------------------
 
 
-def answering(listener: socket.socket, *lines: bytes) -> threading.Thread:
+def answer_in_thread(listener: socket.socket, *lines: bytes) -> threading.Thread:
     """Accept one client in a thread, and send it these lines after its first request."""
 
     def answer() -> None:
@@ -188,7 +188,7 @@ def answering(listener: socket.socket, *lines: bytes) -> threading.Thread:
 def test_a_client_skips_events_and_returns_the_result(folder: Path) -> None:
     lines = b'{"method": "ready", "params": {}}\n', b'{"id": 1, "res', b'ult": {"memories": []}}\n'
     with listen(folder / "a.sock") as listener:
-        thread = answering(listener, *lines)
+        thread = answer_in_thread(listener, *lines)
         with LineClient.connect(folder / "a.sock") as found:
             assert found.request("recall", {}) == {"memories": []}
         thread.join()
@@ -197,7 +197,7 @@ def test_a_client_skips_events_and_returns_the_result(folder: Path) -> None:
 def test_a_client_raises_the_error_of_the_server(folder: Path) -> None:
     line = b'{"id": 1, "error": {"code": -32000, "message": "No note.", "data": {"kind": "not_found", "hint": ""}}}\n'
     with listen(folder / "a.sock") as listener:
-        thread = answering(listener, line)
+        thread = answer_in_thread(listener, line)
         with LineClient.connect(folder / "a.sock") as found, pytest.raises(LineServerError, match="No note") as error:
             found.request("read", {"source": "a"})
         thread.join()
@@ -207,7 +207,7 @@ def test_a_client_raises_the_error_of_the_server(folder: Path) -> None:
 @pytest.mark.parametrize("line", [b"", b"no json\n", b'{"method": "changed"}\n'])
 def test_a_client_waits_no_longer_than_its_timeout(folder: Path, line: bytes) -> None:
     with listen(folder / "a.sock") as listener:
-        thread = answering(listener, line)
+        thread = answer_in_thread(listener, line)
         with (
             LineClient.connect(folder / "a.sock") as found,
             pytest.raises(LineServerError, match="did not answer") as error,

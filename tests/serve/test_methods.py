@@ -149,26 +149,26 @@ async def test_an_error_has_a_clear_message(
 
 
 @pytest.fixture
-def wasps(tmp_path: Path) -> Path:
+def wasp_vault(tmp_path: Path) -> Path:
     return write_vault(tmp_path / "wasps", {"Nests.md": "# Nests\n\nThe grey nest of a swarm of wasps.\n"})
 
 
 @pytest.fixture
-async def talk_of_two(home: Path, vault: Path, wasps: Path) -> AsyncIterator[Talk]:
+async def talk_with_two_vaults(home: Path, vault: Path, wasp_vault: Path) -> AsyncIterator[Talk]:
     """Yield a client of a server with the vaults bees and wasps."""
-    vaults = indexed_vaults(vault, wasps)
+    vaults = indexed_vaults(vault, wasp_vault)
     async with talk_with(LineServer(vaults, failure_text)) as talk:
         yield talk
     vaults.end()
 
 
 async def test_several_vaults_return_the_list_and_pack_of_the_python_api(
-    talk_of_two: Talk, vault: Path, wasps: Path
+    talk_with_two_vaults: Talk, vault: Path, wasp_vault: Path
 ) -> None:
     query = "grey nest of a swarm"
-    found = await talk_of_two.ask("search", query=query, vaults=["wasps", "bees"])
-    packed = await talk_of_two.ask("pack", query=query, vaults=["*"], scope="neighbors")
-    with excerpt.open([vault, wasps]) as union:
+    found = await talk_with_two_vaults.ask("search", query=query, vaults=["wasps", "bees"])
+    packed = await talk_with_two_vaults.ask("pack", query=query, vaults=["*"], scope="neighbors")
+    with excerpt.open([vault, wasp_vault]) as union:
         result = union.search(query, limit=20)
         rendered = union.pack(query, scope="neighbors", format="markdown").text
     assert [hit["path"] for hit in found["hits"]] == [hit.path for hit in result]
@@ -176,11 +176,13 @@ async def test_several_vaults_return_the_list_and_pack_of_the_python_api(
     assert packed["rendered"] == rendered
 
 
-async def test_a_note_of_several_vaults_is_read_by_its_path_in_them(talk_of_two: Talk, wasps: Path) -> None:
-    note = await talk_of_two.ask("read", source="wasps/Nests.md", vaults=["bees", "wasps"])
-    assert note["file"] == str(wasps.resolve() / "Nests.md")
+async def test_a_note_of_several_vaults_is_read_by_its_path_in_them(
+    talk_with_two_vaults: Talk, wasp_vault: Path
+) -> None:
+    note = await talk_with_two_vaults.ask("read", source="wasps/Nests.md", vaults=["bees", "wasps"])
+    assert note["file"] == str(wasp_vault.resolve() / "Nests.md")
 
 
-async def test_one_vault_in_a_list_answers_with_its_own_paths(talk_of_two: Talk) -> None:
-    found = await talk_of_two.ask("search", query="swarm", vaults=["wasps"])
+async def test_one_vault_in_a_list_answers_with_its_own_paths(talk_with_two_vaults: Talk) -> None:
+    found = await talk_with_two_vaults.ask("search", query="swarm", vaults=["wasps"])
     assert {hit["path"] for hit in found["hits"]} == {"Nests.md"}

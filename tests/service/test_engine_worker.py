@@ -77,7 +77,7 @@ def worker(indexed: tuple[Path, Paths]) -> Iterator[Worker]:
 
 
 @pytest.fixture
-def opened(worker: Worker) -> Worker:
+def opened_worker(worker: Worker) -> Worker:
     worker.open()
     assert isinstance(worker.next(), IndexOpened)
     return worker
@@ -89,16 +89,16 @@ def packer(indexed: tuple[Path, Paths]) -> Packer:
     return Packer(VaultFolders.of([vault]), user_paths.config)
 
 
-def test_changed_settings_apply_to_the_next_answer(opened: Worker) -> None:
-    opened.use_settings(Settings(search=SearchSettings(limit=1)))
-    told = opened.next()
+def test_changed_settings_apply_to_the_next_answer(opened_worker: Worker) -> None:
+    opened_worker.use_settings(Settings(search=SearchSettings(limit=1)))
+    told = opened_worker.next()
     assert isinstance(told, IndexOpened)
     assert told.has_new_settings
-    assert len(opened.search("conflict").hits) == 1
+    assert len(opened_worker.search("conflict").hits) == 1
 
 
 def test_a_reranker_is_opened_once_and_not_again_for_other_settings(
-    opened: Worker, monkeypatch: pytest.MonkeyPatch
+    opened_worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     models: Queue[str] = Queue()
 
@@ -110,75 +110,75 @@ def test_a_reranker_is_opened_once_and_not_again_for_other_settings(
     first, second = (Settings(rerank=RerankSettings(f"plugin:{name}")) for name in ("first", "second"))
     other = replace(first, search=SearchSettings(limit=1))
     for settings, expected in ((first, "plugin:first"), (other, ""), (second, "plugin:second")):
-        opened.use_settings(settings)
-        assert isinstance(opened.next(), IndexOpened)
+        opened_worker.use_settings(settings)
+        assert isinstance(opened_worker.next(), IndexOpened)
         if expected:
             assert models.get(timeout=TIMEOUT_SECONDS) == expected
     assert models.empty()
 
 
-def test_the_worker_opens_an_index_and_answers(opened: Worker) -> None:
-    assert opened.search("lentils").hits[0].fragment.title == "Lentil soup"
+def test_the_worker_opens_an_index_and_answers(opened_worker: Worker) -> None:
+    assert opened_worker.search("lentils").hits[0].fragment.title == "Lentil soup"
 
 
-def test_a_search_is_answered_before_a_waiting_pack(opened: Worker, packer: Packer) -> None:
-    hits = opened.search("lentils").hits
+def test_a_search_is_answered_before_a_waiting_pack(opened_worker: Worker, packer: Packer) -> None:
+    hits = opened_worker.search("lentils").hits
     order: list[str] = []
-    release = opened.hold()
+    release = opened_worker.hold()
     request = PackRequest(("lentils",), Strategy.AUTO, hits, (), PackSettings(scope=Scope.NONE))
-    opened.ask(AskPack(packer, request), lambda _: order.append("pack"))
-    opened.ask(AskSearch("sync", Strategy.AUTO, None, 50), lambda _: order.append("search"))
+    opened_worker.ask(AskPack(packer, request), lambda _: order.append("pack"))
+    opened_worker.ask(AskSearch("sync", Strategy.AUTO, None, 50), lambda _: order.append("search"))
     release.set()
     for _ in range(2):
-        opened.loop.step()
+        opened_worker.loop.step()
     assert order == ["search", "pack"]
 
 
-def test_the_window_of_a_hit_is_from_its_note(opened: Worker) -> None:
-    hit = opened.search("lentils").hits[0]
-    window = opened.answer_to(AskWindow(draw_note, Location.from_hit(hit)))
+def test_the_window_of_a_hit_is_from_its_note(opened_worker: Worker) -> None:
+    hit = opened_worker.search("lentils").hits[0]
+    window = opened_worker.answer_to(AskWindow(draw_note, Location.from_hit(hit)))
     assert window is not None
     assert window.fragment.path == "Cooking/Lentil soup.md"
 
 
-def test_a_hit_and_a_named_note_are_explained(opened: Worker) -> None:
-    second = opened.search("sync conflict").hits[1]
-    of_hit = opened.answer_to(AskWhy("sync conflict", Strategy.AUTO, second))
-    of_note = opened.answer_to(AskWhy("sync conflict", Strategy.AUTO, "lentil soup"))
+def test_a_hit_and_a_named_note_are_explained(opened_worker: Worker) -> None:
+    second = opened_worker.search("sync conflict").hits[1]
+    of_hit = opened_worker.answer_to(AskWhy("sync conflict", Strategy.AUTO, second))
+    of_note = opened_worker.answer_to(AskWhy("sync conflict", Strategy.AUTO, "lentil soup"))
     assert of_hit.explanation is not None
     assert (of_hit.explanation.rank, of_hit.explanation.hit) == (2, second)
     assert (of_note.note, of_note.path) == ("lentil soup", "Cooking/Lentil soup.md")
 
 
-def test_a_missing_marked_fragment_is_named_and_omitted(opened: Worker, packer: Packer) -> None:
-    mark, ghost = mark_hit(opened.search("lentils").hits[0]), MarkedFragment("0" * 12, "Gone.md")
+def test_a_missing_marked_fragment_is_named_and_omitted(opened_worker: Worker, packer: Packer) -> None:
+    mark, ghost = mark_hit(opened_worker.search("lentils").hits[0]), MarkedFragment("0" * 12, "Gone.md")
     request = PackRequest(("lentils",), Strategy.AUTO, (), (mark, ghost), PackSettings())
-    packed = opened.answer_to(AskPack(packer, request)).pack
+    packed = opened_worker.answer_to(AskPack(packer, request)).pack
     assert packed.missing == (ghost,)
     assert [one.path for one in packed.result.passages] == [mark.path]
     assert [(left.path, left.reason) for left in packed.left_out] == [("Gone.md", "no longer in the index")]
 
 
-def test_the_cost_of_another_mark_is_counted(opened: Worker, packer: Packer) -> None:
-    first, second = (mark_hit(hit) for hit in opened.search("conflict").hits[:2])
+def test_the_cost_of_another_mark_is_counted(opened_worker: Worker, packer: Packer) -> None:
+    first, second = (mark_hit(hit) for hit in opened_worker.search("conflict").hits[:2])
     request = PackRequest(("conflict",), Strategy.AUTO, (), (first,), PackSettings(scope=Scope.NONE))
-    cost = opened.answer_to(AskCost(packer, request, second))
+    cost = opened_worker.answer_to(AskCost(packer, request, second))
     assert cost.is_exact
     assert cost.tokens > 0
 
 
-def test_marking_a_dropped_fragment_costs_what_it_restores(opened: Worker, packer: Packer) -> None:
-    first, second = (mark_hit(hit) for hit in opened.search("conflict").hits[:2])
+def test_marking_a_dropped_fragment_costs_what_it_restores(opened_worker: Worker, packer: Packer) -> None:
+    first, second = (mark_hit(hit) for hit in opened_worker.search("conflict").hits[:2])
     dropped = PackOverrides(dropped_ids=frozenset({second.fragment_id}))
     request = PackRequest(("conflict",), Strategy.AUTO, (), (first,), PackSettings(scope=Scope.NONE), dropped)
-    assert opened.answer_to(AskCost(packer, request, second)).tokens > 0
+    assert opened_worker.answer_to(AskCost(packer, request, second)).tokens > 0
 
 
-def test_omitted_hits_are_named_with_their_reason(opened: Worker, packer: Packer) -> None:
-    best, *others = opened.search("sync conflict").hits
+def test_omitted_hits_are_named_with_their_reason(opened_worker: Worker, packer: Packer) -> None:
+    best, *others = opened_worker.search("sync conflict").hits
     hits = (best, *(replace(hit, score=best.score / 10) for hit in others))
     request = PackRequest(("sync conflict",), Strategy.AUTO, hits, (), PackSettings(scope=Scope.NONE))
-    packed = opened.answer_to(AskPack(packer, request)).pack
+    packed = opened_worker.answer_to(AskPack(packer, request)).pack
     assert packed.result.stopped is StopReason.ENOUGH
     rest = [(hit.fragment.path, LOW_SCORE_REASON) for hit in hits[2:]]
     assert [(left.path, left.reason) for left in packed.left_out] == rest
@@ -223,7 +223,7 @@ class SlowPreparing:
         monkeypatch.setattr(Engine, "warm_without_model", slow)
 
 
-def commit(indexed: tuple[Path, Paths], text: str) -> None:
+def commit_note(indexed: tuple[Path, Paths], text: str) -> None:
     vault, user_paths = indexed
     (vault / "Fresh.md").write_text(f"# Fresh\n\n{text}\n")
     build(vault, user_paths.index_folder(vault), Settings())
@@ -247,7 +247,7 @@ def test_a_search_is_answered_while_the_next_generation_is_prepared(
     worker.open()
     assert isinstance(worker.next(), IndexOpened)
     slow = SlowPreparing(monkeypatch)
-    commit(indexed_alone, "zucchini")
+    commit_note(indexed_alone, "zucchini")
     worker.open()
     assert slow.begun.wait(TIMEOUT_SECONDS)
     assert worker.search("lentils").hits[0].fragment.title == "Lentil soup"
@@ -258,9 +258,9 @@ def test_a_search_is_answered_while_the_next_generation_is_prepared(
     assert [hit.fragment.path for hit in found.hits][:1] == ["Fresh.md"]
 
 
-def test_hits_out_of_sight_are_highlighted_after_those_in_sight(opened: Worker) -> None:
-    first = opened.search("notes", visible_hits=1)
-    then = opened.answer_to(AskHighlights(first))
+def test_hits_out_of_sight_are_highlighted_after_those_in_sight(opened_worker: Worker) -> None:
+    first = opened_worker.search("notes", visible_hits=1)
+    then = opened_worker.answer_to(AskHighlights(first))
     assert [bool(hit.spans) for hit in first.hits[:2]] == [True, False]
     assert [bool(hit.spans) for hit in then.hits[:2]] == [True, True]
     assert first.hits[0] is then.hits[0]
@@ -275,7 +275,7 @@ def test_only_the_newest_of_generations_committed_meanwhile_is_opened(
     first = worker.next()
     slow = SlowPreparing(monkeypatch)
     for number in range(4):
-        commit(indexed_alone, f"zucchini {number}")
+        commit_note(indexed_alone, f"zucchini {number}")
         worker.open()
         assert slow.begun.wait(TIMEOUT_SECONDS)
     slow.go_on.set()
@@ -292,7 +292,7 @@ def test_preparing_an_engine_stops_when_it_is_replaced(
     worker = Worker(*indexed_alone)
 
     def until_there_is_another() -> None:
-        commit(indexed_alone, "zucchini")
+        commit_note(indexed_alone, "zucchini")
         worker.open()
         while worker._next_engine is None:
             time.sleep(0.001)

@@ -12,7 +12,7 @@ from excerpt.service.offers import list_offers
 from tests.tui.examples import make_hit, make_result
 
 
-def scored_hit(path: str, words: float, meaning: float) -> Hit:
+def hit_with_signals(path: str, words: float, meaning: float) -> Hit:
     signals = (Signal("words", words, 0.5, words / 2), Signal("meaning", meaning, 0.18, meaning * 0.18))
     return replace(make_hit(path, path=path), signals=signals)
 
@@ -21,9 +21,9 @@ def unsure_result(*hits: Hit, matched: int = 0, confidence: Confidence = Confide
     return replace(make_result("sync", *hits), matched=matched, confidence=confidence)
 
 
-AGREED = (scored_hit("A.md", 1.0, 1.0), scored_hit("B.md", 0.5, 0.5))
-DIFFERENT = (scored_hit("A.md", 1.0, 0.2), scored_hit("B.md", 0.5, 1.0))
-IN_FOLDERS = tuple(scored_hit(f"{folder}/{name}.md", 1.0, 1.0) for folder in ("Work", "Home") for name in "ab")
+AGREED = (hit_with_signals("A.md", 1.0, 1.0), hit_with_signals("B.md", 0.5, 0.5))
+DIFFERENT = (hit_with_signals("A.md", 1.0, 0.2), hit_with_signals("B.md", 0.5, 1.0))
+IN_FOLDERS = tuple(hit_with_signals(f"{folder}/{name}.md", 1.0, 1.0) for folder in ("Work", "Home") for name in "ab")
 
 
 def test_comparing_is_offered_if_strategies_rank_different_notes_first() -> None:

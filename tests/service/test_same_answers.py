@@ -72,7 +72,7 @@ def folders(tmp_path: Path) -> list[Path]:
     return [tmp_path / "vaults" / name for name in notes]
 
 
-def same(_: list[Path]) -> None:
+def same_settings(_: list[Path]) -> None:
     """Change nothing."""
 
 
@@ -97,21 +97,21 @@ def vaults(home: Path, folders: list[Path], request: pytest.FixtureRequest) -> l
     """Index the first two vaults, as the test's parameter says, and return those that are asked."""
     prepare: Callable[[list[Path]], None] = request.param
     prepare(folders)
-    for folder in folders[:2] if prepare is not damaged else folders:
+    for folder in folders[:2] if prepare is not damage_index else folders:
         with excerpt.open(folder) as opened:
             opened.load()
-    if prepare is damaged:
+    if prepare is damage_index:
         for file in user_paths().index_folder(folders[2].resolve()).rglob("*"):
             if file.is_file():
                 file.write_bytes(b"damaged")
-    return folders if prepare in (loading, damaged) else folders[:2]
+    return folders if prepare in (load_model, damage_index) else folders[:2]
 
 
-def loading(_: list[Path]) -> None:
+def load_model(_: list[Path]) -> None:
     """Leave the third vault without an index."""
 
 
-def damaged(_: list[Path]) -> None:
+def damage_index(_: list[Path]) -> None:
     """Damage the index of the third vault."""
 
 
@@ -224,7 +224,9 @@ def ask_line_server(vaults: list[Path], _command: Excerpt) -> Iterator[Given]:
     served.end()
 
 
-@pytest.mark.parametrize("vaults", [same, another_model, another_tokenizer, loading, damaged], indirect=True)
+@pytest.mark.parametrize(
+    "vaults", [same_settings, another_model, another_tokenizer, load_model, damage_index], indirect=True
+)
 def test_every_surface_gives_the_same_list_confidence_and_pack(vaults: list[Path], command: Excerpt) -> None:
     expected = list(ask_api(vaults, command))
     assert sum(bool(given.places) for given in expected) >= 8

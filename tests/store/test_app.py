@@ -36,7 +36,7 @@ pytestmark = pytest.mark.store
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def notes_folder(tmp_path: Path) -> Path:
     """Write a vault of two notes."""
     folder = tmp_path / "notes"
     folder.mkdir()
@@ -46,10 +46,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def notes(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
+def notes(notes_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
     """Open and index that vault, as its pusher has it."""
     monkeypatch.setenv("EXCERPT_HOME", str(tmp_path / "home"))
-    with excerpt.open(folder) as vault:
+    with excerpt.open(notes_folder) as vault:
         vault.load()
         yield vault
 
@@ -78,10 +78,10 @@ async def test_hits_and_text_come_from_the_store(app: ExcerptApp) -> None:
         assert preview.window.text(1, 3) == "# Bees\n\nA colony winters around its honey."
 
 
-async def test_a_push_is_found_automatically(app: ExcerptApp, folder: Path, notes: Vault, address: str) -> None:
+async def test_a_push_is_found_automatically(app: ExcerptApp, notes_folder: Path, notes: Vault, address: str) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "mead")
-        (folder / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
+        (notes_folder / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
         notes.refresh()
         push(index_of(notes), parse_address(address), records_of(notes))
         await until(pilot, lambda: titles_of(app)[:1] == ["Mead"], "the note that was pushed")

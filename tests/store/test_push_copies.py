@@ -212,10 +212,10 @@ def test_a_mirror_makes_the_store_equal_to_the_copy(copies: tuple[Copy, Copy]) -
     second.push()
     assert first.push(MIRROR).removed == 1
     assert stored_texts(first.address).keys() == NOTES.keys()
-    assert statistics(first.address.partition("?")[0]) == clean(first)
+    assert statistics(first.address.partition("?")[0]) == content_of_clean_push(first)
 
 
-def clean(copy: Copy) -> object:
+def content_of_clean_push(copy: Copy) -> object:
     """Return the statistics of a store after a first push of a copy."""
     database = copy.address.partition("?")[0]
     Copy(copy.folder, copy.home, f"{database}?vault=clean").push()
@@ -230,7 +230,7 @@ def test_a_merge_counts_the_stored_notes(copies: tuple[Copy, Copy]) -> None:
     report = first.push(MERGE)
     second.write("Wax.md", "# Wax\n\nBuilt by bees.\n")
     second.push()
-    assert statistics(first.address.partition("?")[0]) == clean(second)
+    assert statistics(first.address.partition("?")[0]) == content_of_clean_push(second)
     assert report.fragments == second.push().fragments
 
 

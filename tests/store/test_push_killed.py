@@ -56,7 +56,7 @@ def written(vault: Path, chosen: random.Random) -> None:
             note.write_text(f"# Hive {number}\n\n{text}\n", encoding="utf-8")
 
 
-def content(database: str, name: str) -> list[list[tuple[object, ...]]]:
+def store_content(database: str, name: str) -> list[list[tuple[object, ...]]]:
     """Return everything a store holds of a vault, except generated ids."""
     with psycopg.connect(database) as connection:
         ((vault,),) = connection.execute("SELECT id FROM excerpt.vaults WHERE name = %s", (name,)).fetchall()
@@ -101,7 +101,7 @@ def test_after_a_kill_a_push_equals_a_clean_one(
         assert "Traceback" not in pusher.communicate()[1]
     for name in ("notes", "clean"):
         subprocess.run([*command, f"{database}?vault={name}"], check=True, capture_output=True)
-    assert content(database, "notes") == content(database, "clean")
+    assert store_content(database, "notes") == store_content(database, "clean")
     with excerpt.open(f"{database}?vault=notes") as one, excerpt.open(f"{database}?vault=clean") as other:
         for note in sorted(vault.glob("*5.md")):
             hits = [opened.search(f"Hive {int(note.stem)}").hits[0] for opened in (one, other)]

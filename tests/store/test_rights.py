@@ -66,7 +66,7 @@ def with_roles(vault: Path, address: str) -> None:
         push(index_of(opened), parse_address(f"{address}?vault=notes"), records_of(opened), roles=True)
 
 
-def enrol(database: str, users: dict[str, str]) -> None:
+def add_members(database: str, users: dict[str, str]) -> None:
     """Grant the roles to the writer and the reader, as the server's administrator does."""
     with psycopg.connect(database, autocommit=True) as connection:
         for kind in ("writer", "reader"):
@@ -82,7 +82,7 @@ def make_owner_a_maker_of_roles(database: str, users: dict[str, str]) -> None:
 def test_a_member_of_the_writers_can_update_and_add_a_vault(vault: Path, database: str, users: dict[str, str]) -> None:
     make_owner_a_maker_of_roles(database, users)
     with_roles(vault, users["owner"])
-    enrol(database, users)
+    add_members(database, users)
     (vault / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
     assert push_vault(vault, users["writer"]).added == 1
     assert push_vault(vault, users["writer"], "second").added == len(NOTES) + 1
@@ -96,7 +96,7 @@ def test_a_member_of_the_readers_can_read_earlier_and_later_pushes_and_write_not
 ) -> None:
     make_owner_a_maker_of_roles(database, users)
     with_roles(vault, users["owner"])
-    enrol(database, users)
+    add_members(database, users)
     push_vault(vault, users["writer"], "second")
     for name in ("notes", "second"):
         with excerpt.open(f"{users['reader']}?vault={name}") as stored:
@@ -121,7 +121,7 @@ def test_roles_can_be_added_to_an_existing_store_repeatedly(vault: Path, databas
     push_vault(vault, users["owner"])
     with_roles(vault, users["owner"])
     with_roles(vault, users["owner"])
-    enrol(database, users)
+    add_members(database, users)
     assert push_vault(vault, users["writer"]).unchanged == len(NOTES)
 
 
@@ -166,7 +166,7 @@ QUERIES = (
 
 
 @pytest.fixture
-def guarded(vault: Path, database: str, users: dict[str, str]) -> dict[str, str]:
+def guarded_addresses(vault: Path, database: str, users: dict[str, str]) -> dict[str, str]:
     """Return addresses by user of a store with a folder that only the role of `staff` may read.
 
     The vault `bare` in it was pushed without that folder.
@@ -176,12 +176,12 @@ def guarded(vault: Path, database: str, users: dict[str, str]) -> dict[str, str]
     with_roles(vault, users["owner"])
     addresses = {user: f"{address}?vault=notes" for user, address in users.items()}
     push_vault(vault, users["owner"], "bare")
-    enrol(database, users)
+    add_members(database, users)
     for path, text in STAFF.items():
         (vault / path).parent.mkdir(parents=True, exist_ok=True)
         (vault / path).write_text(text, encoding="utf-8")
     (vault / "staff" / "Secretary.md").write_text("\0\1\2" * 50, encoding="utf-8")
-    changed(vault, users["owner"], allowed=[f"{name_of(users['nobody'])}=staff"])
+    change_rights(vault, users["owner"], allowed=[f"{name_of(users['nobody'])}=staff"])
     return addresses | {"bare": f"{users['reader']}?vault=bare"}
 
 
@@ -190,7 +190,9 @@ def name_of(address: str) -> str:
     return address.partition("//")[2].partition("@")[0]
 
 
-def changed(vault: Path, address: str, *, allowed: Sequence[str] = (), forbidden: Sequence[str] = ()) -> PushReport:
+def change_rights(
+    vault: Path, address: str, *, allowed: Sequence[str] = (), forbidden: Sequence[str] = ()
+) -> PushReport:
     """Push with changed rights and return the report."""
     rights = RightsChanges(tuple(map(parse_right, allowed)), tuple(map(parse_right, forbidden)))
     with excerpt.open(vault) as opened:
@@ -215,12 +217,12 @@ def asked(capsys: pytest.CaptureFixture[str], *command: str) -> str:
 
 @pytest.mark.parametrize("json", [False, True])
 def test_every_command_answers_as_if_the_folder_did_not_exist(
-    guarded: dict[str, str], capsys: pytest.CaptureFixture[str], tmp_path: Path, json: bool
+    guarded_addresses: dict[str, str], capsys: pytest.CaptureFixture[str], tmp_path: Path, json: bool
 ) -> None:
     answer = tmp_path / "answer.md"
     answer.write_text('They say "a colony of zanzibar bees winters around its honey" [1].\n', encoding="utf-8")
     pack = tmp_path / "pack.md"
-    with excerpt.open(guarded["owner"]) as owner:
+    with excerpt.open(guarded_addresses["owner"]) as owner:
         pack.write_text(owner.pack("zanzibar colony", budget=500).text, encoding="utf-8")
     commands = [
         *(["search", query, "--explain"] for query in QUERIES),
@@ -237,19 +239,21 @@ def test_every_command_answers_as_if_the_folder_did_not_exist(
     ]
     for command in commands:
         whole = [*command, *(["--json"] if json else [])]
-        found, expected = (asked(capsys, *whole, "--vault", guarded[who]) for who in ("reader", "bare"))
+        found, expected = (asked(capsys, *whole, "--vault", guarded_addresses[who]) for who in ("reader", "bare"))
         assert found == expected, command
 
 
-def test_only_a_user_with_the_right_sees_the_folder(guarded: dict[str, str]) -> None:
-    assert paths(guarded["nobody"]) == {"staff/Salaries.md", "staff/lists/Bees.md"}
-    assert "staff/Salaries.md" in paths(guarded["owner"])
-    assert "staff/Salaries.md" in paths(guarded["writer"])
-    with excerpt.open(guarded["nobody"]) as stored:
+def test_only_a_user_with_the_right_sees_the_folder(guarded_addresses: dict[str, str]) -> None:
+    assert paths(guarded_addresses["nobody"]) == {"staff/Salaries.md", "staff/lists/Bees.md"}
+    assert "staff/Salaries.md" in paths(guarded_addresses["owner"])
+    assert "staff/Salaries.md" in paths(guarded_addresses["writer"])
+    with excerpt.open(guarded_addresses["nobody"]) as stored:
         assert stored.status().notes == len(STAFF)
 
 
-def test_no_row_of_a_table_or_function_reveals_the_folder(guarded: dict[str, str], users: dict[str, str]) -> None:
+def test_no_row_of_a_table_or_function_reveals_the_folder(
+    guarded_addresses: dict[str, str], users: dict[str, str]
+) -> None:
     with psycopg.connect(users["reader"], autocommit=True) as connection:
         asked = "".join(
             row[0]
@@ -277,7 +281,7 @@ def test_no_row_of_a_table_or_function_reveals_the_folder(guarded: dict[str, str
 
 
 def test_a_table_is_readable_only_with_the_right_to_its_area(
-    guarded: dict[str, str], database: str, users: dict[str, str]
+    guarded_addresses: dict[str, str], database: str, users: dict[str, str]
 ) -> None:
     with psycopg.connect(database) as connection:
         tables = connection.execute(
@@ -297,8 +301,8 @@ def test_a_table_is_readable_only_with_the_right_to_its_area(
     assert of_areas == dict.fromkeys(schema.AREA_TABLES, expected)
 
 
-def test_completions_and_corrections_reveal_nothing(guarded: dict[str, str]) -> None:
-    with excerpt.open(guarded["reader"]) as found, excerpt.open(guarded["bare"]) as expected:
+def test_completions_and_corrections_reveal_nothing(guarded_addresses: dict[str, str]) -> None:
+    with excerpt.open(guarded_addresses["reader"]) as found, excerpt.open(guarded_addresses["bare"]) as expected:
         for operator, begun in (("", "zan"), ("", "col"), ("#", ""), ("path", ""), ("title", "s"), ("zanzibar", "")):
             of_both = [
                 complete(one._load_engine().snapshot, operator, begun, date(2026, 1, 1)) for one in (found, expected)
@@ -311,10 +315,10 @@ def test_completions_and_corrections_reveal_nothing(guarded: dict[str, str]) -> 
         assert found.why_not("colony", "Salaries") == expected.why_not("colony", "Salaries")
 
 
-async def test_agents_of_a_reader_see_nothing_of_the_folder(guarded: dict[str, str]) -> None:
+async def test_agents_of_a_reader_see_nothing_of_the_folder(guarded_addresses: dict[str, str]) -> None:
     told = []
     for who in ("reader", "bare"):
-        served = ServedVaults([Path(guarded[who])])
+        served = ServedVaults([Path(guarded_addresses[who])])
         try:
             async with Client(build_server(served, failure_text)) as client:
                 ask = tool_caller(client)
@@ -327,16 +331,19 @@ async def test_agents_of_a_reader_see_nothing_of_the_folder(guarded: dict[str, s
     assert not [text for text in told if "staff/" in text or "Salaries" in text.replace("[[Salaries]]", "")]
 
 
-def test_the_doctor_counts_what_the_reader_may_see(guarded: dict[str, str]) -> None:
+def test_the_doctor_counts_what_the_reader_may_see(guarded_addresses: dict[str, str]) -> None:
     found, expected = (
-        [re.sub("vault [a-z]+ has generation [0-9]+", "", one.what) for one in check_store(guarded[who], Settings())]
+        [
+            re.sub("vault [a-z]+ has generation [0-9]+", "", one.what)
+            for one in check_store(guarded_addresses[who], Settings())
+        ]
         for who in ("reader", "bare")
     )
     assert found == expected
 
 
 def test_a_vault_without_readable_notes_does_not_exist(
-    guarded: dict[str, str], vault: Path, users: dict[str, str]
+    guarded_addresses: dict[str, str], vault: Path, users: dict[str, str]
 ) -> None:
     with pytest.raises(StoreUnusableError) as expected:
         excerpt.open(f"{users['nobody']}?vault=wiki").search("honey")
@@ -346,65 +353,69 @@ def test_a_vault_without_readable_notes_does_not_exist(
     assert found.value.hint == expected.value.hint
 
 
-def test_the_innermost_folder_with_rights_decides(guarded: dict[str, str], vault: Path, users: dict[str, str]) -> None:
-    report = changed(vault, users["owner"], allowed=["excerpt_reader=/staff/lists/"])
+def test_the_innermost_folder_with_rights_decides(
+    guarded_addresses: dict[str, str], vault: Path, users: dict[str, str]
+) -> None:
+    report = change_rights(vault, users["owner"], allowed=["excerpt_reader=/staff/lists/"])
     assert [(one.folder, one.notes) for one in report.rights] == [
         ("", len(NOTES) + 1),
         ("staff/", 2),
         ("staff/lists/", 1),
     ]
     assert report.changed == 1
-    assert "staff/lists/Bees.md" in paths(guarded["reader"])
-    assert "staff/Salaries.md" not in paths(guarded["reader"])
-    assert paths(guarded["nobody"]) == {"staff/Salaries.md"}
+    assert "staff/lists/Bees.md" in paths(guarded_addresses["reader"])
+    assert "staff/Salaries.md" not in paths(guarded_addresses["reader"])
+    assert paths(guarded_addresses["nobody"]) == {"staff/Salaries.md"}
 
 
 def test_a_note_moved_out_of_the_folder_follows_the_other_rights(
-    guarded: dict[str, str], vault: Path, users: dict[str, str]
+    guarded_addresses: dict[str, str], vault: Path, users: dict[str, str]
 ) -> None:
     (vault / "staff" / "Salaries.md").rename(vault / "Salaries.md")
     push_vault(vault, users["writer"])
-    assert "Salaries.md" in paths(guarded["reader"])
-    assert paths(guarded["nobody"]) == {"staff/lists/Bees.md"}
-    with excerpt.open(guarded["reader"]) as stored, pytest.raises(ExcerptError):
+    assert "Salaries.md" in paths(guarded_addresses["reader"])
+    assert paths(guarded_addresses["nobody"]) == {"staff/lists/Bees.md"}
+    with excerpt.open(guarded_addresses["reader"]) as stored, pytest.raises(ExcerptError):
         stored.read("staff/Salaries.md")
 
 
 def test_revoking_a_right_leaves_the_counts_of_a_clean_push(
-    guarded: dict[str, str], vault: Path, database: str, users: dict[str, str]
+    guarded_addresses: dict[str, str], vault: Path, database: str, users: dict[str, str]
 ) -> None:
-    changed(vault, users["writer"], forbidden=[f"{name_of(users['nobody'])}=staff"])
+    change_rights(vault, users["writer"], forbidden=[f"{name_of(users['nobody'])}=staff"])
     with pytest.raises(StoreUnusableError):
-        paths(guarded["nobody"])
+        paths(guarded_addresses["nobody"])
     push_vault(vault, users["writer"], "clean")
     assert statistics(database) == statistics(database, "clean")
-    assert "staff/Salaries.md" in paths(guarded["reader"])
+    assert "staff/Salaries.md" in paths(guarded_addresses["reader"])
 
 
 def test_an_answer_during_a_revocation_is_one_without_the_right(
-    guarded: dict[str, str], vault: Path, users: dict[str, str]
+    guarded_addresses: dict[str, str], vault: Path, users: dict[str, str]
 ) -> None:
     staff = name_of(users["nobody"])
-    changed(vault, users["owner"], allowed=[f"{staff}="])
+    change_rights(vault, users["owner"], allowed=[f"{staff}="])
     begun: list[bool] = []
-    with closing(StoreSnapshot.open(parse_address(guarded["nobody"]), Settings())) as snapshot:
+    with closing(StoreSnapshot.open(parse_address(guarded_addresses["nobody"]), Settings())) as snapshot:
         assert len(snapshot.table.paths) > len(STAFF)
 
         def answer() -> set[str]:
             now = snapshot.reopen()
             if not begun:
                 begun.append(True)
-                changed(vault, users["writer"], forbidden=[f"{staff}="])
+                change_rights(vault, users["writer"], forbidden=[f"{staff}="])
             return {path for (path,) in now._queries.rows("SELECT path FROM notes")}
 
         assert snapshot.read_transaction(answer) == {"staff/Salaries.md", "staff/Empty.md", "staff/lists/Bees.md"}
 
 
-def test_the_rest_of_a_vault_can_be_closed(guarded: dict[str, str], vault: Path, users: dict[str, str]) -> None:
-    changed(vault, users["owner"], forbidden=["excerpt_reader="])
+def test_the_rest_of_a_vault_can_be_closed(
+    guarded_addresses: dict[str, str], vault: Path, users: dict[str, str]
+) -> None:
+    change_rights(vault, users["owner"], forbidden=["excerpt_reader="])
     with pytest.raises(StoreUnusableError, match="no vault called notes"):
-        paths(guarded["reader"])
-    assert paths(guarded["writer"])
+        paths(guarded_addresses["reader"])
+    assert paths(guarded_addresses["writer"])
 
 
 @pytest.mark.parametrize(
@@ -412,25 +423,25 @@ def test_the_rest_of_a_vault_can_be_closed(guarded: dict[str, str], vault: Path,
     [("excerpt_reader=Staf", "no note in a folder Staf/"), ("stuff=staff", "no role stuff"), ("staff", "ROLE=FOLDER")],
 )
 def test_an_invalid_right_changes_nothing(
-    guarded: dict[str, str], vault: Path, users: dict[str, str], right: str, said: str
+    guarded_addresses: dict[str, str], vault: Path, users: dict[str, str], right: str, said: str
 ) -> None:
     with pytest.raises((StoreUnusableError, ValueError), match=said):
-        changed(vault, users["owner"], allowed=[f"{name_of(users['nobody'])}=", right])
-    assert paths(guarded["nobody"]) == {"staff/Salaries.md", "staff/lists/Bees.md"}
+        change_rights(vault, users["owner"], allowed=[f"{name_of(users['nobody'])}=", right])
+    assert paths(guarded_addresses["nobody"]) == {"staff/Salaries.md", "staff/lists/Bees.md"}
 
 
-def test_a_reader_cannot_change_rights(guarded: dict[str, str], vault: Path, users: dict[str, str]) -> None:
+def test_a_reader_cannot_change_rights(guarded_addresses: dict[str, str], vault: Path, users: dict[str, str]) -> None:
     with pytest.raises(StoreUnusableError, match="does not allow"):
-        changed(vault, users["reader"], allowed=[f"{name_of(users['reader'])}=staff"])
+        change_rights(vault, users["reader"], allowed=[f"{name_of(users['reader'])}=staff"])
 
 
 def test_a_user_who_assumes_another_role_has_only_its_rights(
-    guarded: dict[str, str], database: str, users: dict[str, str]
+    guarded_addresses: dict[str, str], database: str, users: dict[str, str]
 ) -> None:
     writer, staff = name_of(users["writer"]), name_of(users["nobody"])
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute(f"GRANT {staff} TO {writer}")
-    with psycopg.connect(guarded["writer"].partition("?")[0]) as connection:
+    with psycopg.connect(guarded_addresses["writer"].partition("?")[0]) as connection:
         connection.execute(f"SET ROLE {staff}")
         ((areas,),) = connection.execute("SELECT areas FROM excerpt_vault.vaults()").fetchall()
         (area,) = areas

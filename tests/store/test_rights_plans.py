@@ -16,9 +16,9 @@ import pytest
 from excerpt.store import schema
 from excerpt.store.words import token_of
 from tests.store.test_push import vault
-from tests.store.test_rights import SECRETS, guarded, users
+from tests.store.test_rights import SECRETS, guarded_addresses, users
 
-__all__ = ["guarded", "users", "vault"]
+__all__ = ["guarded_addresses", "users", "vault"]
 pytestmark = pytest.mark.store
 
 SWITCHES = (
@@ -179,14 +179,14 @@ def statements(relation: str, column: str, kind: str, hidden: int, columns: Sequ
     yield f"SELECT count(*), max({column}::text) FROM {relation} WHERE {column} = {{value}}"
 
 
-def switched(reader: Reader, off: Sequence[str]) -> None:
+def switch_off(reader: Reader, off: Sequence[str]) -> None:
     reader.connection.execute("RESET ALL")
     for switch in off:
         reader.connection.execute(f"SET {switch} = off")
 
 
 @pytest.fixture
-def hidden(guarded: dict[str, str], database: str) -> int:
+def hidden(guarded_addresses: dict[str, str], database: str) -> int:
     """Return the id of the area that the reader may not read, in a store with current planner statistics."""
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("ANALYZE")
@@ -195,7 +195,7 @@ def hidden(guarded: dict[str, str], database: str) -> int:
 
 
 @pytest.fixture
-def reader(guarded: dict[str, str], users: dict[str, str], hidden: int) -> Iterator[Reader]:
+def reader(guarded_addresses: dict[str, str], users: dict[str, str], hidden: int) -> Iterator[Reader]:
     made = Reader(users["reader"])
     with made.connection:
         yield made
@@ -212,7 +212,7 @@ def test_no_table_view_or_function_has_another_plan_for_a_hidden_value(
 ) -> None:
     asked, told = 0, []
     for off in SWITCHES:
-        switched(reader, off)
+        switch_off(reader, off)
         for relation, columns in relations(reader.connection):
             for column, kind in columns:
                 if pair := pairs.get((column, kind)):
@@ -229,7 +229,7 @@ def test_no_table_view_or_function_has_another_plan_for_a_hidden_value(
 def test_no_prepared_or_parallel_plan_differs(reader: Reader, pairs: dict[tuple[str, str], Pair]) -> None:
     told = []
     for setting in ("plan_cache_mode = force_generic_plan", "debug_parallel_query = regress"):
-        switched(reader, ["enable_seqscan"])
+        switch_off(reader, ["enable_seqscan"])
         for one in (setting, "parallel_setup_cost = 0", "min_parallel_table_scan_size = 0"):
             reader.connection.execute(f"SET {one}")
         for relation, columns in relations(reader.connection):
@@ -257,7 +257,7 @@ def test_no_word_or_term_index_reveals_that_a_hidden_row_has_a_word(reader: Read
         return f"to_bm25query({{value}}, '{index}')"
 
     for off in SWITCHES:
-        switched(reader, off)
+        switch_off(reader, off)
         for table in (*areas, hidden):
             fragments = schema.table_name("fragments", table)
             told += [
@@ -288,7 +288,7 @@ def test_nearest_vectors_are_searched_among_visible_rows_only(reader: Reader, hi
     vector = f"'[{','.join(['0.0625'] * schema.DIMENSIONS)}]'::halfvec"
     for area in areas:
         for off in SWITCHES:
-            switched(reader, off)
+            switch_off(reader, off)
             fragments = schema.table_name("fragments", area)
             plan = reader.plan(f"SELECT key FROM {fragments} ORDER BY vector <#> {vector} LIMIT 3")
             assert "Removed" not in str(plan)

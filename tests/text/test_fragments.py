@@ -18,7 +18,7 @@ def fragment_lines(text: str, limits: FragmentLimits = SMALL) -> list[tuple[int,
     return [(f.line_start, f.line_end) for f in fragments_of(parse_note("a.md", text), len, limits)]
 
 
-def words(count: int) -> str:
+def some_words(count: int) -> str:
     return " ".join(["word"] * count)
 
 
@@ -26,16 +26,30 @@ def test_small_blocks_of_a_section_are_joined() -> None:
     assert fragment_lines("one\n\n- two\n\nthree four five six\n") == [(1, 5)]
 
 
+def test_text_in_invalid_frontmatter_is_a_fragment_of_its_own() -> None:
+    assert fragment_lines("---\n<% one\ntwo\ntitle: A: B\n---\n\nthree\n\nfour\n") == [(2, 3), (7, 9)]
+
+
+@pytest.mark.parametrize("body", ["", "\n", "\n \n\n"])
+def test_the_frontmatter_of_a_note_without_text_is_a_fragment(body: str) -> None:
+    assert fragment_lines(f"---\naliases: [Ada]\nborn: 1815\n---\n{body}") == [(2, 3)]
+
+
+@pytest.mark.parametrize("text", ["---\nborn: 1815\n---\nText.\n", "---\nborn: 1815\n---\n# Heading\n"])
+def test_the_frontmatter_of_a_note_with_text_or_headings_is_no_fragment(text: str) -> None:
+    assert fragment_lines(text) == [(4, 4)]
+
+
 def test_a_fragment_at_the_target_size_is_closed() -> None:
-    assert fragment_lines(f"{words(5)}\n\n{words(5)}") == [(1, 1), (3, 3)]
+    assert fragment_lines(f"{some_words(5)}\n\n{some_words(5)}") == [(1, 1), (3, 3)]
 
 
 def test_no_fragment_is_joined_above_the_maximum() -> None:
-    assert fragment_lines(f"{words(4)}\n\n{words(7)}") == [(1, 1), (3, 3)]
+    assert fragment_lines(f"{some_words(4)}\n\n{some_words(7)}") == [(1, 1), (3, 3)]
 
 
 def test_a_small_rest_joins_the_previous_fragment() -> None:
-    assert fragment_lines(f"{words(8)}\n\n{words(2)}") == [(1, 3)]
+    assert fragment_lines(f"{some_words(8)}\n\n{some_words(2)}") == [(1, 3)]
 
 
 def test_a_fragment_stays_in_its_section() -> None:
@@ -43,19 +57,25 @@ def test_a_fragment_stays_in_its_section() -> None:
 
 
 def test_a_block_below_the_maximum_is_never_cut() -> None:
-    assert fragment_lines(f"one\n\n```\n{words(4)}\n\n{words(4)}\n```") == [(1, 1), (3, 7)]
+    assert fragment_lines(f"one\n\n```\n{some_words(4)}\n\n{some_words(4)}\n```") == [(1, 1), (3, 7)]
 
 
 def test_a_list_above_the_maximum_is_cut_between_items() -> None:
-    assert fragment_lines(f"- {words(3)}\n  {words(3)}\n- {words(3)}\n  {words(3)}\n") == [(1, 2), (3, 4)]
+    assert fragment_lines(f"- {some_words(3)}\n  {some_words(3)}\n- {some_words(3)}\n  {some_words(3)}\n") == [
+        (1, 2),
+        (3, 4),
+    ]
 
 
 def test_another_block_above_the_maximum_is_cut_at_a_blank_line() -> None:
-    assert fragment_lines(f"```\n{words(4)}\n{words(3)}\n\n{words(1)}\n{words(4)}\n```") == [(1, 3), (5, 7)]
+    assert fragment_lines(f"```\n{some_words(4)}\n{some_words(3)}\n\n{some_words(1)}\n{some_words(4)}\n```") == [
+        (1, 3),
+        (5, 7),
+    ]
 
 
 def test_a_line_above_the_maximum_is_kept_whole() -> None:
-    assert fragment_lines(f"{words(50)}\n{words(3)}") == [(1, 1), (2, 2)]
+    assert fragment_lines(f"{some_words(50)}\n{some_words(3)}") == [(1, 1), (2, 2)]
 
 
 def test_a_note_of_headings_only_is_one_fragment() -> None:

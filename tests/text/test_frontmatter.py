@@ -97,6 +97,69 @@ def test_unreadable_frontmatter_is_a_warning_and_not_text(yaml: str) -> None:
     assert front.warnings
 
 
+@pytest.mark.parametrize(
+    ("line", "properties"),
+    [
+        ("summary: Deep: rules of the barn", {"summary": ("Deep: rules of the barn",)}),
+        ("zusammenfassung: Teil 1: Ämter", {"zusammenfassung": ("Teil 1: Ämter",)}),
+        ("摘要: 第一: 引言", {"摘要": ("第一: 引言",)}),
+        ("author: @ada", {"author": ("@ada",)}),
+        ("rate: of all: 5% # about", {"rate": ("of all: 5%",)}),
+        ("quote: 'it's'", {"quote": ("it's",)}),
+        ("list: [a, b: c: d, #e]", {"list": ("a", "b: c: d", "#e")}),
+        ("list:\n  - a: b: c\n  - d", {"list": ("a: b: c", "d")}),
+        ("list:\n\t- a\n\t- d", {"list": ("a", "d")}),
+        ("created: {{date}}, {{time}}", {"created": ("{{date}}, {{time}}",)}),
+        ('a: "unclosed', {"a": ('"unclosed',)}),
+        ("stray words", {}),
+    ],
+)
+def test_keys_beside_an_invalid_line_are_read_and_what_is_clear_of_it(
+    line: str, properties: dict[str, tuple[str, ...]]
+) -> None:
+    front = read_frontmatter(f"---\ntitle: One\n{line}\ntags: [b, c]\nstatus: open\n---\nbody")
+    assert (front.title, front.tags) == ("One", ("b", "c"))
+    assert front.properties == {**properties, "status": ("open",)}
+    assert len(front.warnings) == 1
+    assert dict(front.values)[3 + line.count("\n") + 2] == "open"
+
+
+def test_lines_of_invalid_frontmatter_without_a_key_are_text() -> None:
+    front = read_frontmatter("---\n<%*\ntitle: A: B\n# comment\n  stray words\nlist:\n  - a: [\n  stray: [\n---\nbody")
+    assert (front.title, front.properties) == ("A: B", {"list": ("a: [",)})
+    assert front.unread_lines == (2, 5, 8)
+
+
+def test_of_a_key_that_occurs_twice_the_last_value_counts_with_a_warning() -> None:
+    front = read_frontmatter("---\nstatus: draft\ntags: [a]\nstatus: final\n---\n")
+    assert (front.properties, front.tags) == ({"status": ("final",)}, ("a",))
+    assert front.warnings == ("The frontmatter has the key status twice, again in line 4; the last value counts.",)
+
+
+@pytest.mark.parametrize(
+    "yaml", ["tags: #bees", "tag: #bees", "tags:\n  - #bees", "tags:\n- #bees", "Tags: #bees, #bees"]
+)
+def test_tags_that_yaml_reads_as_comments_are_tags_with_a_warning(yaml: str) -> None:
+    front = read_frontmatter(f"---\n{yaml}\nstatus: open # not #closed\n---\n")
+    assert (front.tags, front.properties) == (("bees",), {"status": ("open",)})
+    assert "#bees" in front.warnings[0]
+
+
+@pytest.mark.parametrize("yaml", ["tags: # which", "# tags: #bees", "x: #bees", "note: |\n  tags: #bees"])
+def test_comments_are_no_tags(yaml: str) -> None:
+    front = read_frontmatter(f"---\n{yaml}\nstatus: open\n---\n")
+    assert (front.tags, front.warnings) == ((), ())
+
+
+@given(st.lists(st.from_regex(r"[a-z]{1,8}", fullmatch=True), min_size=1, max_size=5, unique=True), st.integers(0, 5))
+def test_keys_are_read_as_from_valid_frontmatter_wherever_the_invalid_line_is(keys: list[str], position: int) -> None:
+    lines = [f"k{key}: {key} value" for key in keys]
+    valid = read_frontmatter("\n".join(["---", *lines, "---", ""]))
+    lines.insert(position, "bad: a: b")
+    front = read_frontmatter("\n".join(["---", *lines, "---", ""]))
+    assert front.properties == {**valid.properties, "bad": ("a: b",)}
+
+
 def test_the_warning_names_the_line_of_the_note() -> None:
     (warning,) = read_frontmatter("---\na: 1\nb: c: d\n---\n").warnings
     assert "line 3" in warning

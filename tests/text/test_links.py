@@ -9,24 +9,24 @@ def links(text: str) -> list[Link]:
     return list(parse_note("note.md", text).links)
 
 
-def wiki(target: str, line: int = 1, **rest: str) -> Link:
+def wikilink(target: str, line: int = 1, **rest: str) -> Link:
     return Link(LinkKind.WIKILINK, target, line, **rest)
 
 
 @pytest.mark.parametrize(
     ("text", "link"),
     [
-        ("[[note]]", wiki("note")),
-        ("[[folder/note.md]]", wiki("folder/note.md")),
-        ("[[note|shown]]", wiki("note", text="shown")),
-        ("[[note#heading]]", wiki("note", heading="heading")),
-        ("[[note#heading|shown]]", wiki("note", heading="heading", text="shown")),
-        ("[[note#one#two]]", wiki("note", heading="one#two")),
-        ("[[note#^id|shown]]", wiki("note", block_id="id", text="shown")),
-        ("[[#heading]]", wiki("", heading="heading")),
-        ("[[text|dendron://vault/a.note#anchor]]", wiki("a.note", heading="anchor", text="text")),
-        ("[[dendron://vault/a.note]]", wiki("a.note")),
-        ("[[text|note#anchor]]", wiki("text", text="note#anchor")),
+        ("[[note]]", wikilink("note")),
+        ("[[folder/note.md]]", wikilink("folder/note.md")),
+        ("[[note|shown]]", wikilink("note", text="shown")),
+        ("[[note#heading]]", wikilink("note", heading="heading")),
+        ("[[note#heading|shown]]", wikilink("note", heading="heading", text="shown")),
+        ("[[note#one#two]]", wikilink("note", heading="one#two")),
+        ("[[note#^id|shown]]", wikilink("note", block_id="id", text="shown")),
+        ("[[#heading]]", wikilink("", heading="heading")),
+        ("[[text|dendron://vault/a.note#anchor]]", wikilink("a.note", heading="anchor", text="text")),
+        ("[[dendron://vault/a.note]]", wikilink("a.note")),
+        ("[[text|note#anchor]]", wikilink("text", text="note#anchor")),
         ("![[image.png|300]]", Link(LinkKind.EMBED, "image.png", 1, text="300")),
         ("![[note#^id]]", Link(LinkKind.EMBED, "note", 1, block_id="id")),
         ("[shown](note.md)", Link(LinkKind.MARKDOWN, "note.md", 1, text="shown")),
@@ -37,13 +37,13 @@ def wiki(target: str, line: int = 1, **rest: str) -> Link:
         ("[`code` text](note.md)", Link(LinkKind.MARKDOWN, "note.md", 1, text="code text")),
         ("![alt](picture.png)", Link(LinkKind.EMBED, "picture.png", 1, text="alt")),
         ("[shown][ref]\n\n[ref]: note.md", Link(LinkKind.MARKDOWN, "note.md", 1, text="shown")),
-        ("| [[note\\|shown]] | x |\n|---|---|", wiki("note", text="shown")),
-        ("| [[note|shown]] | x |\n|---|---|---|", wiki("note", text="shown")),
-        ("| x | y |\n|---|---|\n| [[note|shown]] | z |", wiki("note", line=3, text="shown")),
+        ("| [[note\\|shown]] | x |\n|---|---|", wikilink("note", text="shown")),
+        ("| [[note|shown]] | x |\n|---|---|---|", wikilink("note", text="shown")),
+        ("| x | y |\n|---|---|\n| [[note|shown]] | z |", wikilink("note", line=3, text="shown")),
         ("x | y\n--|--\nz | ![[note#^id|two words]]", Link(LinkKind.EMBED, "note", 3, block_id="id", text="two words")),
-        ("> | x | y |\n> |---|---|\n> | [[note|shown]] | z |", wiki("note", line=3, text="shown")),
-        ("# Heading with [[note]]", wiki("note")),
-        ("- item\n  > [[note]]", wiki("note", line=2)),
+        ("> | x | y |\n> |---|---|\n> | [[note|shown]] | z |", wikilink("note", line=3, text="shown")),
+        ("# Heading with [[note]]", wikilink("note")),
+        ("- item\n  > [[note]]", wikilink("note", line=2)),
     ],
 )  # fmt: skip
 def test_a_link_is_divided_into_its_parts(text: str, link: Link) -> None:

@@ -306,7 +306,7 @@ WHOLE: dict[str, Callable[[int], str]] = {
 }
 
 
-def process(text: str) -> None:
+def parse_and_split(text: str) -> None:
     """Do what indexing does with a note of this text."""
     note = parse_note("a.md", text)
     for fragment in fragments_of(note, len):
@@ -316,4 +316,4 @@ def process(text: str) -> None:
 @pytest.mark.programs
 @pytest.mark.parametrize("name", WHOLE)
 def test_the_work_of_parsing_grows_with_the_length(name: str) -> None:
-    assert grows_about_linearly(lambda size: process(WHOLE[name](size)), SIZE)
+    assert grows_about_linearly(lambda size: parse_and_split(WHOLE[name](size)), SIZE)

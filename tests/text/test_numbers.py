@@ -43,7 +43,7 @@ DOCUMENTS = st.lists(st.tuples(TEXTS, st.sampled_from(["en", "de", "zh", "ru", "
 Found = list[tuple[bytes, int]]
 
 
-def expected(text: str, language: str) -> Found:
+def expected_occurrences(text: str, language: str) -> Found:
     terms, positions = terms_of(text, language)
     return [(term.encode("utf-8", "replace"), at) for term, at in zip(terms, positions, strict=True)]
 
@@ -56,7 +56,9 @@ def test_occurrences_are_those_of_each_document(documents: list[tuple[str, str]]
     for term, doc, at in zip(found.terms.tolist(), found.docs.tolist(), found.positions.tolist(), strict=True):
         by_document[doc].append((encoder.lexicon.names[term], at))
     assert found.doc_count == len(documents)
-    assert [by_document[n] for n in range(len(documents))] == [expected(*document) for document in documents]
+    assert [by_document[n] for n in range(len(documents))] == [
+        expected_occurrences(*document) for document in documents
+    ]
 
 
 @given(DOCUMENTS)
@@ -65,7 +67,7 @@ def test_the_terms_of_a_text_are_the_same_twice(documents: list[tuple[str, str]]
     for text, language in documents * 2:
         terms, positions = encoder.terms_of(text, language)
         found = [(encoder.lexicon.names[term], at) for term, at in zip(terms, positions, strict=True)]
-        assert found == expected(text, language)
+        assert found == expected_occurrences(text, language)
 
 
 def test_terms_that_cannot_be_stored_share_a_number() -> None:

@@ -213,6 +213,28 @@ def test_a_text_is_indexed_by_the_terms_of_a_query_of_it(text: str, language: st
         assert text[word.start : word.end] == word.surface
 
 
+ACCENTED_WORDS = st.text(
+    st.sampled_from("aáàâäãåąăạảấcčçćdďđðeéèêëęěệgğhiíìîïıjklłmnñňńoóòôöõőøơpqrřsśšşßtťţuúùûüůűưvwxyýzžźż"),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(ACCENTED_WORDS, st.sampled_from(["", "en", "fr", "pl", "cs", "es", "tr", "hu", "pt", "sv", "de", "vi", "ro"]))
+def test_a_word_and_the_word_without_accents_meet_both_ways(word: str, language: str) -> None:
+    for written, typed in ((word, fold(word)), (fold(word), word)):
+        terms = [term for asked in query_terms(typed, [language]) for term in asked.terms]
+        assert not set(terms).isdisjoint(terms_of(written, language)[0])
+
+
+@given(ACCENTED_WORDS)
+def test_an_occurrence_of_a_word_matches_once(word: str) -> None:
+    for written in (word, fold(word)):
+        for typed in (word, fold(word)):
+            (asked,) = query_terms(typed, [])
+            assert len(set(asked.terms).intersection(terms_of(written)[0])) == 1
+
+
 _LATIN_AND_SIGNS = st.characters(max_codepoint=0x2BFF).filter(lambda sign: not words._MARKED_OR_WIDE.search(sign))
 
 

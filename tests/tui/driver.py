@@ -22,7 +22,7 @@ from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Input
+from textual.widgets import Input, OptionList
 
 from excerpt.errors import ExcerptError
 from excerpt.insight.overview_parts import Overview, SourceLocation
@@ -251,6 +251,12 @@ def titles_of(app: App[Any]) -> list[str]:
 def notices_of(app: App[Any]) -> list[str]:
     """Return the messages of the notices shown."""
     return [notice.message for notice in app._notifications]
+
+
+def options_of(dialog: Screen[Any]) -> list[str]:
+    """Return the rows of a dialog's list."""
+    options = dialog.query_one(OptionList)
+    return [str(options.get_option_at_index(index).prompt) for index in range(options.option_count)]
 
 
 def drawn_lines(widget: Widget) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,13 +22,9 @@ from excerpt.tui.clipboard import (
     osc_sequence,
     plan_copy,
 )
+from tests.conftest import programs_finder
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-
-
-def programs_finder(*route_names: str) -> Callable[[str], str | None]:
-    """Return a stand-in for `shutil.which` that finds only these programs."""
-    return lambda name: f"/usr/bin/{name}" if name in route_names else None
 
 
 def route_names(chosen: CopyPlan) -> list[str]:

@@ -50,7 +50,6 @@ from tests.tui.driver import (
     search,
     top_screen,
     until,
-    until_index,
 )
 
 SEQUENCES = {
@@ -291,7 +290,9 @@ def test_messages_name_the_current_key_of_an_action() -> None:
 @pytest.mark.programs
 def test_no_text_on_the_screen_contains_a_fixed_key() -> None:
     tables = {"key_table.py", "keymap.py", "line_filters.py"}
-    said = [(file.name, node) for file in SCREEN.rglob("*.py") if file.name not in tables for node in said_in(file)]
+    said = [
+        (file.name, node) for file in SCREEN.rglob("*.py") if file.name not in tables for node in keys_named_in(file)
+    ]
     assert [(name, text) for name, text in said if A_KEY.search(text)] == []
 
 
@@ -309,7 +310,7 @@ def test_every_key_named_anywhere_is_in_the_table() -> None:
     assert named <= {binding.id for binding in EVERY}
 
 
-def said_in(file: Path) -> list[str]:
+def keys_named_in(file: Path) -> list[str]:
     """Return the strings of a module, except docstrings."""
     tree = ast.parse(file.read_text("utf-8"))
     told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
@@ -413,17 +414,6 @@ async def test_a_question_mark_is_typed_into_the_query_and_opens_the_help_in_the
         await search(pilot, "conflict?")
         await pilot.press("shift+tab", "question_mark")
         assert isinstance(top_screen(app), HelpDialog)
-
-
-@pytest.mark.programs
-async def test_the_palette_runs_any_action_by_name(app: ExcerptApp) -> None:
-    async with app.run_test() as pilot:
-        await until_index(pilot)
-        await pilot.press("ctrl+g")
-        await pilot.press(*"Memory tab")
-        await pilot.pause(0.5)
-        await pilot.press("enter")
-        await until(pilot, lambda: screen_of(app).query_one("#filter").has_focus, "the Memory tab")
 
 
 def bytes_of_key(key: str) -> str:

@@ -72,20 +72,20 @@ def index(vault: Path, user_paths: Paths) -> None:
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Path:
+def work_vault(tmp_path: Path) -> Path:
     return write_vault(tmp_path / "work", WORK)
 
 
 @pytest.fixture
-def family(tmp_path: Path) -> Path:
+def family_vault(tmp_path: Path) -> Path:
     return write_vault(tmp_path / "family", HOME)
 
 
 @pytest.fixture
-def both(work: Path, family: Path, user_paths: Paths) -> ExcerptApp:
-    for vault in (work, family):
+def app_with_both(work_vault: Path, family_vault: Path, user_paths: Paths) -> ExcerptApp:
+    for vault in (work_vault, family_vault):
         index(vault, user_paths)
-    return ExcerptApp(work, Settings(), user_paths, others=[family])
+    return ExcerptApp(work_vault, Settings(), user_paths, others=[family_vault])
 
 
 def paths_of(app: ExcerptApp) -> list[str]:
@@ -103,80 +103,88 @@ async def select(pilot: AppPilot, path: str) -> None:
 # --- the list ---------------------------------------------------------------------------------------------------------
 
 
-async def test_hits_of_all_vaults_are_in_one_list(both: ExcerptApp) -> None:
-    async with both.run_test(size=(80, 24)) as pilot:
+async def test_hits_of_all_vaults_are_in_one_list(app_with_both: ExcerptApp) -> None:
+    async with app_with_both.run_test(size=(80, 24)) as pilot:
         await search(pilot, "zeppelin")
-        assert set(paths_of(both)) == {"work/Plan.md", "work/Colours.md", "family/Colours.md"}
+        assert set(paths_of(app_with_both)) == {"work/Plan.md", "work/Colours.md", "family/Colours.md"}
 
 
 @pytest.mark.parametrize("width", [50, 80, 140])
-async def test_each_row_names_its_vault(both: ExcerptApp, width: int) -> None:
-    async with both.run_test(size=(width, 24)) as pilot:
+async def test_each_row_names_its_vault(app_with_both: ExcerptApp, width: int) -> None:
+    async with app_with_both.run_test(size=(width, 24)) as pilot:
         await search(pilot, "zeppelin")
         await settle(pilot)
-        drawn = drawn_lines(hit_list_of(both))
-        for path, line in zip(paths_of(both), drawn, strict=False):
+        drawn = drawn_lines(hit_list_of(app_with_both))
+        for path, line in zip(paths_of(app_with_both), drawn, strict=False):
             vault, _, name = path.removesuffix(".md").partition("/")
             assert f"{vault}/ {name}" in line
 
 
-async def test_a_filter_names_a_vault_as_a_folder(both: ExcerptApp) -> None:
-    async with both.run_test(size=(80, 24)) as pilot:
+async def test_a_filter_names_a_vault_as_a_folder(app_with_both: ExcerptApp) -> None:
+    async with app_with_both.run_test(size=(80, 24)) as pilot:
         await search(pilot, "path:family/ zeppelin")
-        assert paths_of(both) == ["family/Colours.md"]
+        assert paths_of(app_with_both) == ["family/Colours.md"]
 
 
-async def test_the_tab_bar_names_all_vaults_and_counts_their_notes(both: ExcerptApp) -> None:
-    async with both.run_test(size=(80, 24)) as pilot:
+async def test_the_tab_bar_names_all_vaults_and_counts_their_notes(app_with_both: ExcerptApp) -> None:
+    async with app_with_both.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         await until_index(pilot)
-        bar = screen_of(both).query_one(TabBar)
+        bar = screen_of(app_with_both).query_one(TabBar)
         assert bar.vault == "work + family"
         assert bar.state.startswith("4 notes")
 
 
-async def test_the_newest_notes_of_all_vaults_are_listed_without_a_query(both: ExcerptApp) -> None:
-    async with both.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "Garden" in drawn_text(both) and "Plan" in drawn_text(both), "the newest notes")
+async def test_the_newest_notes_of_all_vaults_are_listed_without_a_query(app_with_both: ExcerptApp) -> None:
+    async with app_with_both.run_test(size=(80, 24)) as pilot:
+        await until(
+            pilot,
+            lambda: "Garden" in drawn_text(app_with_both) and "Plan" in drawn_text(app_with_both),
+            "the newest notes",
+        )
 
 
 # --- one vault of several ---------------------------------------------------------------------------------------------
 
 
-async def test_a_vault_without_an_index_does_not_delay_the_others(work: Path, family: Path, user_paths: Paths) -> None:
-    index(work, user_paths)
-    app = ExcerptApp(family, Settings(), user_paths, others=[work])
+async def test_a_vault_without_an_index_does_not_delay_the_others(
+    work_vault: Path, family_vault: Path, user_paths: Paths
+) -> None:
+    index(work_vault, user_paths)
+    app = ExcerptApp(family_vault, Settings(), user_paths, others=[work_vault])
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "zeppelin")
         assert set(paths_of(app)) == {"work/Plan.md", "work/Colours.md"}
-        await asyncio.to_thread(index, family, user_paths)
+        await asyncio.to_thread(index, family_vault, user_paths)
         await until(pilot, lambda: "family/Colours.md" in paths_of(app), "the vault that was indexed later")
 
 
-async def test_a_newer_generation_of_one_vault_is_opened(both: ExcerptApp, family: Path, user_paths: Paths) -> None:
-    async with both.run_test(size=(80, 24)) as pilot:
+async def test_a_newer_generation_of_one_vault_is_opened(
+    app_with_both: ExcerptApp, family_vault: Path, user_paths: Paths
+) -> None:
+    async with app_with_both.run_test(size=(80, 24)) as pilot:
         await search(pilot, "zeppelin")
-        (family / "Trip.md").write_text("# Trip\n\nThe zeppelin leaves at noon.\n", encoding="utf-8")
-        await asyncio.to_thread(index, family, user_paths)
-        await until(pilot, lambda: "family/Trip.md" in paths_of(both), "the new note")
+        (family_vault / "Trip.md").write_text("# Trip\n\nThe zeppelin leaves at noon.\n", encoding="utf-8")
+        await asyncio.to_thread(index, family_vault, user_paths)
+        await until(pilot, lambda: "family/Trip.md" in paths_of(app_with_both), "the new note")
 
 
 @pytest.mark.usefixtures("indexing_process")
-async def test_all_vaults_are_watched(both: ExcerptApp, work: Path, family: Path) -> None:
-    async with both.run_test(size=(80, 24)) as pilot:
+async def test_all_vaults_are_watched(app_with_both: ExcerptApp, work_vault: Path, family_vault: Path) -> None:
+    async with app_with_both.run_test(size=(80, 24)) as pilot:
         await search(pilot, "zeppelin")
-        bar = screen_of(both).query_one(TabBar)
+        bar = screen_of(app_with_both).query_one(TabBar)
         await until(pilot, lambda: bar.state.endswith("up to date"), "the watches")
-        for vault in (work, family):
+        for vault in (work_vault, family_vault):
             (vault / "New.md").write_text("# New\n\nAnother zeppelin.\n", encoding="utf-8")
-        await until(pilot, lambda: {"work/New.md", "family/New.md"} <= {*paths_of(both)}, "both notes")
+        await until(pilot, lambda: {"work/New.md", "family/New.md"} <= {*paths_of(app_with_both)}, "both notes")
 
 
 @pytest.mark.usefixtures("indexing_process")
 async def test_a_missing_vault_is_reported_in_the_index_dialog_and_the_others_are_searched(
-    work: Path, tmp_path: Path, user_paths: Paths
+    work_vault: Path, tmp_path: Path, user_paths: Paths
 ) -> None:
-    app = ExcerptApp(work, Settings(), user_paths, others=[tmp_path / "gone"])
+    app = ExcerptApp(work_vault, Settings(), user_paths, others=[tmp_path / "gone"])
     async with app.run_test(size=(140, 45)) as pilot:
         await until(pilot, lambda: screen_of(app).query_one(TabBar).state == "index error", "the error")
         await search(pilot, "zeppelin")
@@ -190,42 +198,44 @@ async def test_a_missing_vault_is_reported_in_the_index_dialog_and_the_others_ar
 # --- files, links and memories ----------------------------------------------------------------------------------------
 
 
-async def test_enter_opens_the_file_in_its_vault(editor_arguments: Path, both: ExcerptApp, family: Path) -> None:
-    async with both.run_test(size=(80, 24)) as pilot:
+async def test_enter_opens_the_file_in_its_vault(
+    editor_arguments: Path, app_with_both: ExcerptApp, family_vault: Path
+) -> None:
+    async with app_with_both.run_test(size=(80, 24)) as pilot:
         await search(pilot, "balloon")
         await pilot.press("enter")
         await until(pilot, editor_arguments.exists, "the editor")
-        assert f"{family / 'Garden.md'}:" in editor_arguments.read_text()
+        assert f"{family_vault / 'Garden.md'}:" in editor_arguments.read_text()
 
 
-async def test_a_link_leads_to_a_note_of_its_own_vault(both: ExcerptApp) -> None:
-    async with both.run_test(size=(80, 24)) as pilot:
+async def test_a_link_leads_to_a_note_of_its_own_vault(app_with_both: ExcerptApp) -> None:
+    async with app_with_both.run_test(size=(80, 24)) as pilot:
         await search(pilot, "zeppelin painted friday")
         await select(pilot, "work/Plan.md")
         await press(pilot, "escape", "l", "l", "enter")
-        preview = preview_of(both)
+        preview = preview_of(app_with_both)
         await until(pilot, lambda: preview.window is not None and "office" in preview.window.fragment.text, "the note")
         assert preview.window is not None
         assert preview.window.fragment.path == "work/Colours.md"
 
 
 async def test_a_memory_is_saved_in_the_vault_of_its_passage(
-    both: ExcerptApp, work: Path, family: Path, user_paths: Paths
+    app_with_both: ExcerptApp, work_vault: Path, family_vault: Path, user_paths: Paths
 ) -> None:
-    async with both.run_test(size=(80, 24)) as pilot:
+    async with app_with_both.run_test(size=(80, 24)) as pilot:
         await search(pilot, "balloon")
         await settle(pilot)
         await press(pilot, "ctrl+r")
         await until_screen(pilot, RememberDialog)
         await press(pilot, "ctrl+s")
-        store = MemoryStore(user_paths.memory_folder(family))
+        store = MemoryStore(user_paths.memory_folder(family_vault))
         await until(pilot, lambda: bool(store.all().memories), "the memory")
         (memory,) = store.all().memories
         assert memory.source is not None
         assert memory.source.path == "Garden.md"
-        assert not user_paths.memory_folder(work).exists()
+        assert not user_paths.memory_folder(work_vault).exists()
         await press(pilot, "f4")
-        rows = screen_of(both).query_one(MemoryList)
+        rows = screen_of(app_with_both).query_one(MemoryList)
         await until(pilot, lambda: bool(rows.recalled), "the list")
         assert " family · " in rows.render_line(0).text
         assert rows.memories[0].source is not None
@@ -233,24 +243,26 @@ async def test_a_memory_is_saved_in_the_vault_of_its_passage(
 
 
 async def test_a_memory_without_a_source_is_saved_in_the_first_vault(
-    both: ExcerptApp, work: Path, user_paths: Paths
+    app_with_both: ExcerptApp, work_vault: Path, user_paths: Paths
 ) -> None:
-    async with both.run_test(size=(80, 24)) as pilot:
+    async with app_with_both.run_test(size=(80, 24)) as pilot:
         await until_index(pilot)
         await until_tabs(pilot)
         await press(pilot, "f4", "escape", "m")
         await until_screen(pilot, RememberDialog)
         await press(pilot, *"rope", "ctrl+s")
-        store = MemoryStore(user_paths.memory_folder(work))
+        store = MemoryStore(user_paths.memory_folder(work_vault))
         await until(pilot, lambda: [each.text.strip() for each in store.all().memories] == ["rope"], "the memory")
 
 
-async def test_memories_of_all_vaults_are_found(both: ExcerptApp, work: Path, family: Path, user_paths: Paths) -> None:
-    for vault, text in ((work, "The zeppelin needs varnish."), (family, "The zeppelin needs a flag.")):
+async def test_memories_of_all_vaults_are_found(
+    app_with_both: ExcerptApp, work_vault: Path, family_vault: Path, user_paths: Paths
+) -> None:
+    for vault, text in ((work_vault, "The zeppelin needs varnish."), (family_vault, "The zeppelin needs a flag.")):
         MemoryStore(user_paths.memory_folder(vault)).remember(text)
-    async with both.run_test(size=(80, 24)) as pilot:
+    async with app_with_both.run_test(size=(80, 24)) as pilot:
         await search(pilot, "zeppelin needs")
-        rows = hit_list_of(both)
+        rows = hit_list_of(app_with_both)
         await until(pilot, lambda: len([hit for hit in rows.hits if "needs" in hit.fragment.text]) == 2, "the memories")
 
 
@@ -258,34 +270,34 @@ async def test_memories_of_all_vaults_are_found(both: ExcerptApp, work: Path, fa
 
 
 async def test_query_and_marks_belong_to_the_set_of_vaults_in_any_order(
-    both: ExcerptApp, work: Path, family: Path, user_paths: Paths
+    app_with_both: ExcerptApp, work_vault: Path, family_vault: Path, user_paths: Paths
 ) -> None:
-    async with both.run_test(size=(80, 24)) as pilot:
+    async with app_with_both.run_test(size=(80, 24)) as pilot:
         await search(pilot, "balloon")
         await settle(pilot)
         await press(pilot, "tab")
-        await screen_of(both).save_state()
-    again = ExcerptApp(family, Settings(), user_paths, others=[work])
+        await screen_of(app_with_both).save_state()
+    again = ExcerptApp(family_vault, Settings(), user_paths, others=[work_vault])
     async with again.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         assert pane_of(again).query_text == "balloon"
-    alone = ExcerptApp(family, Settings(), user_paths)
+    alone = ExcerptApp(family_vault, Settings(), user_paths)
     async with alone.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         assert pane_of(alone).query_text == ""
         assert not notices_of(alone)
 
 
-async def test_two_copies_of_a_vault_are_told_apart(work: Path, tmp_path: Path, user_paths: Paths) -> None:
+async def test_two_copies_of_a_vault_are_told_apart(work_vault: Path, tmp_path: Path, user_paths: Paths) -> None:
     copy = tmp_path / "old" / "work"
-    shutil.copytree(work, copy)
-    for vault in (work, copy):
+    shutil.copytree(work_vault, copy)
+    for vault in (work_vault, copy):
         index(vault, user_paths)
-    app = ExcerptApp(work, Settings(), user_paths, others=[copy])
+    app = ExcerptApp(work_vault, Settings(), user_paths, others=[copy])
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "office")
         await settle(pilot)
-        names = list(VaultFolders.of([work, copy]).by_name)
+        names = list(VaultFolders.of([work_vault, copy]).by_name)
         assert {path.partition("/")[0] for path in paths_of(app)} == set(names)
         await press(pilot, "tab")
         assert len(pane_of(app).pack.choices.marked_ids) == 1
@@ -333,7 +345,7 @@ def landmarks(app: App[None]) -> dict[str, object]:
     return {f"{type(widget).__name__}#{widget.id}": widget.region for widget in app.screen.walk_children(Widget)}
 
 
-def assert_sound(app: App[None], source_check: dict[str, object] | None = None) -> None:
+def expect_intact_screen(app: App[None], source_check: dict[str, object] | None = None) -> None:
     """Check that every line has the screen's width and no control or bidirectional characters."""
     strips = app.screen._compositor.render_strips()
     assert len(strips) == app.size.height
@@ -354,7 +366,7 @@ async def press_keys(pilot: Pilot[None], keys: Iterable[str]) -> None:
     for key in keys:
         await pilot.press(key)
         await pilot.pause(0.05)
-        assert_sound(pilot.app)
+        expect_intact_screen(pilot.app)
 
 
 PANELS = ("ctrl+o", "down", "ctrl+o", "unbound-related", "down", "unbound-map", "G", "l", "escape", "escape")
@@ -394,7 +406,7 @@ async def walk_through(app: App[None], thought: str) -> None:
         for size in ((140, 45), (60, 15)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
-            assert_sound(app)
+            expect_intact_screen(app)
 
 
 async def look_through_hits(pilot: Pilot[None]) -> None:
@@ -407,7 +419,7 @@ async def look_through_hits(pilot: Pilot[None]) -> None:
     for _ in pane.result.hits[:8]:
         await pilot.press("down")
         await pilot.pause(0.02)
-        assert_sound(pilot.app, source_check)
+        expect_intact_screen(pilot.app, source_check)
 
 
 async def complete_filters(pilot: Pilot[None]) -> None:
@@ -415,7 +427,7 @@ async def complete_filters(pilot: Pilot[None]) -> None:
     for typed in FILTERS:
         await pilot.press("ctrl+w", "escape", "escape", "escape", *typed)
         await pilot.pause(0.1)
-        assert_sound(pilot.app)
+        expect_intact_screen(pilot.app)
         await press_keys(pilot, ("ctrl+@", "down", "tab"))
 
 

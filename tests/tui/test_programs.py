@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -21,6 +21,7 @@ from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import EditRequested
 from excerpt.tui.programs import ProgramLauncher, editor_command, find_link_opener, open_link, viewer_command
+from tests.conftest import programs_finder
 from tests.tui.driver import notices_of, pane_of, screen_of, search, until
 
 
@@ -241,24 +242,33 @@ PAPER = Path("/vault/a paper.pdf")
 SEEN = {"DISPLAY": ":0"}
 
 
-def view(setting: str = "", kind: str = "pdf", place: str = "page=12", **options: object) -> tuple[str, ...] | None:
+def viewer_command_for(
+    setting: str = "", kind: str = "pdf", place: str = "page=12", **options: object
+) -> tuple[str, ...] | None:
     options = {"environment": SEEN, "which": find_any_program, "platform": "linux", **options}
     return viewer_command(setting, kind, PAPER, place, **options)  # type: ignore[arg-type]
 
 
 def test_a_pdf_is_opened_at_its_page_by_an_installed_viewer() -> None:
-    assert view() == ("zathura", "-P", "12", str(PAPER))
-    assert view(which=lambda name: name if name in ("mupdf", "xdg-open") else None) == ("mupdf", str(PAPER), "12")
+    assert viewer_command_for() == ("zathura", "-P", "12", str(PAPER))
+    assert viewer_command_for(which=lambda name: name if name in ("mupdf", "xdg-open") else None) == (
+        "mupdf",
+        str(PAPER),
+        "12",
+    )
 
 
 def test_a_file_without_a_known_viewer_is_opened_by_the_system() -> None:
-    assert view(kind="slides", place="slide=3") == ("xdg-open", str(PAPER))
-    assert view(platform="darwin", which=lambda name: name if name == "open" else None) == ("open", str(PAPER))
+    assert viewer_command_for(kind="slides", place="slide=3") == ("xdg-open", str(PAPER))
+    assert viewer_command_for(platform="darwin", which=lambda name: name if name == "open" else None) == (
+        "open",
+        str(PAPER),
+    )
 
 
 def test_a_command_of_the_settings_takes_precedence_and_gets_file_page_and_location() -> None:
-    assert view("show --page={page} {file} {place}") == ("show", "--page=12", str(PAPER), "page=12")
-    assert view("show") == ("show", str(PAPER))
+    assert viewer_command_for("show --page={page} {file} {place}") == ("show", "--page=12", str(PAPER), "page=12")
+    assert viewer_command_for("show") == ("show", str(PAPER))
 
 
 @pytest.mark.parametrize(
@@ -284,7 +294,7 @@ def test_a_command_of_the_settings_takes_precedence_and_gets_file_page_and_locat
 )
 def test_a_viewer_that_would_execute_a_part_of_a_name_is_refused(setting: str) -> None:
     with pytest.raises(SettingsError, match=r"screen\.viewers\.pdf puts a file name into a shell command") as error:
-        view(setting)
+        viewer_command_for(setting)
     assert "sh {file}" in error.value.hint
 
 
@@ -299,7 +309,7 @@ def test_a_viewer_that_would_execute_a_part_of_a_name_is_refused(setting: str) -
     ],
 )
 def test_a_viewer_that_gets_the_name_as_one_argument_is_started(setting: str) -> None:
-    argv = view(setting)
+    argv = viewer_command_for(setting)
     assert argv is not None
     assert str(PAPER) in " ".join(argv)
 
@@ -330,19 +340,15 @@ def test_braces_in_a_file_name_are_not_replaced() -> None:
 
 
 def test_over_ssh_nothing_is_opened() -> None:
-    assert view(environment={**SEEN, "SSH_TTY": "/dev/pts/1"}) is None
+    assert viewer_command_for(environment={**SEEN, "SSH_TTY": "/dev/pts/1"}) is None
 
 
 def test_a_missing_viewer_is_named_with_its_setting() -> None:
     with pytest.raises(ExcerptError, match="The program show is not installed"):
-        view("show {file}", which=find_no_program)
+        viewer_command_for("show {file}", which=find_no_program)
 
 
 ROOT = Path("/home/ada/My vault")
-
-
-def programs_finder(*names: str) -> Callable[[str], str | None]:
-    return lambda name: f"/usr/bin/{name}" if name in names else None
 
 
 @pytest.mark.parametrize(

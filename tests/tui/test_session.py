@@ -249,7 +249,7 @@ def log(vault: Path, user_paths: Paths) -> UseLog:
     return UseLog(user_paths.use_file(vault))
 
 
-def acts(events: tuple[UseEvent, ...]) -> list[tuple[str, str, str]]:
+def events_by_act(events: tuple[UseEvent, ...]) -> list[tuple[str, str, str]]:
     return [(event.kind.value, event.query, event.path) for event in events]
 
 
@@ -269,7 +269,7 @@ async def test_opening_a_hit_is_logged_with_its_query_and_the_notes_above(
         await pilot.press("enter")
         await until(pilot, lambda: bool(log.events()), "the event")
     (event,) = log.events()
-    assert acts((event,)) == [("opened", "conflict", hit.fragment.path)]
+    assert events_by_act((event,)) == [("opened", "conflict", hit.fragment.path)]
     assert (event.fragment, event.rank) == (hit.fragment.id, hits.index(hit) + 1)
     assert event.above == tuple(dict.fromkeys(one.fragment.path for one in hits))[:1]
 
@@ -321,7 +321,7 @@ async def test_copying_a_fragment_is_logged(app: ExcerptApp, log: UseLog, quiet_
         await search(pilot, "lentil")
         await pilot.press("unbound-copy-fragment")
         await until(pilot, lambda: bool(log.events()), "the event")
-    assert acts(log.events()) == [("copied", "lentil", "Cooking/Lentil soup.md")]
+    assert events_by_act(log.events()) == [("copied", "lentil", "Cooking/Lentil soup.md")]
 
 
 @pytest.mark.programs
@@ -432,7 +432,7 @@ async def open_selected(pilot: AppPilot, log: UseLog) -> str:
     return hit.fragment.id
 
 
-async def find_again(pilot: AppPilot, log: UseLog) -> str:
+async def search_again(pilot: AppPilot, log: UseLog) -> str:
     """Open the second hit of a query, clear it, type it again, and return the id of that hit's fragment."""
     await search_and_wait(pilot, "keep")
     await pilot.press("down")
@@ -476,7 +476,7 @@ async def test_an_opened_hit_is_first_when_its_query_is_typed_again_and_why_says
     editor_arguments: Path, app: ExcerptApp, log: UseLog
 ) -> None:
     async with app.run_test(size=(140, 36)) as pilot:
-        opened = await find_again(pilot, log)
+        opened = await search_again(pilot, log)
         assert first_fragment(app) == opened
         await show_why(pilot)
         assert "You opened it for “keep” on" in " ".join(drawn_lines(why_text(app)))
@@ -487,7 +487,7 @@ async def test_why_forgets_by_a_key_in_the_footer_and_shows_the_new_rank(
     editor_arguments: Path, app: ExcerptApp, log: UseLog
 ) -> None:
     async with app.run_test(size=(140, 36)) as pilot:
-        opened = await find_again(pilot, log)
+        opened = await search_again(pilot, log)
         assert not names_forget(app)
         await show_why(pilot)
         assert names_forget(app)
@@ -505,7 +505,7 @@ async def test_why_forgets_by_a_key_in_the_footer_and_shows_the_new_rank(
 @pytest.mark.programs
 async def test_a_click_on_forget_this_forgets(editor_arguments: Path, app: ExcerptApp, log: UseLog) -> None:
     async with app.run_test(size=(140, 36)) as pilot:
-        opened = await find_again(pilot, log)
+        opened = await search_again(pilot, log)
         await pilot.press("ctrl+t")
         await until_answered(pilot)
         why = why_text(app)
@@ -530,7 +530,7 @@ async def test_the_palette_offers_forget_this_once_for_any_focus(
     editor_arguments: Path, app: ExcerptApp, log: UseLog
 ) -> None:
     async with app.run_test(size=(140, 36)) as pilot:
-        await find_again(pilot, log)
+        await search_again(pilot, log)
         for focus_why in (False, True):
             if focus_why:
                 await show_why(pilot)

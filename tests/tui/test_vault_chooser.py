@@ -34,7 +34,7 @@ from tests.tui.driver import AppPilot, notices_of, pane_of, screen_of, search, u
 
 
 @pytest.fixture
-def user(tmp_path: Path, vault: Path) -> Path:
+def user_home(tmp_path: Path, vault: Path) -> Path:
     """Return a home folder with a vault, an unindexed one, and a missing one in Obsidian's list."""
     assert vault == tmp_path / "vault"
     (tmp_path / "garden").mkdir()
@@ -44,8 +44,8 @@ def user(tmp_path: Path, vault: Path) -> Path:
     return tmp_path
 
 
-def app_of_user(vault: Path | None, user: Path, user_paths: Paths) -> ExcerptApp:
-    return ExcerptApp(vault, Settings(pack=PackSettings(budget=2000)), user_paths, {"HOME": str(user)})
+def app_of_user(vault: Path | None, user_home: Path, user_paths: Paths) -> ExcerptApp:
+    return ExcerptApp(vault, Settings(pack=PackSettings(budget=2000)), user_paths, {"HOME": str(user_home)})
 
 
 async def open_chooser(pilot: AppPilot) -> VaultChooser:
@@ -70,15 +70,15 @@ async def until_vault(pilot: AppPilot, vault: Path) -> None:
 
 @pytest.mark.programs
 async def test_without_a_vault_the_chooser_opens_a_typed_and_completed_path(
-    user: Path, vault: Path, user_paths: Paths
+    user_home: Path, vault: Path, user_paths: Paths
 ) -> None:
-    app = app_of_user(None, user, user_paths)
+    app = app_of_user(None, user_home, user_paths)
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
-        assert [row.path for row in chooser.rows] == [user / "gone", DEMO]
-        await until(pilot, lambda: chooser.missing_paths == {user / "gone"}, "what is missing")
+        assert [row.path for row in chooser.rows] == [user_home / "gone", DEMO]
+        await until(pilot, lambda: chooser.missing_paths == {user_home / "gone"}, "what is missing")
         await pilot.press("enter")
-        await until_trouble(pilot, chooser, f"There is no folder at {user / 'gone'}.")
+        await until_trouble(pilot, chooser, f"There is no folder at {user_home / 'gone'}.")
         await pilot.press(*"~/vau", "tab", "enter")
         await until_vault(pilot, vault)
         await search(pilot, "conflict")
@@ -86,17 +86,19 @@ async def test_without_a_vault_the_chooser_opens_a_typed_and_completed_path(
 
 
 @pytest.mark.programs
-async def test_query_and_marks_of_each_vault_are_restored_on_return(user: Path, vault: Path, user_paths: Paths) -> None:
-    add_recent_vault(user_paths, user / "garden")
+async def test_query_and_marks_of_each_vault_are_restored_on_return(
+    user_home: Path, vault: Path, user_paths: Paths
+) -> None:
+    add_recent_vault(user_paths, user_home / "garden")
     add_recent_vault(user_paths, vault)
-    app = app_of_user(vault, user, user_paths)
+    app = app_of_user(vault, user_home, user_paths)
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         await pilot.press("tab")
         await app.run_action("switch_vault")
         await open_chooser(pilot)
         await pilot.press("enter")
-        await until_vault(pilot, user / "garden")
+        await until_vault(pilot, user_home / "garden")
         assert read_session(user_paths.session_file(vault)).query == "conflict"
         assert len(read_marks(user_paths.marks_file(vault)).marks) == 1
         assert pane_of(app).query_text == ""
@@ -109,28 +111,30 @@ async def test_query_and_marks_of_each_vault_are_restored_on_return(user: Path, 
 
 
 @pytest.mark.programs
-async def test_data_taken_along_by_a_moved_vault_is_reported(user: Path, vault: Path, user_paths: Paths) -> None:
-    MemoryStore(user_paths.memory_folder(user / "before")).remember("one")
+async def test_data_taken_along_by_a_moved_vault_is_reported(user_home: Path, vault: Path, user_paths: Paths) -> None:
+    MemoryStore(user_paths.memory_folder(user_home / "before")).remember("one")
     save_fingerprint(user_paths, vault)
     known = user_paths.fingerprint_file(vault)
-    moved = known.read_text().replace(str(vault), str(user / "before"))
-    user_paths.fingerprint_file(user / "before").write_text(moved)
+    moved = known.read_text().replace(str(vault), str(user_home / "before"))
+    user_paths.fingerprint_file(user_home / "before").write_text(moved)
     known.unlink()
-    app = app_of_user(user / "garden", user, user_paths)
+    app = app_of_user(user_home / "garden", user_home, user_paths)
     async with app.run_test() as pilot:
         await app.run_action("switch_vault")
         await open_chooser(pilot)
         await pilot.press(*str(vault), "enter")
         await until_vault(pilot, vault)
-        said = f"This vault was at {user / 'before'} before. Its data was moved here: 1 memory."
+        said = f"This vault was at {user_home / 'before'} before. Its data was moved here: 1 memory."
         await until(pilot, lambda: said in notices_of(app), "to be told")
     assert [memory.text for memory in MemoryStore(user_paths.memory_folder(vault)).all().memories] == ["one"]
 
 
 @pytest.mark.programs
-async def test_no_screen_or_thread_of_the_previous_vault_remains(user: Path, vault: Path, user_paths: Paths) -> None:
-    add_recent_vault(user_paths, user / "garden")
-    app = app_of_user(vault, user, user_paths)
+async def test_no_screen_or_thread_of_the_previous_vault_remains(
+    user_home: Path, vault: Path, user_paths: Paths
+) -> None:
+    add_recent_vault(user_paths, user_home / "garden")
+    app = app_of_user(vault, user_home, user_paths)
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         before = [thread for thread in threading.enumerate() if thread.name in ("engine", "generations")]
@@ -138,18 +142,18 @@ async def test_no_screen_or_thread_of_the_previous_vault_remains(user: Path, vau
         await app.run_action("switch_vault")
         await open_chooser(pilot)
         await pilot.press("enter")
-        await until_vault(pilot, user / "garden")
+        await until_vault(pilot, user_home / "garden")
         await until(pilot, lambda: not screen.is_running, "the screen to end")
         assert not [thread for thread in before if thread.is_alive()]
         assert len(app.screen_stack) == 1
 
 
 @pytest.mark.programs
-async def test_a_vault_with_invalid_settings_is_not_opened(user: Path, vault: Path, user_paths: Paths) -> None:
+async def test_a_vault_with_invalid_settings_is_not_opened(user_home: Path, vault: Path, user_paths: Paths) -> None:
     file = user_paths.vault_settings_file(vault)
     file.parent.mkdir(parents=True)
     file.write_text("[pack]\nbudget = 'much'\n")
-    app = app_of_user(None, user, user_paths)
+    app = app_of_user(None, user_home, user_paths)
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
         chooser.query_one(Input).value = str(vault)
@@ -159,37 +163,37 @@ async def test_a_vault_with_invalid_settings_is_not_opened(user: Path, vault: Pa
 
 
 @pytest.mark.programs
-async def test_typing_filters_the_known_vaults_and_delete_removes_one(user: Path, user_paths: Paths) -> None:
+async def test_typing_filters_the_known_vaults_and_delete_removes_one(user_home: Path, user_paths: Paths) -> None:
     for name in ("Wiki", "Work notes"):
-        add_recent_vault(user_paths, user / name)
-    app = app_of_user(None, user, user_paths)
+        add_recent_vault(user_paths, user_home / name)
+    app = app_of_user(None, user_home, user_paths)
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
         await pilot.press(*"wiki")
         await until(pilot, lambda: [row.name for row in chooser.rows] == ["Wiki"], "the filtered list")
         await pilot.press("shift+tab", "delete")
         assert chooser.rows == ()
-        assert [each.path for each in recent_vaults(user_paths)] == [str(user / "Work notes")]
+        assert [each.path for each in recent_vaults(user_paths)] == [str(user_home / "Work notes")]
         await pilot.press("shift+tab", "ctrl+u")
         await until(pilot, lambda: [row.name for row in chooser.rows][:1] == ["Work notes"], "the whole list")
 
 
 @pytest.mark.programs
-async def test_delete_in_the_field_removes_a_letter_and_no_vault(user: Path, user_paths: Paths) -> None:
-    add_recent_vault(user_paths, user / "Wiki")
-    app = app_of_user(None, user, user_paths)
+async def test_delete_in_the_field_removes_a_letter_and_no_vault(user_home: Path, user_paths: Paths) -> None:
+    add_recent_vault(user_paths, user_home / "Wiki")
+    app = app_of_user(None, user_home, user_paths)
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
         await pilot.press(*"wiki", "home", "delete")
         assert chooser.query_one(Input).value == "iki"
         await pilot.press("ctrl+e", "delete")
         assert [row.name for row in chooser.rows] == ["Wiki"]
-        assert [each.path for each in recent_vaults(user_paths)] == [str(user / "Wiki")]
+        assert [each.path for each in recent_vaults(user_paths)] == [str(user_home / "Wiki")]
 
 
 @pytest.mark.programs
-async def test_escape_keeps_the_typed_text_and_closes_only_from_the_list(user: Path, user_paths: Paths) -> None:
-    app = app_of_user(None, user, user_paths)
+async def test_escape_keeps_the_typed_text_and_closes_only_from_the_list(user_home: Path, user_paths: Paths) -> None:
+    app = app_of_user(None, user_home, user_paths)
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
         await pilot.press(*"~/gar", "escape")
@@ -200,18 +204,18 @@ async def test_escape_keeps_the_typed_text_and_closes_only_from_the_list(user: P
 
 
 @pytest.mark.programs
-async def test_a_click_on_a_vault_opens_it(user: Path, user_paths: Paths) -> None:
-    add_recent_vault(user_paths, user / "garden")
-    app = app_of_user(None, user, user_paths)
+async def test_a_click_on_a_vault_opens_it(user_home: Path, user_paths: Paths) -> None:
+    add_recent_vault(user_paths, user_home / "garden")
+    app = app_of_user(None, user_home, user_paths)
     async with app.run_test() as pilot:
         await open_chooser(pilot)
         await pilot.click(OptionList, offset=(5, 0))
-        await until_vault(pilot, user / "garden")
+        await until_vault(pilot, user_home / "garden")
 
 
 @pytest.mark.programs
-async def test_a_home_folder_is_opened_only_after_confirmation(user: Path, user_paths: Paths) -> None:
-    app = app_of_user(None, user, user_paths)
+async def test_a_home_folder_is_opened_only_after_confirmation(user_home: Path, user_paths: Paths) -> None:
+    app = app_of_user(None, user_home, user_paths)
     async with app.run_test() as pilot:
         await open_chooser(pilot)
         await pilot.press("~", "enter")
@@ -221,12 +225,12 @@ async def test_a_home_folder_is_opened_only_after_confirmation(user: Path, user_
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, ConfirmDialog), "the question")
         await pilot.press("y")
-        await until_vault(pilot, user)
+        await until_vault(pilot, user_home)
 
 
 @pytest.mark.programs
-async def test_the_reason_for_asking_for_a_vault_is_shown(user: Path, user_paths: Paths) -> None:
-    app = ExcerptApp(None, Settings(), user_paths, {"HOME": str(user)}, message="There is no folder at [/red].")
+async def test_the_reason_for_asking_for_a_vault_is_shown(user_home: Path, user_paths: Paths) -> None:
+    app = ExcerptApp(None, Settings(), user_paths, {"HOME": str(user_home)}, message="There is no folder at [/red].")
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
         assert str(chooser.query_one("#message", Static).content) == "There is no folder at [/red]."
@@ -235,12 +239,12 @@ async def test_the_reason_for_asking_for_a_vault_is_shown(user: Path, user_paths
 @pytest.mark.programs
 @pytest.mark.parametrize("width", [40, 60, 100])
 async def test_any_folder_name_is_one_line_that_shows_every_character(
-    user: Path, user_paths: Paths, width: int
+    user_home: Path, user_paths: Paths, width: int
 ) -> None:
     names = ("deep/" * 30 + "笔记 e\u0301👩\u200d💻", "a\x1b[31m/\u202eb", "[red]x")
     for name in names:
-        add_recent_vault(user_paths, user / name)
-    app = app_of_user(None, user, user_paths)
+        add_recent_vault(user_paths, user_home / name)
+    app = app_of_user(None, user_home, user_paths)
     async with app.run_test(size=(width, 24)) as pilot:
         chooser = await open_chooser(pilot)
         await until(pilot, lambda: len(chooser.missing_paths) == 4, "what is missing")
@@ -252,11 +256,11 @@ async def test_any_folder_name_is_one_line_that_shows_every_character(
 
 
 @pytest.mark.programs
-async def test_the_first_line_distinguishes_vaults_of_the_same_name(user: Path, user_paths: Paths) -> None:
-    (user / "old" / "garden").mkdir(parents=True)
-    add_recent_vault(user_paths, user / "garden")
-    add_recent_vault(user_paths, user / "old" / "garden")
-    app = app_of_user(user / "old" / "garden", user, user_paths)
+async def test_the_first_line_distinguishes_vaults_of_the_same_name(user_home: Path, user_paths: Paths) -> None:
+    (user_home / "old" / "garden").mkdir(parents=True)
+    add_recent_vault(user_paths, user_home / "garden")
+    add_recent_vault(user_paths, user_home / "old" / "garden")
+    app = app_of_user(user_home / "old" / "garden", user_home, user_paths)
     async with app.run_test() as pilot:
         await until(pilot, lambda: screen_of(app).query_one(TabBar).vault == "old/garden", "the name")
 
@@ -320,15 +324,15 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def names(typed: str, here: Path) -> list[str]:
+def listed_names(typed: str, here: Path) -> list[str]:
     return [row.name for row in complete_path(typed, here, here)]
 
 
 def test_a_typed_path_lists_the_folders_it_may_become(home: Path) -> None:
-    assert names(f"{home}/no", home) == ["notes", "notes-old", "My notes"]
-    assert names("./WO", home) == ["work"]
-    assert names("work/", home) == ["work", "wiki"]
-    assert names("./.n", home) == [".notes"]
+    assert listed_names(f"{home}/no", home) == ["notes", "notes-old", "My notes"]
+    assert listed_names("./WO", home) == ["work"]
+    assert listed_names("work/", home) == ["work", "wiki"]
+    assert listed_names("./.n", home) == [".notes"]
 
 
 def test_the_typed_folder_is_first_and_a_vault_of_obsidian_is_labelled(home: Path) -> None:

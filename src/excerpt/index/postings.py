@@ -20,6 +20,7 @@ from excerpt.corpus.tables import FIELDS
 from excerpt.index.files import RandomAccessFile
 from excerpt.state_files import open_regular
 from excerpt.text.numbers import NumberedOccurrences, thread_term_encoder
+from excerpt.text.words import UNACCENTED_MARK
 
 # --- postings ---------------------------------------------------------------------------------------------------------
 # Counting of terms with numpy: turns texts into postings, merges those of all fields, and joins segments.
@@ -38,7 +39,7 @@ class Inverted:
 
     Term `terms[t]` (sorted UTF-8) has the postings `starts[t]:starts[t + 1]` of `docs` (ascending) and `tf`;
     `positions` are those of all postings in order, `tf[i]` of them for posting i. `lengths` counts the terms of each
-    document.
+    document, without the second terms of words with accents.
     """
 
     terms: list[bytes]
@@ -93,8 +94,18 @@ def invert(occurrences: NumberedOccurrences, names: Sequence[bytes]) -> Inverted
         docs=(entries[first] % count).astype(np.int32),
         tf=np.diff(first, append=len(entries)).astype(np.int32),
         positions=occurrences.positions[order],
-        lengths=np.bincount(occurrences.docs, minlength=occurrences.doc_count).astype(np.int32),
+        lengths=np.bincount(
+            occurrences.docs[~_flag_unaccented(names)[occurrences.terms]], minlength=occurrences.doc_count
+        ).astype(np.int32),
     )
+
+
+def _flag_unaccented(names: Sequence[bytes]) -> NDArray[np.bool_]:
+    """Return a flag for each term: whether it is the second term of words with accents, which adds no length."""
+    return np.fromiter((name.endswith(_UNACCENTED_MARK) for name in names), np.bool_, len(names))
+
+
+_UNACCENTED_MARK = UNACCENTED_MARK.encode()
 
 
 def join(parts: Sequence[Inverted]) -> Inverted:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccurrences, concat_ranges, run_offsets
 from excerpt.index.files import DamagedFileError
 from excerpt.index.postings import Columns
+from excerpt.text.words import UNACCENTED_MARK
 
 # --- terms ------------------------------------------------------------------------------------------------------------
 # The postings of one term in the open segments, as arrays over rows.
@@ -173,7 +174,8 @@ class Vocabulary:
     def lexicon(self, field: str) -> list[str]:
         """Return every term of `field`, sorted."""
         if field not in self._lexicons:
-            self._lexicons[field] = list(compress(self._terms, (self._counts[:, FIELDS.index(field)] > 0).tolist()))
+            terms = compress(self._terms, (self._counts[:, FIELDS.index(field)] > 0).tolist())
+            self._lexicons[field] = list(dict.fromkeys(term.removesuffix(UNACCENTED_MARK) for term in terms))
         return self._lexicons[field]
 
     def completions(self, prefix: str, limit: int) -> list[str]:

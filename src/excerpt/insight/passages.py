@@ -13,7 +13,7 @@ import numpy.typing as npt
 from excerpt.insight.overview_parts import KeyPassage, SourceLocation
 from excerpt.insight.topic import Topic, locate_fragment
 from excerpt.model import Fragment
-from excerpt.text.words import terms_of
+from excerpt.text.words import words_of
 
 # --- prose ------------------------------------------------------------------------------------------------------------
 # Markdown as prose: without markup and code.
@@ -247,7 +247,7 @@ def _choose_sentences(fragment: Fragment, topic: Topic, language: str, count: To
     sentences = list(split_sentences(fragment.text))
     if not sentences:
         return None
-    relevances = [topic.covered_share(terms_of(sentence.text, language)[0]) for sentence in sentences]
+    relevances = [topic.covered_share(words_of(sentence.text, language)) for sentence in sentences]
     early = OPENING_BONUS * (2 if fragment.ordinal == 0 else 1)
     values = [value + early * (at == 0) + _form_penalty(sentences[at], count) for at, value in enumerate(relevances)]
     first = max(range(len(sentences)), key=lambda at: (round(values[at], 6), -at))

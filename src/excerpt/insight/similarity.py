@@ -19,7 +19,7 @@ from excerpt.insight.results import SimilarNote
 from excerpt.model import Fragment, NoteInfo
 from excerpt.search.bm25 import Rows
 from excerpt.search.evidence import analyze_text, top_k
-from excerpt.text.words import WIDE_CHARACTERS, QueryWord, analyze, fold, is_function_word, terms_of
+from excerpt.text.words import WIDE_CHARACTERS, QueryWord, analyze, fold, is_function_word, words_of
 
 # --- links, tags and folders ------------------------------------------------------------------------------------------
 # Connections of notes other than their text: links, tags and folders. Each is a number from 0 to 1 for each note.
@@ -540,13 +540,13 @@ def select_important_terms(snapshot: Corpus, reference: ReferenceNote) -> tuple[
     info, lexical = reference.info, snapshot.lexical
     counts: Counter[str] = Counter()
     for fragment in reference.truncated_fragments:
-        counts.update(terms_of(blank_addresses(fragment.text), info.language)[0])
+        counts.update(words_of(blank_addresses(fragment.text), info.language))
     if len(reference.fragments) == 1:
         # The text of a whole note contains its headings.
         for heading in reference.fragments[0].heading_path:
-            counts.update(terms_of(heading, info.language)[0])
+            counts.update(words_of(heading, info.language))
     for name in (info.title, *info.aliases):
-        counts.update(terms_of(name, info.language)[0] * NAME_WORD_WEIGHT)
+        counts.update(words_of(name, info.language) * NAME_WORD_WEIGHT)
     every = lexical.corpus_size
     lexical.prefetch_counts(list(counts))
     likely: list[tuple[float, str]] = []
@@ -601,7 +601,7 @@ def score_words_and_titles(snapshot: Corpus, terms: Sequence[NoteTerm], info: No
     """
     notes, count, lexical = snapshot.table.notes, len(snapshot.table.paths), snapshot.lexical
     total, titles, text_has = (np.zeros(count, np.float32) for _ in range(3))
-    in_title = set(terms_of(info.title, info.language)[0])
+    in_title = set(words_of(info.title, info.language))
     tf, of_title = float(np.log1p(count + 0.5)), 0.0
     for term in terms:
         entries = lexical.entries(term.term)

@@ -50,7 +50,7 @@ from excerpt.search.query import (
 from excerpt.search.query_word import token_at
 from excerpt.search.results import Filter
 from excerpt.text.dates import parse_date
-from excerpt.text.words import QueryWord, analyze, fold
+from excerpt.text.words import UNACCENTED_MARK, QueryWord, analyze, fold
 
 # --- completions ------------------------------------------------------------------------------------------------------
 # Completions of a query's last word: tags, folders, names, headings, properties and their values, periods, and the
@@ -451,8 +451,10 @@ def _correct_word(snapshot: Corpus, word: QueryWord) -> str:
         score_cutoff=MIN_SIMILARITY,
         limit=_MAX_COMPARED_WORDS,
     )
-    snapshot = _prefetch_fragments_with(snapshot, [term for term, _, _ in near])
-    for term, _, _ in sorted(near, key=lambda item: (-item[1], -reader.count(item[0]), item[0])):
+    best_first = sorted(near, key=lambda item: (-item[1], -reader.count(item[0]), item[0]))
+    terms = [spelling for term, _, _ in best_first for spelling in (term, term + UNACCENTED_MARK)]
+    snapshot = _prefetch_fragments_with(snapshot, terms)
+    for term in terms:
         if written := find_spelling(
             snapshot, term, np.unique(snapshot.lexical.entries(term).rows)[:FRAGMENTS_READ_PER_STEM].tolist()
         ):

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from excerpt.corpus.interface import TermReader
 from excerpt.corpus.tables import TermEntries, concat_ranges
-from excerpt.text.words import QueryWord, fold
+from excerpt.text.words import UNACCENTED_MARK, QueryWord, fold
 
 Rows = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
@@ -441,7 +441,7 @@ class WordIndex:
             limit=MAX_FUZZY_TERMS,
         )
         return [
-            TermTier((term,), FUZZY_SHARE * similarity)
+            TermTier((term, term + UNACCENTED_MARK), FUZZY_SHARE * similarity)
             for term, similarity, _ in sorted(matches, key=lambda f: (-f[1], f[0]))
         ]
 

@@ -20,6 +20,7 @@ from excerpt.cancellation import check_cancelled
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.kinds import Confidence, FilterKind, Strategy
 from excerpt.model import Hit, PastUse, QueryPeriod, Result, Signal, Span
+from excerpt.search.accents import add_accents_signal
 from excerpt.search.bm25 import Rows, WordIndex
 from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNoteNames
 from excerpt.search.confidence import JUDGED_HITS, ConfidenceTable, judge_confidence
@@ -458,6 +459,8 @@ class Engine:
             if query.sort:
                 rows = rows[sort_by_date(dates_of_rows(self.snapshot)[rows], query.sort)]
             return ScoredQuery(used, evidence, score_by_position(rows[:pool]), None, select_highlight_terms(evidence))
+        if not self._uses_rrf(strategy):
+            scored = add_accents_signal(scored, evidence.words, self.snapshot)
         confidences = judge_confidence(evidence, candidates, scored.rows, self.snapshot.table.notes[candidates.rows])
         periods = tuple(
             QueryPeriod(query.words[period.start : period.end], *period.bounds, f"date:{period.filter_value}")

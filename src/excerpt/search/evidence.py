@@ -30,7 +30,7 @@ from excerpt.text.words import (
     query_terms,
     script_characters,
     select_stop_words,
-    terms_of,
+    words_of,
 )
 
 # --- highest rows -----------------------------------------------------------------------------------------------------
@@ -560,7 +560,7 @@ def _find_extra_words(text: str, words: Sequence[ExpandedWord], snapshot: Corpus
     extra = {
         term
         for language in (*snapshot.languages[:MAX_LANGUAGES], "")
-        for term in terms_of(text, language)[0]
+        for term in words_of(text, language)
         if term not in query_terms
     }
     return tuple(ExpandedWord(term, (TermTier((term,), 1.0),), 0) for term in sorted(extra))

@@ -5,7 +5,7 @@ All numbers are computed again as the search does: nothing is estimated, and the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
@@ -19,7 +19,7 @@ from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL_SIZE, Evidence
 from excerpt.search.ranking import Floats
 from excerpt.search.results import Explanation, FieldCount, TermLikeness, TermVariant, WordContribution
-from excerpt.text.words import chunks_of
+from excerpt.text.words import UNACCENTED_MARK, chunks_of
 
 
 def explain_hits(engine: Engine, result: Result, first: int = 0, last: int | None = None) -> tuple[Explanation, ...]:
@@ -186,8 +186,13 @@ def _find_variants(word: ExpandedWord, index: WordIndex) -> tuple[TermVariant, .
     variants: list[TermVariant] = []
     for number, tier in enumerate(word.tiers):
         if len(index.match(ExpandedWord(word.surface, (replace(tier, share=1.0),), word.position)).rows):
-            variants.append(TermVariant(_classify_variant(number, tier), tier.terms, tier.share))
+            variants.append(TermVariant(_classify_variant(number, tier), _without_marks(tier.terms), tier.share))
     return tuple(variants)
+
+
+def _without_marks(terms: Iterable[str]) -> tuple[str, ...]:
+    """Return terms as they are shown: each once, without the mark of words that are found without their accents."""
+    return tuple(dict.fromkeys(term.removesuffix(UNACCENTED_MARK) for term in terms))
 
 
 def _classify_variant(number: int, tier: TermTier) -> TermLikeness:
@@ -209,7 +214,7 @@ def _count_fields(
         if count := int(_value_at(term_postings.rows, term_postings.tf, row)):
             terms[term] = None
             counts[field] = counts.get(field, 0) + count
-    return tuple(terms), tuple(FieldCount(field, counts[field]) for field in FIELD_WEIGHTS if field in counts)
+    return _without_marks(terms), tuple(FieldCount(field, counts[field]) for field in FIELD_WEIGHTS if field in counts)
 
 
 def _value_at(rows: Rows, values: Floats, row: int) -> float:

@@ -14,7 +14,7 @@ from excerpt.model import Fragment, Span
 from excerpt.search.bm25 import ExpandedWord
 from excerpt.search.evidence import Evidence
 from excerpt.search.ranking import primary_strategy
-from excerpt.text.words import WIDE_CHARACTERS, analyze, stem
+from excerpt.text.words import WIDE_CHARACTERS, analyze, indexed_terms, stem
 
 # --- spans ------------------------------------------------------------------------------------------------------------
 # Search for the terms of a query in texts.
@@ -168,7 +168,7 @@ class TermSpanFinder:
         term_ranges = self._term_ranges.get((language, token))
         if term_ranges is None:
             if _is_word(token):
-                term_ranges = ((stem(token, language), 0, len(token)),)
+                term_ranges = tuple((term, 0, len(token)) for term in indexed_terms(token, language))
             else:
                 analysis = analyze(token, language)
                 term_ranges = tuple(zip(analysis.terms, analysis.starts, analysis.ends, strict=True))

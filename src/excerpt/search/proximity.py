@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from excerpt.corpus.interface import Corpus, TermReader
 from excerpt.search.bm25 import FIELD_WEIGHTS, FIELDS_BY_NUMBER, NO_ROWS, Rows
+from excerpt.text.inline import visible_characters
 from excerpt.text.words import QueryWord, fold
 
 # --- proximity --------------------------------------------------------------------------------------------------------
@@ -147,7 +148,8 @@ def _search_phrase_rows(snapshot: Corpus, phrase: str, analyze_words: AnalyzeWor
     words = analyze_words(phrase)
     rows = find_word_sequence(snapshot.lexical, words) if words else NO_ROWS
     if not len(rows):
-        return _find_literal_rows(snapshot, phrase)
+        rows = _find_readable_rows(snapshot, phrase, words)
+        return rows if len(rows) else _find_literal_rows(snapshot, phrase)
     return _keep_literal_rows(snapshot, phrase, words, rows) if len(rows) <= MAX_LITERAL_FRAGMENTS else rows
 
 
@@ -215,6 +217,32 @@ def _keep_literal_rows(snapshot: Corpus, phrase: str, words: Sequence[QueryWord]
         snapshot.lexical, words, [field for field in FIELD_WEIGHTS if field not in _LITERAL_FIELDS]
     )
     return rows[literal | np.isin(rows, named)]
+
+
+_FOOTNOTE_MARK = re.compile(r"\[\^[^\]\s]+\]")
+
+
+def _find_readable_rows(snapshot: Corpus, phrase: str, words: Sequence[QueryWord]) -> Rows:
+    """Return the rows whose text has `phrase` as it is read: without addresses of links, footnote marks and comments.
+
+    `words` are the words of the phrase; fragments are compared only if few have all of them.
+    """
+    rows = [find_word_sequence(snapshot.lexical, [word], ("text",)) for word in words if not word.is_compound]
+    common = reduce(np.intersect1d, rows) if len(rows) > 1 else NO_ROWS
+    if not 0 < len(common) <= MAX_LITERAL_FRAGMENTS:
+        return NO_ROWS
+    plain_phrase = normalize_for_comparison(phrase)
+    has_phrase = [
+        plain_phrase in normalize_for_comparison(_readable_text(fragment.text))
+        for fragment in snapshot.fragments(snapshot.table.keys[common].tolist())
+    ]
+    found: Rows = common[np.array(has_phrase, np.bool_)]
+    return found
+
+
+def _readable_text(text: str) -> str:
+    lines = _FOOTNOTE_MARK.sub("", text).split("\n")
+    return "\n".join("".join(visible_characters(line)) for line in lines)
 
 
 _ASCII_RUN = re.compile(r"[A-Za-z0-9]+")

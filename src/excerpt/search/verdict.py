@@ -37,6 +37,7 @@ _GAP_REASONS: Mapping[str, str] = {
     "meaning": "{who} {is_} nearer in meaning",
     "intro_meaning": "the note of {who} is nearer in meaning at its start",
     "attachment": "{who} is a note, or an attachment with a higher weight",
+    "accents": "{who} {has} your words with the accents that you typed",
     "coherence": "the text next to {who} is nearer in meaning",
     "links": "more of the matching notes link to {who}",
     "recency": "{who} {was} changed later",

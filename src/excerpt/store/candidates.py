@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from excerpt.corpus.tables import FIELDS, DocumentFrequency, Positions, TermEntries, TermOccurrences, TermPostings
 from excerpt.store.queries import StoreQueries
 from excerpt.store.words import DecodedTokens
+from excerpt.text.words import UNACCENTED_MARK
 
 Longs = NDArray[np.int64]
 Rows = NDArray[np.int32]
@@ -94,7 +95,8 @@ class TermCache:
     def lexicon(self, field: str) -> list[str]:
         """Return every term of a field, sorted."""
         if field not in self._lexicons:
-            self._lexicons[field] = self.terms_with_prefix(field, "")
+            terms = self.terms_with_prefix(field, "")
+            self._lexicons[field] = list(dict.fromkeys(term.removesuffix(UNACCENTED_MARK) for term in terms))
         return self._lexicons[field]
 
 

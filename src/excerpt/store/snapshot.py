@@ -679,12 +679,13 @@ class StoreSnapshot(NoteReader):
         empty = [0] * len(FIELDS)
         rows = sorted([*whole, *((row[0], row[1], empty, "", b"", *row[2:]) for row in bare)], key=_key_of_row)
         lengths = np.array([row[2] for row in rows], np.int64).reshape(len(rows), len(FIELDS))
+        entries = DecodedTokens([row[3] for row in rows], lengths, [row[4] for row in rows])
         return LoadedFragments(
             keys=np.array([row[0] for row in rows], np.int64),
             is_answer=np.isin([row[0] for row in rows], keys),
             lines=np.array([row[1] for row in rows], np.int32),
-            lengths=lengths,
-            entries=DecodedTokens([row[3] for row in rows], lengths, [row[4] for row in rows]),
+            lengths=entries.word_lengths(lengths),
+            entries=entries,
             cosines={
                 vector.tobytes(): np.array([row[5 + number] for row in rows], np.float32)
                 for number, vector in enumerate(given_vectors)

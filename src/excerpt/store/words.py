@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.postings import Segment
+from excerpt.text.words import UNACCENTED_MARK
 
 _TOKEN_LETTERS = 9
 _TOKEN_BYTES = _TOKEN_LETTERS + 1
+_UNACCENTED_LETTER = "z"
 _TOKEN_DTYPE = np.dtype([("head", "<u8"), ("tail", "<u2")])
 _CACHED_TOKENS = 1 << 18
 POSITION_DTYPE = np.dtype("<u2")
@@ -32,13 +34,16 @@ _MAX_POSITION = np.iinfo(POSITION_DTYPE).max
 
 @lru_cache(_CACHED_TOKENS)
 def token_of(term: str) -> str:
-    """Return the token of a term: nine letters of its digest."""
+    """Return the token of a term: nine letters of its digest.
+
+    The last is z for the second terms of words with accents, which add no length, and only for these.
+    """
     number = int.from_bytes(hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
     letters = []
-    for _ in range(_TOKEN_LETTERS):
+    for _ in range(_TOKEN_LETTERS - 1):
         number, letter = divmod(number, 26)
         letters.append(chr(97 + letter))
-    return "".join(letters)
+    return "".join(letters) + (_UNACCENTED_LETTER if term.endswith(UNACCENTED_MARK) else chr(97 + number % 25))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +149,12 @@ class DecodedTokens:
         fields = np.tile(np.arange(len(FIELDS), dtype=np.uint8), count)
         self.fields: NDArray[np.uint8] = np.repeat(fields, lengths.ravel())
         self.positions: NDArray[np.int32] = np.frombuffer(b"".join(positions), POSITION_DTYPE).astype(np.int32)
+
+    def word_lengths(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return `lengths` without the second terms of words with accents, as a local index counts them."""
+        flat = self.docs.astype(np.int64) * len(FIELDS) + self.fields
+        is_unaccented = self._tails & 0xFF == ord(_UNACCENTED_LETTER)
+        return lengths - np.bincount(flat[is_unaccented], minlength=lengths.size).reshape(lengths.shape)
 
     def find(self, term: str) -> NDArray[np.intp]:
         """Return the rows that have the token of `term`, ascending by fragment, field and position."""

@@ -1,7 +1,7 @@
 """Division of a note's sections into fragments, the passages that are indexed, ranked and shown.
 
-Blocks of one section are joined until they are large enough to rank. A block is divided only if it alone is over the
-maximum size: at its list items, else at a blank line, else at any line.
+Blocks of one section are joined until they are large enough to rank, except over lines that are no text. A block is
+divided only if it alone is over the maximum size: at its list items, else at a blank line, else at any line.
 """
 
 from __future__ import annotations
@@ -127,6 +127,8 @@ def _fragment_ranges(section: Section, lines: Sequence[str], limits: FragmentLim
     sizes: list[int] = []
     open_size = 0  # of the range that blocks are still added to, 0 if none
     for block in section.blocks:
+        if open_size and not _are_blank_between(ranges[-1][1], block.line_start, lines):
+            open_size = 0
         size = count_words("\n".join(lines[block.line_start - 1 : block.line_end]))
         if size > limits.maximum:
             pieces = list(_split_block(block, lines, limits))
@@ -143,10 +145,20 @@ def _fragment_ranges(section: Section, lines: Sequence[str], limits: FragmentLim
             sizes.append(open_size)
         if open_size >= limits.target:
             open_size = 0
-    if len(ranges) > 1 and sizes[-1] < limits.min_last and sizes[-2] + sizes[-1] <= limits.maximum:
+    if (
+        len(ranges) > 1
+        and sizes[-1] < limits.min_last
+        and sizes[-2] + sizes[-1] <= limits.maximum
+        and _are_blank_between(ranges[-2][1], ranges[-1][0], lines)
+    ):
         _, last = ranges.pop()
         ranges[-1] = (ranges[-1][0], last)
     return ranges
+
+
+def _are_blank_between(last: int, first: int, lines: Sequence[str]) -> bool:
+    """Return whether the lines after `last` and before `first` are blank; keys of invalid frontmatter are not."""
+    return not any(line.strip() for line in lines[last : first - 1])
 
 
 def _split_block(block: Block, lines: Sequence[str], limits: FragmentLimits) -> Iterator[tuple[int, int, int]]:

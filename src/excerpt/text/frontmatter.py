@@ -8,8 +8,9 @@ stack on deep nesting, and any loader can be made to expand YAML aliases without
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Frontmatter:
 
     `lines` is the number of its lines with the delimiters, 0 if the note has none. `properties` are the values of other
     keys than title, aliases and tags, by dotted key. `values` are all scalars as (1-based line in the note, text).
+    `unread_lines` are the 1-based lines of invalid frontmatter that have no key or value: they are text of the note.
     """
 
     lines: int = 0
@@ -42,6 +44,7 @@ class Frontmatter:
     properties: dict[str, tuple[str, ...]] = field(default_factory=dict)
     values: tuple[tuple[int, str], ...] = ()
     warnings: tuple[str, ...] = ()
+    unread_lines: tuple[int, ...] = ()
 
 
 # python-frontmatter's rule for the block, restricted to exactly three dashes on the first line.
@@ -68,8 +71,8 @@ class _TooManyValuesError(Exception):
 def read_frontmatter(text: str) -> Frontmatter:
     """Parse the frontmatter of a note, of which `text` is the whole text.
 
-    Never raises: invalid frontmatter becomes a warning. A block between two `---` lines that is prose, or longer than
-    MAX_CHARACTERS, is no frontmatter but text.
+    Never raises: invalid frontmatter is read line by line, with a warning. A block between two `---` lines that is
+    prose, or longer than MAX_CHARACTERS, is no frontmatter but text.
     """
     parts = _BOUNDARY.split(text, 2) if _BOUNDARY.match(text) else []
     if len(parts) < 3 or not parts[1]:  # no closing line, or nothing before it
@@ -80,14 +83,21 @@ def read_frontmatter(text: str) -> Frontmatter:
     lines = text.count("\n", 0, len(text) - len(body)) + 1
     if len(block) > MAX_CHARACTERS:
         return Frontmatter(warnings=(f"The frontmatter is over {MAX_CHARACTERS // 1024} KB; it was read as text.",))
+    warnings: list[str] = []
+    unread: list[int] = []
     try:
-        tree = _parse_tree(block)
+        tree = _parse_tree(block, warnings)
     except (yaml.YAMLError, _TooDeepError, UnicodeError) as error:
-        return Frontmatter(lines, warnings=(f"The frontmatter is not valid YAML: {describe_yaml_error(error)}.",))
+        warnings = [f"The frontmatter is not valid YAML: {describe_yaml_error(error)}."]
+        tree = _parse_by_line(block, warnings, unread)
     if isinstance(tree, dict):
-        return _frontmatter_of_tree(tree, lines)
+        _add_commented_tags(tree, block, warnings)
+        front = _frontmatter_of_tree(tree, lines)
+        return replace(front, warnings=(*warnings, *front.warnings), unread_lines=tuple(unread))
     if isinstance(tree, list):
-        return Frontmatter(lines, warnings=("The frontmatter is a list, not keys and values; it was not read.",))
+        unread = [number + 1 for number, line in enumerate(block.split("\n")) if _is_text(line)]
+        warning = "The frontmatter is a list, not keys and values; it was read as text."
+        return Frontmatter(lines, warnings=(warning,), unread_lines=tuple(unread))
     return Frontmatter() if tree.text else Frontmatter(lines)
 
 
@@ -99,12 +109,15 @@ def describe_yaml_error(error: Exception) -> str:
     return f"{problem}, line {mark.line + 1}" if mark else str(problem)
 
 
-def _parse_tree(block: str) -> _Node:
-    """Parse the first YAML document in `block` and return its root node; an empty scalar if it is empty."""
+def _parse_tree(block: str, warnings: list[str], first_line: int = 0) -> _Node:
+    """Parse the first YAML document in `block` and return its root node; an empty scalar if it is empty.
+
+    `first_line` is the number of the block's first line, from 0. A key that occurs twice is added to `warnings`.
+    """
     import yaml
 
     root: _Node = _Scalar("", 0)
-    stack: list[tuple[_Node, list[str]]] = []  # open collections, each with the key without a value yet, if any
+    stack: list[tuple[_Node, list[_Scalar]]] = []  # open collections, each with the key without a value yet, if any
     anchors: dict[str, _Node] = {}
 
     def attach(node: _Node) -> None:
@@ -117,9 +130,9 @@ def _parse_tree(block: str) -> _Node:
             parent.append(node)
         elif isinstance(parent, dict):
             if key:
-                parent[key.pop()] = node
+                _add_value(parent, key.pop(), node, warnings)
             else:
-                key.append(node.text if isinstance(node, _Scalar) else "")
+                key.append(node if isinstance(node, _Scalar) else _Scalar("", first_line))
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     documents = 0
@@ -130,12 +143,12 @@ def _parse_tree(block: str) -> _Node:
                 break
         elif isinstance(event, yaml.AliasEvent):
             # Notes hardly use anchors: `title: *Draft` is taken literally.
-            line = event.start_mark.line if event.start_mark else 0
+            line = first_line + (event.start_mark.line if event.start_mark else 0)
             attach(anchors.get(event.anchor or "", _Scalar(f"*{event.anchor}", line)))
         elif isinstance(event, yaml.CollectionEndEvent):
             stack.pop()
         elif isinstance(event, yaml.NodeEvent):
-            node = _node_of_event(event)
+            node = _node_of_event(event, first_line)
             attach(node)
             if event.anchor:
                 anchors[event.anchor] = node
@@ -146,7 +159,17 @@ def _parse_tree(block: str) -> _Node:
     return root
 
 
-def _node_of_event(event: yaml.NodeEvent) -> _Node:
+def _add_value(parent: dict[str, _Node], key: _Scalar, node: _Node, warnings: list[str]) -> None:
+    """Set the value of a key; of a key that occurs twice the last value counts, which is added to `warnings`."""
+    if key.text in parent and len(warnings) < _MAX_WARNINGS:
+        warnings.append(
+            f"The frontmatter has the key {key.text[:_MAX_KEY_CHARACTERS]} twice, again in line {key.line + 1}; "
+            "the last value counts."
+        )
+    parent[key.text] = node
+
+
+def _node_of_event(event: yaml.NodeEvent, first_line: int) -> _Node:
     import yaml
 
     if isinstance(event, yaml.MappingStartEvent):
@@ -155,7 +178,100 @@ def _node_of_event(event: yaml.NodeEvent) -> _Node:
         return []
     assert isinstance(event, yaml.ScalarEvent)
     empty = not event.style and event.value in ("~", "null", "Null", "NULL")
-    return _Scalar("" if empty else event.value.strip(), event.start_mark.line if event.start_mark else 0)
+    line = first_line + (event.start_mark.line if event.start_mark else 0)
+    return _Scalar("" if empty else event.value.strip(), line)
+
+
+# --- frontmatter that is not valid YAML -------------------------------------------------------------------------------
+# Many programs write `title: Deep: rules` or `tags: [#bees]`. Each key at the start of a line, with the lines below it
+# that are indented or list items, is parsed by itself, and as plain text if that fails. Other lines are text.
+
+_MAX_KEY_CHARACTERS = 60
+_MAX_WARNINGS = 10
+_KEY = re.compile(rf"([^\W\d_][\w .\-]{{0,{_MAX_KEY_CHARACTERS - 1}}}?)[ \t]*:(?:[ \t]+(.*))?$")
+_ITEM = re.compile(r"[ \t]*-[ \t]+(.*)")
+_COMMENT = re.compile(r"(?:^|[ \t])#(?:[ \t].*)?$")
+_YAML_SIGNS = frozenset("[]{}\"'&*!|>%@`,?-")
+"""Characters that begin a value with a meaning of its own in YAML."""
+
+
+def _parse_by_line(block: str, warnings: list[str], unread: list[int]) -> dict[str, _Node]:
+    """Return the keys and values of invalid YAML as far as they are clear; other lines are added to `unread`."""
+    lines = block.split("\n")
+    starts = [number for number, line in enumerate(lines) if _KEY.match(line)][:MAX_VALUES]
+    tree: dict[str, _Node] = {}
+    unread += (number + 1 for number in range(starts[0] if starts else len(lines)) if _is_text(lines[number]))
+    for start, end in pairwise([*starts, len(lines)]):
+        match = _KEY.match(lines[start])
+        assert match is not None
+        value, rest = (match[2] or "").strip(), [number for number in range(start + 1, end) if _is_text(lines[number])]
+        if value and not rest and value[0] not in _YAML_SIGNS:
+            node: _Node | None = _plain_value(value, start)
+        else:
+            node = _parse_key(lines, start, end, warnings)
+        if node is None:
+            items = [] if value else [(number, item) for number in rest if (item := _ITEM.match(lines[number]))]
+            unread += (number + 1 for number in rest if number not in {line for line, _ in items})
+            node = [_plain_value(item[1], number) for number, item in items] if items else _plain_value(value, start)
+        _add_value(tree, _Scalar(match[1].strip(), start), node, warnings)
+    return tree
+
+
+def _parse_key(lines: Sequence[str], start: int, end: int, warnings: list[str]) -> _Node | None:
+    """Return the value of the key in line `start`, parsed with the lines up to `end` (exclusive); None if invalid."""
+    import yaml
+
+    try:
+        # Tabs are no indentation in YAML, but their meaning is clear.
+        tree = _parse_tree("\n".join(lines[start:end]).expandtabs(2), warnings, start)
+    except (yaml.YAMLError, _TooDeepError, UnicodeError):
+        return None
+    return next(iter(tree.values())) if isinstance(tree, dict) and len(tree) == 1 else None
+
+
+def _plain_value(text: str, line: int) -> _Node:
+    """Return a value that is not valid YAML: its text without quotation marks and comment, or a list in brackets."""
+    text = "".join(character for character in _COMMENT.sub("", text) if character.isprintable()).strip()
+    if text.startswith("[") and text.endswith("]") and not text.startswith("[["):
+        parts = (part.strip().strip("\"'") for part in text[1:-1].split(","))
+        return [_Scalar(part, line) for part in parts if part]
+    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
+    return _Scalar(text[1:-1] if is_quoted else text, line)
+
+
+def _is_text(line: str) -> bool:
+    stripped = line.strip()
+    return bool(stripped) and not stripped.startswith("# ")
+
+
+_COMMENTED_TAGS = re.compile(r"(tags?)[ \t]*:[ \t]+(#[^\s#].*)$|(tags?)[ \t]*:[ \t]*$", re.IGNORECASE)
+_COMMENTED_ITEM = re.compile(r"[ \t]*-[ \t]+(#[^\s#]\S*)[ \t]*$")
+
+
+def _add_commented_tags(tree: dict[str, _Node], block: str, warnings: list[str]) -> None:
+    """Add the tags that follow `#` after a key `tags` or in its list, which YAML reads as comments, with a warning."""
+    if "#" not in block:
+        return
+    key = ""
+    for number, line in enumerate(block.split("\n")):
+        found = ""
+        if match := _COMMENTED_TAGS.match(line):
+            key, found = match[1] or match[3], match[2] or ""
+        elif key and (item := _COMMENTED_ITEM.match(line)):
+            found = item[1]
+        elif not line.startswith((" ", "\t", "-")):
+            key = ""
+        tags = [part for part in re.split(r"[,\s]+", found) if part.startswith("#") and part.strip("#")]
+        if tags and key in tree:
+            values = tree[key]
+            known = [values] if not isinstance(values, list) else values
+            kept = [node for node in known if not (isinstance(node, _Scalar) and not node.text)]
+            tree[key] = [*kept, *(_Scalar(tag, number) for tag in tags)]
+            if len(warnings) < _MAX_WARNINGS:
+                warnings.append(
+                    f"Line {number + 1} of the frontmatter has {tags[0][:_MAX_KEY_CHARACTERS]} without quotation "
+                    "marks, which is a comment in YAML; it was read as a tag."
+                )
 
 
 def _scalars(tree: dict[str, _Node]) -> Iterator[tuple[str, _Scalar]]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Any, Literal, cast
 
@@ -294,6 +295,7 @@ def parse_note(path: str, text: str, language: str = "", dialect: Dialect = Dial
     warnings = list(front.warnings)
     body = _parse_body(lines, front.lines, warnings)
     links = [link for number in range(front.lines) for link in property_links(lines[number], number + 1)]
+    body.parts = [*_unread_blocks(front.unread_lines), *body.parts] or list(_frontmatter_block(front))
     return Note(
         path=path,
         title=front.title or data.title or PurePosixPath(path).stem,
@@ -496,6 +498,19 @@ def _fill_gaps(
     yield from _uncovered_blocks(lines, at, len(lines))
 
 
+def _frontmatter_block(front: Frontmatter) -> Iterator[Block]:
+    """Yield the keys and values of a note without text as its only block, so that the note can be found."""
+    if front.values:
+        yield Block(BlockKind.OTHER, 2, front.lines - 1)
+
+
+def _unread_blocks(lines: Sequence[int]) -> Iterator[Block]:
+    """Yield a block for each run of adjacent `lines`, which ascend."""
+    for _, run in groupby(enumerate(lines), lambda numbered: numbered[1] - numbered[0]):
+        numbers = [number for _, number in run]
+        yield Block(BlockKind.OTHER, numbers[0], numbers[-1])
+
+
 def _uncovered_blocks(lines: Sequence[str], first: int, last: int) -> Iterator[Block]:
     """Yield a block for each run of non-blank lines among `first`..`last`."""
     start = None
@@ -526,7 +541,7 @@ def _sections(body: _Body, lines: Sequence[str], front: Frontmatter) -> tuple[Se
             blocks[-1].append(part)
     ends = _section_ends([h for h in headings if h], lines, last)
     path: list[tuple[int, str]] = []
-    start = min(front.lines + 1, len(lines))
+    start = blocks[0][0].line_start if blocks[0] else min(front.lines + 1, len(lines))
     opening_end = blocks[0][-1].line_end if blocks[0] else start
     sections = [Section(0, 0, "", (), start, opening_end, tuple(blocks[0]))]
     for ordinal, heading in enumerate(headings):

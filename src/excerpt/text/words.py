@@ -22,6 +22,11 @@ import Stemmer
 # Stemming precedes the removal of marks, since stemmers of French, Russian or Swedish use them; then the stem is
 # stripped, so that "Café", "café" and "cafe" are one term. ä becomes a (not ae), as in a query typed without umlauts
 # and as the German stemmer does; that stemmer reads "ae" as "ä", so "Haeuser" finds "Häuser" in a German note.
+#
+# Where a stemmer reads accents, a word has another stem without them: "klientów" is klient, "klientow" klientow. Such a
+# word has a second term at its position, the stem of the word without accents, ended by UNACCENTED_MARK. A query word
+# without accents asks for both terms, one with accents for its stem and for that of the unaccented spelling. So every
+# occurrence counts once, and the mark tells counts and lengths what is no word of its own.
 
 MAX_TERM_CHARACTERS = 64
 """Maximum number of characters of a term; of longer words (encoded data) the beginning is indexed."""
@@ -62,6 +67,10 @@ def fold(text: str) -> str:
     return text.lower() if text.isascii() else _strip_marks(_normalise(text))
 
 
+UNACCENTED_MARK = "\u0301"
+"""Last character of the second term of a word with accents; no other term ends with it, as accents are removed."""
+
+
 def stem(word: str, language: str) -> str:
     """Return the index term of `word` (without separators) in a note in `language`: folded and stemmed.
 
@@ -69,8 +78,49 @@ def stem(word: str, language: str) -> str:
     language in its own script. A note of unknown language ("") counts as English: it is mostly names, code and
     headings.
     """
-    lowered = word.lower() if word.isascii() else _normalise(word)
-    lowered = lowered[:MAX_TERM_CHARACTERS]
+    return _stem_lowered(_lower(word), language)
+
+
+def indexed_terms(word: str, language: str) -> tuple[str, ...]:
+    """Return the terms under which `word` is indexed in a note in `language`: its stem, and the term without accents.
+
+    The second is left out where the word has the same stem without its accents.
+    """
+    lowered = _lower(word)
+    own = _stem_lowered(lowered, language)
+    if lowered.isascii() or (plain := remove_accents(lowered)) == lowered:
+        return (own,)
+    unaccented = _stem_lowered(plain, language)
+    return (own,) if unaccented == own else (own, unaccented + UNACCENTED_MARK)
+
+
+def _searched_terms(word: str, language: str) -> tuple[str, ...]:
+    """Return the terms for which a query word is searched in notes in `language`, its stem first."""
+    lowered = _lower(word)
+    own = _stem_lowered(lowered, language)
+    if lowered.isascii() or (plain := remove_accents(lowered)) == lowered:
+        return (own, own + UNACCENTED_MARK) if lowered.isalpha() else (own,)
+    return own, _stem_lowered(plain, language)
+
+
+def remove_accents(lowered: str) -> str:
+    """Return a word in lower case as it is typed without accents.
+
+    Of Cyrillic letters only stress and ё count: й and ї are letters that nobody leaves out.
+    """
+    if any("\u0400" <= character <= "\u052f" for character in lowered):
+        return _STRESS.sub("", unicodedata.normalize("NFC", lowered)).replace("ё", "е")
+    return _strip_marks(lowered)
+
+
+_STRESS = re.compile("[\u0300\u0301]")
+
+
+def _lower(word: str) -> str:
+    return (word.lower() if word.isascii() else _normalise(word))[:MAX_TERM_CHARACTERS]
+
+
+def _stem_lowered(lowered: str, language: str) -> str:
     if lowered.isalpha():
         script = _script_of_letter(lowered[0])
         if script == "ar" and language != "fa":
@@ -633,8 +683,10 @@ def _split_camel(word: str, start: int, position: int) -> list[_Piece]:
     return [whole, *parts] if parts and parts[0].text != word else [whole_word]
 
 
-def _term_of_piece(piece: _Piece, language: str) -> str:
-    return stem(piece.text, language) if piece.is_word else fold(piece.text)[:MAX_TERM_CHARACTERS]
+def _terms_of_piece(
+    piece: _Piece, language: str, terms_of_word: Callable[[str, str], tuple[str, ...]]
+) -> tuple[str, ...]:
+    return terms_of_word(piece.text, language) if piece.is_word else (fold(piece.text)[:MAX_TERM_CHARACTERS],)
 
 
 # --- characters in pairs and triples ----------------------------------------------------------------------------------
@@ -763,9 +815,10 @@ def _analyze_chunk(chunk: str, size: int, language: str) -> _ChunkTerms:
     if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk[1:].islower()):
         return stem(chunk, language)  # the same result as below, for a plain word
     pieces, width = _indexed_ngrams(chunk, size) if size else _split_chunk_into_pieces(chunk)
-    if width == 1 and len(pieces) == 1:
-        return _term_of_piece(pieces[0], language)
-    return tuple(_term_of_piece(p, language) for p in pieces), tuple(p.position for p in pieces), width
+    pairs = [(term, piece.position) for piece in pieces for term in _terms_of_piece(piece, language, indexed_terms)]
+    if width == 1 and len(pairs) == 1:
+        return pairs[0][0]
+    return tuple(term for term, _ in pairs), tuple(position for _, position in pairs), width
 
 
 def split_chunk(chunk: str, size: int, language: str) -> tuple[tuple[str, ...], tuple[int, ...], int]:
@@ -784,11 +837,17 @@ def analyze(text: str, language: str = "") -> Analysis:
     """
     analysis = Analysis([], [], [], [])
     for piece, position, start in _join_pieces(text, _indexed_ngrams):
-        analysis.terms.append(_term_of_piece(piece, language))
-        analysis.positions.append(position)
-        analysis.starts.append(start + piece.start)
-        analysis.ends.append(start + piece.end)
+        for term in _terms_of_piece(piece, language, indexed_terms):
+            analysis.terms.append(term)
+            analysis.positions.append(position)
+            analysis.starts.append(start + piece.start)
+            analysis.ends.append(start + piece.end)
     return analysis
+
+
+def words_of(text: str, language: str = "") -> list[str]:
+    """Return the terms of `text` without those of words without their accents: to count words, or measure lengths."""
+    return [term for term in terms_of(text, language)[0] if not term.endswith(UNACCENTED_MARK)]
 
 
 def query_terms(text: str, languages: Sequence[str]) -> list[QueryWord]:
@@ -805,7 +864,9 @@ def query_terms(text: str, languages: Sequence[str]) -> list[QueryWord]:
             indivisible = start
         elif start == indivisible and len(piece.text) < 3:
             continue
-        variants = tuple(dict.fromkeys(_term_of_piece(piece, language) for language in tongues))
+        by_language = [_terms_of_piece(piece, language, _searched_terms) for language in tongues]
+        stems = [terms[0] for terms in by_language]
+        variants = tuple(dict.fromkeys([*stems, *(term for terms in by_language for term in terms[1:])]))
         first, last = start + piece.start, start + piece.end
         words.append(QueryWord(text[first:last], variants, first, last, position, piece.is_compound))
     return words

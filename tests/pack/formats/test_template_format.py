@@ -34,7 +34,7 @@ from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.pack.source import CachedNote
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer, open_tokenizer
-from tests.conftest import few
+from tests.conftest import scaled_examples
 from tests.pack.formats.test_pack_format import CUT, LINKS, PACK
 from tests.pack.vaults import Vault, sentence
 
@@ -177,7 +177,7 @@ def test_a_long_text_around_the_passages_is_counted_up_to_a_limit(times: int) ->
     assert sum(counted) <= 1_000_000
 
 
-@settings(max_examples=few(8))
+@settings(max_examples=scaled_examples(8))
 @given(st.integers(0, 1500), st.sampled_from([LISTED, "{% for s in sources %}{{ s.text | upper }}{% endfor %}\nEnd."]))
 def test_the_budget_is_kept_for_any_template(budget: int, template: str) -> None:
     vault = Vault({f"{name}.md": f"# {name}\n\n{sentence(name, 120)}\n" for name in "abcd"})

@@ -132,12 +132,12 @@ PLAIN = Style.null()
 words = st.text(alphabet=st.one_of(st.characters(categories=["L", "Nd", "P", "Zs"]), st.sampled_from("日本語 ")))
 
 
-def rows(text: str, width: int, hanging_indent: int = 0) -> list[str]:
+def wrapped_rows(text: str, width: int, hanging_indent: int = 0) -> list[str]:
     return ["".join(run.text for run in row) for row in wrap([StyledRun(text, TextStyle.PLAIN)], width, hanging_indent)]
 
 
 def test_lines_wrap_at_spaces() -> None:
-    assert rows("one two three", 8) == ["one two ", "three"]
+    assert wrapped_rows("one two three", 8) == ["one two ", "three"]
 
 
 def test_words_of_scripts_with_spaces_are_not_divided() -> None:
@@ -152,7 +152,7 @@ def test_words_of_scripts_with_spaces_are_not_divided() -> None:
     ):
         longest = max(cell_len(word) for word in text.split())
         for width in range(longest, cell_len(text)):
-            assert " ".join(row.strip() for row in rows(text, width)).split() == text.split(), (text, width)
+            assert " ".join(row.strip() for row in wrapped_rows(text, width)).split() == text.split(), (text, width)
 
 
 def test_scripts_without_spaces_like_thai_are_divided_between_syllables() -> None:
@@ -162,35 +162,35 @@ def test_scripts_without_spaces_like_thai_are_divided_between_syllables() -> Non
         "ကိရိယာများအကြားမှတ်စုများ",
         "ការធ្វើសមកាលកម្មកំណត់ត្រា",
     ):
-        wrapped = rows(f"a {text}", 10)
+        wrapped = wrapped_rows(f"a {text}", 10)
         assert cell_len(wrapped[0]) > 6
         assert not [row for row in wrapped if unicodedata.category(row[0]).startswith("M")]
 
 
 def test_a_latin_word_among_chinese_ones_is_not_divided_and_no_row_starts_with_a_full_stop() -> None:
-    assert rows("同步笔记Obsidian好", 14) == ["同步笔记", "Obsidian好"]
-    assert rows("同步笔记。", 8) == ["同步笔", "记。"]
+    assert wrapped_rows("同步笔记Obsidian好", 14) == ["同步笔记", "Obsidian好"]
+    assert wrapped_rows("同步笔记。", 8) == ["同步笔", "记。"]
 
 
 def test_a_word_longer_than_the_line_is_divided() -> None:
-    assert rows("abcdefghij", 4) == ["abcd", "efgh", "ij"]
+    assert wrapped_rows("abcdefghij", 4) == ["abcd", "efgh", "ij"]
 
 
 def test_wide_characters_take_two_cells_and_may_be_divided_anywhere() -> None:
-    assert rows("日本語日本語", 5) == ["日本", "語日", "本語"]
+    assert wrapped_rows("日本語日本語", 5) == ["日本", "語日", "本語"]
 
 
 def test_continuation_rows_are_narrower_by_their_indent() -> None:
-    assert rows("- one two three", 9, hanging_indent=2) == ["- one two", "three"]
+    assert wrapped_rows("- one two three", 9, hanging_indent=2) == ["- one two", "three"]
 
 
 def test_an_empty_line_is_one_row() -> None:
-    assert rows("", 10) == [""]
+    assert wrapped_rows("", 10) == [""]
 
 
 @given(words, st.integers(1, 40), st.integers(0, 10))
 def test_no_row_is_too_wide_and_only_spaces_are_lost(text: str, width: int, hanging_indent: int) -> None:
-    wrapped = rows(text, max(width, 2), hanging_indent)
+    wrapped = wrapped_rows(text, max(width, 2), hanging_indent)
     assert all(cell_len(row) <= max(width, 2) for row in wrapped)
     assert "".join(wrapped).replace(" ", "") == text.replace(" ", "")
 

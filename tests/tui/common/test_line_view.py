@@ -37,17 +37,17 @@ async def found(app: ExcerptApp, pilot: AppPilot) -> None:
     await search(pilot, "sync conflict")
 
 
-async def outlined(app: ExcerptApp, pilot: AppPilot) -> None:
+async def show_outline(app: ExcerptApp, pilot: AppPilot) -> None:
     await search(pilot, "sync conflict")
     await pilot.press("alt+u")
 
 
-async def remembered(app: ExcerptApp, pilot: AppPilot) -> None:
+async def show_memory(app: ExcerptApp, pilot: AppPilot) -> None:
     await pilot.press("f4")
     await until(pilot, lambda: bool(screen_of(app).query_one(MemoryList).memories), "the memory")
 
 
-@pytest.mark.parametrize("state", [found, outlined, remembered], ids=lambda state: state.__name__)
+@pytest.mark.parametrize("state", [found, show_outline, show_memory], ids=lambda state: state.__name__)
 @pytest.mark.parametrize("plain", [False, True], ids=["drawn", "plain"])
 async def test_each_line_equals_the_one_textual_draws(
     vault: Path, user_paths: Paths, state: State, plain: bool

@@ -38,7 +38,7 @@ TEXTS = st.lists(PIECES | st.text(max_size=3), max_size=12).map("".join).map(vis
 NO_STYLE = Style.null()
 
 
-def width(text: str) -> int:
+def cell_width(text: str) -> int:
     """Return the width by a terminal that counts single characters, without joined emoji or variants."""
     return sum(cell_len(character) for character in text)
 
@@ -76,7 +76,7 @@ def test_a_truncated_text_has_one_ellipsis_at_its_end(texts: list[str], cells: i
 @pytest.mark.parametrize("emoji", ["👨‍👩‍👧", "❤️", "1️⃣", "👍🏽", "🏳️‍🌈", "⭐️", "™️", "👩🏽‍🚀"])
 def test_an_emoji_has_the_same_width_in_all_terminals(emoji: str) -> None:
     shown = fit(f"{emoji} x", 10)
-    assert cell_len(shown) == width(shown)
+    assert cell_len(shown) == cell_width(shown)
     assert shown.endswith(" x")
 
 

@@ -344,7 +344,7 @@ def test_waiting_progress_is_replaced_only_by_newer_progress() -> None:
 MB = 1_000_000
 
 
-def at(seconds: float, notes: int, size: int, total: int = 100 * MB) -> Progress:
+def progress_at(seconds: float, notes: int, size: int, total: int = 100 * MB) -> Progress:
     return Progress("reading", notes, 1_000, size, total, "a.md", 1, 0, seconds)
 
 
@@ -355,49 +355,49 @@ def samples_of(*steps: Progress) -> BuildSamples:
     return pace
 
 
-def steadily(seconds: int, notes: int = 10, size: int = MB) -> list[Progress]:
+def steady_progress(seconds: int, notes: int = 10, size: int = MB) -> list[Progress]:
     """Return the progress of a build that does that many notes and bytes in each second."""
-    return [at(float(second), second * notes, second * size) for second in range(seconds + 1)]
+    return [progress_at(float(second), second * notes, second * size) for second in range(seconds + 1)]
 
 
 def test_in_the_first_second_there_is_no_rate() -> None:
-    assert samples_of(at(0.0, 0, 0), at(0.9, 50, MB)).rate is None
+    assert samples_of(progress_at(0.0, 0, 0), progress_at(0.9, 50, MB)).rate is None
 
 
 def test_the_rate_is_that_of_the_last_seconds() -> None:
-    fast = steadily(60)
-    slow = [at(60.0 + second, 600 + second, 60 * MB + second * 1000) for second in range(1, 12)]
+    fast = steady_progress(60)
+    slow = [progress_at(60.0 + second, 600 + second, 60 * MB + second * 1000) for second in range(1, 12)]
     assert samples_of(*fast, *slow).rate == BuildRate(1.0, 1000.0)
 
 
 def test_the_remaining_time_is_shown_once_the_rate_is_stable() -> None:
-    steps = steadily(8)
+    steps = steady_progress(8)
     assert samples_of(*steps[:4]).seconds_left(steps[3]) is None
     assert samples_of(*steps).seconds_left(steps[8]) == pytest.approx(92)
 
 
 def test_no_remaining_time_is_shown_while_the_rate_varies() -> None:
-    steps = [*steadily(4), at(6.0, 41, 4 * MB + 1), at(8.0, 42, 4 * MB + 2)]
+    steps = [*steady_progress(4), progress_at(6.0, 41, 4 * MB + 1), progress_at(8.0, 42, 4 * MB + 2)]
     assert samples_of(*steps).seconds_left(steps[-1]) is None
 
 
 def test_another_build_starts_with_new_samples() -> None:
-    assert samples_of(*steadily(8), at(0.2, 0, 0)).rate is None
+    assert samples_of(*steady_progress(8), progress_at(0.2, 0, 0)).rate is None
 
 
 def test_a_pause_is_not_part_of_the_rate() -> None:
     """Leave pauses out, since the seconds of a build are its working time."""
-    steps = steadily(8)
-    assert samples_of(*steps, steps[-1], *[at(9.0, 90, 9 * MB)]).rate == BuildRate(10.0, MB)
+    steps = steady_progress(8)
+    assert samples_of(*steps, steps[-1], *[progress_at(9.0, 90, 9 * MB)]).rate == BuildRate(10.0, MB)
 
 
 def test_the_share_done_is_in_bytes_or_else_in_notes() -> None:
-    assert done_share(at(1.0, 10, 50 * MB)) == 0.5
-    assert done_share(at(1.0, 10, 0, 0)) == 0.01
+    assert done_share(progress_at(1.0, 10, 50 * MB)) == 0.5
+    assert done_share(progress_at(1.0, 10, 0, 0)) == 0.01
 
 
 def test_rates_are_rounded_for_readers() -> None:
-    steps = steadily(8, notes=400)
+    steps = steady_progress(8, notes=400)
     assert format_rate(samples_of(*steps), steps[-1]) == "400 notes/s · 1.0 MB/s · about 2 min left"
     assert format_rate(samples_of(*steps[:3]), steps[2]) == "400 notes/s · 1.0 MB/s"
     assert format_rate(BuildSamples(), steps[0]) == ""

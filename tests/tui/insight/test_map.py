@@ -34,11 +34,11 @@ def field_of(app: App[None]) -> QueryInput:
     return screen_of(app).query_one(QueryInput)
 
 
-def labels(app: App[None]) -> list[str]:
+def visible_labels(app: App[None]) -> list[str]:
     return ["  " * row.depth + row.label for row in panel_of(app).rows]
 
 
-async def put(pilot: AppPilot, label: str) -> None:
+async def insert_filter(pilot: AppPilot, label: str) -> None:
     """Select the branch with that label, and press the key for its filter."""
     at = next(place for place, row in enumerate(panel_of(pilot.app).rows) if row.label == label)
     await press(pilot, "g", *("j",) * at)
@@ -63,7 +63,9 @@ async def test_the_map_counts_the_matches_of_the_list(app: ExcerptApp) -> None:
 async def test_a_row_has_bar_counts_and_filter_if_they_fit(app: ExcerptApp) -> None:
     async with app.run_test(size=(200, 45)) as pilot:
         await search(pilot, "lentils", "unbound-map")
-        drawn = next(panel_of(app).render_line(y).text for y, label in enumerate(labels(app)) if "Cooking" in label)
+        drawn = next(
+            panel_of(app).render_line(y).text for y, label in enumerate(visible_labels(app)) if "Cooking" in label
+        )
         for shown in ("Cooking", "████████████████", " 1 note", 'path:"/Cooking/"'):
             assert shown.replace('"', "") in drawn.replace('"', "")
 
@@ -72,17 +74,17 @@ async def test_a_row_has_bar_counts_and_filter_if_they_fit(app: ExcerptApp) -> N
 async def test_branches_are_opened_and_closed_by_arrows_and_enter(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict", "unbound-map")
-        at = labels(app).index("tags")
+        at = visible_labels(app).index("tags")
         await press(pilot, *("j",) * at, "right")
-        assert labels(app)[at : at + 2] == ["tags", "  howto"]
+        assert visible_labels(app)[at : at + 2] == ["tags", "  howto"]
         await press(pilot, "right")
         assert panel_of(app).cursor == at + 1
         await press(pilot, "left")
         assert panel_of(app).cursor == at
         await press(pilot, "left")
-        assert "  howto" not in labels(app)
+        assert "  howto" not in visible_labels(app)
         await press(pilot, "enter")
-        assert "  howto" in labels(app)
+        assert "  howto" in visible_labels(app)
 
 
 @pytest.mark.programs
@@ -91,7 +93,7 @@ async def test_one_key_inserts_the_filter_of_a_branch_and_the_list_follows(app: 
         await search(pilot, "soft until conflict", "unbound-map")
         branch = next(row.branch for row in panel_of(app).rows if row.label == "Cooking")
         assert branch is not None
-        await put(pilot, "Cooking")
+        await insert_filter(pilot, "Cooking")
         assert field_of(app).value == f"{branch.filter} soft until conflict"
         result = pane_of(app).result
         assert result is not None
@@ -104,7 +106,7 @@ async def test_one_key_inserts_the_filter_of_a_branch_and_the_list_follows(app: 
 async def test_the_same_key_removes_the_filter(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "lentils", "unbound-map")
-        await put(pilot, "Cooking")
+        await insert_filter(pilot, "Cooking")
         await press(pilot, "space")
         assert field_of(app).value == "lentils"
 
@@ -113,11 +115,11 @@ async def test_the_same_key_removes_the_filter(app: ExcerptApp) -> None:
 async def test_filters_are_removed_one_by_one_the_last_first(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict", "unbound-map")
-        await press(pilot, *("j",) * labels(app).index("tags"), "right")
-        await put(pilot, "howto")
+        await press(pilot, *("j",) * visible_labels(app).index("tags"), "right")
+        await insert_filter(pilot, "howto")
         once = field_of(app).value
-        await press(pilot, *("j",) * (labels(app).index("modified") - panel_of(app).cursor), "right")
-        await put(pilot, labels(app)[labels(app).index("modified") + 1].strip())
+        await press(pilot, *("j",) * (visible_labels(app).index("modified") - panel_of(app).cursor), "right")
+        await insert_filter(pilot, visible_labels(app)[visible_labels(app).index("modified") + 1].strip())
         assert field_of(app).value not in {once, "conflict"}
         await press(pilot, "backspace")
         assert field_of(app).value == once
@@ -131,7 +133,7 @@ async def test_filters_are_removed_one_by_one_the_last_first(app: ExcerptApp) ->
 async def test_a_filter_removed_by_hand_is_skipped(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "lentils", "unbound-map")
-        await put(pilot, "Cooking")
+        await insert_filter(pilot, "Cooking")
         await press(pilot, "slash", "ctrl+u", *"soup", "shift+tab", "shift+tab")
         panel_of(app).focus()
         await press(pilot, "backspace")
@@ -151,11 +153,11 @@ async def test_the_heading_of_a_tree_is_not_a_filter(app: ExcerptApp) -> None:
 async def test_the_map_follows_the_query_and_keeps_branches_open(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict", "unbound-map")
-        await press(pilot, *("j",) * labels(app).index("tags"), "right", "slash", "space", *"note")
+        await press(pilot, *("j",) * visible_labels(app).index("tags"), "right", "slash", "space", *"note")
         shown = panel_of(app).vault_map
         assert shown is not None
         assert shown.query == "conflict note"
-        assert "  howto" in labels(app)
+        assert "  howto" in visible_labels(app)
 
 
 @pytest.mark.programs
@@ -165,7 +167,7 @@ async def test_an_empty_query_maps_the_whole_vault_and_a_filter_alone_lists_its_
         await press(pilot, "unbound-map")
         await until(pilot, lambda: panel_of(app).row_count > 0, "the map")
         assert "map of the whole vault" in str(panel_of(app).border_title)
-        await put(pilot, "Cooking")
+        await insert_filter(pilot, "Cooking")
         result = pane_of(app).result
         assert result is not None
         assert {hit.fragment.path for hit in result.hits} == {"Cooking/Lentil soup.md"}
@@ -193,7 +195,7 @@ async def test_a_failure_is_shown_in_place_of_the_map(app: ExcerptApp, monkeypat
 MAP = make_map("sync")
 
 
-def named(rows: tuple[MapRow, ...]) -> list[str]:
+def row_names(rows: tuple[MapRow, ...]) -> list[str]:
     return ["  " * row.depth + row.label for row in rows]
 
 
@@ -203,13 +205,13 @@ def row_of(opened: set[str], label: str) -> MapRow:
 
 def test_initially_folders_are_open_and_empty_kinds_hidden() -> None:
     rows = make_map_rows(MAP, INITIALLY_OPEN)
-    assert named(rows) == ["folders", "  Sync", "  Kitchen", "  同步", "tags", "properties", "modified"]
+    assert row_names(rows) == ["folders", "  Sync", "  Kitchen", "  同步", "tags", "properties", "modified"]
 
 
 def test_opening_a_branch_shows_its_children() -> None:
     kitchen = row_of({"folders"}, "Kitchen")
     rows = make_map_rows(MAP, {"folders", kitchen.key})
-    assert named(rows)[2:5] == ["  Kitchen", "    Recipes [x]", "    Soup"]
+    assert row_names(rows)[2:5] == ["  Kitchen", "    Recipes [x]", "    Soup"]
     assert rows[3].parent == kitchen.key
 
 

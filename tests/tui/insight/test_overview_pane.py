@@ -101,7 +101,7 @@ def overview_pane_of(app: App[None]) -> OverviewPane:
     return screen_of(app).query_one(OverviewPane)
 
 
-def lines_of(app: App[None]) -> OverviewList:
+def overview_rows_of(app: App[None]) -> OverviewList:
     return overview_pane_of(app).query_one(OverviewList)
 
 
@@ -113,13 +113,8 @@ def query_of(app: App[None]) -> str:
     return screen_of(app).query_one("#query", Input).value
 
 
-def window_path(app: App[None]) -> str:
-    window = overview_pane_of(app).query_one(Preview).window
-    return window.fragment.path if window is not None else ""
-
-
-def open_parts(app: App[None]) -> list[str]:
-    return [row.part for row in lines_of(app).rows if row.is_first]
+def parts_shown_whole(app: App[None]) -> list[str]:
+    return [row.part for row in overview_rows_of(app).rows if row.is_first]
 
 
 async def until_overview(pilot: AppPilot, topic: str) -> Overview:
@@ -146,7 +141,9 @@ async def open_overview(pilot: AppPilot, topic: str) -> Overview:
 
 async def select(pilot: AppPilot, part: str) -> None:
     """Move the cursor to the first line of a part."""
-    lines_of(pilot.app).cursor = next(at for at, row in enumerate(lines_of(pilot.app).rows) if row.part == part)
+    overview_rows_of(pilot.app).cursor = next(
+        at for at, row in enumerate(overview_rows_of(pilot.app).rows) if row.part == part
+    )
     await pilot.pause()
     await until(pilot, lambda: overview_pane_of(pilot.app).is_answered, "the passage")
 
@@ -162,7 +159,7 @@ async def test_without_a_topic_the_tab_says_what_to_do(app: ExcerptApp) -> None:
         notice = overview_pane_of(app).query_one("#overview-notice", Notice)
         assert notice.display
         assert "Type a topic" in notice.empty_state.hint
-        assert not lines_of(app).display
+        assert not overview_rows_of(app).display
 
 
 async def test_the_query_of_the_search_becomes_the_topic(app: ExcerptApp) -> None:
@@ -241,7 +238,7 @@ async def test_a_changed_vault_updates_the_overview_and_keeps_the_selected_row(
     async with app.run_test() as pilot:
         before = await open_overview(pilot, "bees")
         await pilot.press("down")
-        row = lines_of(app).selected
+        row = overview_rows_of(app).selected
         assert row is not None
         (vault / "Bees" / "Wax.md").write_text("# Wax\n\nBees make wax for their combs.\n", encoding="utf-8")
         await asyncio.to_thread(build, vault, user_paths.index_folder(vault), Settings())
@@ -251,7 +248,7 @@ async def test_a_changed_vault_updates_the_overview_and_keeps_the_selected_row(
             return shown is not None and shown.notes == before.notes + 1
 
         await until(pilot, newer, "the newer overview")
-        selected = lines_of(app).selected
+        selected = overview_rows_of(app).selected
         assert selected is not None
         assert selected.place.path == row.place.path
 
@@ -265,8 +262,8 @@ async def test_every_part_fits_on_one_screen(app: ExcerptApp, size: tuple[int, i
         shown = await open_overview(pilot, "bees")
         expected = ["main notes", "sections", "passages", "themes", "stands out", "names", "when"]
         present = [part for part in expected if part != "themes" or shown.themes]
-        assert [part for part in open_parts(app) if part != "related"] == present
-        assert lines_of(app).row_count <= lines_of(app).size.height
+        assert [part for part in parts_shown_whole(app) if part != "related"] == present
+        assert overview_rows_of(app).row_count <= overview_rows_of(app).size.height
         told = overview_pane_of(app).query_one(TopicStatus).text
         assert told == f"{shown.fragments} fragments in {shown.notes} of 17 notes"
 
@@ -274,7 +271,7 @@ async def test_every_part_fits_on_one_screen(app: ExcerptApp, size: tuple[int, i
 async def test_a_key_shows_all_rows_and_keeps_the_cursor(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_overview(pilot, "bees")
-        lines = lines_of(app)
+        lines = overview_rows_of(app)
         await select(pilot, "when")
         shown, hidden_count, selected = lines.row_count, lines.hidden_count, lines.selected
         assert hidden_count
@@ -290,7 +287,7 @@ async def test_a_key_shows_all_rows_and_keeps_the_cursor(app: ExcerptApp) -> Non
 async def test_all_rows_of_one_part_can_be_shown(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_overview(pilot, "bees")
-        lines = lines_of(app)
+        lines = overview_rows_of(app)
         await select(pilot, "when")
         counts = Counter(row.part for row in lines.rows)
         hidden_count = next(row.hidden_count for row in reversed(lines.rows) if row.part == "when")
@@ -305,21 +302,21 @@ async def test_tab_cycles_through_the_parts(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_overview(pilot, "bees")
         seen = []
-        for _ in range(len(open_parts(app)) + 1):
-            row = lines_of(app).selected
+        for _ in range(len(parts_shown_whole(app)) + 1):
+            row = overview_rows_of(app).selected
             assert row is not None
             seen.append(row.part)
             await pilot.press("tab")
-        assert seen == [*open_parts(app), "main notes"]
+        assert seen == [*parts_shown_whole(app), "main notes"]
 
 
 async def test_a_smaller_window_shows_fewer_rows_of_each_part(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await open_overview(pilot, "bees")
-        before = open_parts(app), lines_of(app).row_count
+        before = parts_shown_whole(app), overview_rows_of(app).row_count
         await pilot.resize_terminal(140, 25)
-        await until(pilot, lambda: lines_of(app).row_count < before[1], "the smaller list")
-        assert open_parts(app) == before[0]
+        await until(pilot, lambda: overview_rows_of(app).row_count < before[1], "the smaller list")
+        assert parts_shown_whole(app) == before[0]
 
 
 # --- the passage ------------------------------------------------------------------------------------------------------
@@ -332,7 +329,7 @@ async def test_the_passage_of_the_selected_row_is_beside_it_with_the_topic_highl
         assert preview.display
         for part in ("main notes", "sections", "names"):
             await select(pilot, part)
-            row, window = lines_of(app).selected, preview.window
+            row, window = overview_rows_of(app).selected, preview.window
             assert row is not None
             assert window is not None
             assert window.fragment.path == row.place.path
@@ -347,13 +344,13 @@ async def test_the_passage_of_the_selected_row_is_beside_it_with_the_topic_highl
 async def test_in_a_narrow_window_a_key_shows_the_passage_below(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_overview(pilot, "bees")
-        preview, rows = overview_pane_of(app).query_one(Preview), lines_of(app).rows
+        preview, rows = overview_pane_of(app).query_one(Preview), overview_rows_of(app).rows
         assert not preview.size.height
         await pilot.press("escape", "v")
         await pilot.pause()
-        assert lines_of(app).rows == rows
+        assert overview_rows_of(app).rows == rows
         assert preview.size.height > 5
-        assert lines_of(app).size.height > 5
+        assert overview_rows_of(app).size.height > 5
         await pilot.press("escape")
         await pilot.pause()
         assert not preview.size.height
@@ -365,7 +362,7 @@ async def test_in_a_very_short_window_the_passage_replaces_the_rows(app: Excerpt
         await pilot.press("escape", "v")
         await pilot.pause()
         assert overview_pane_of(app).query_one(Preview).size.height > 5
-        assert not lines_of(app).size.height
+        assert not overview_rows_of(app).size.height
 
 
 async def test_a_topic_a_dialog_key_and_its_tags_can_arrive_in_one_read(app: ExcerptApp) -> None:
@@ -406,7 +403,7 @@ async def test_enter_opens_the_note_at_the_line(editor_arguments: Path, app: Exc
     async with app.run_test(size=(80, 24)) as pilot:
         await open_overview(pilot, "bees")
         await select(pilot, "sections")
-        row = lines_of(app).selected
+        row = overview_rows_of(app).selected
         assert row is not None
         await pilot.press("enter")
         await until(pilot, editor_arguments.exists, "the editor")
@@ -417,7 +414,7 @@ async def test_searching_a_tag_inserts_its_filter_into_the_query(app: ExcerptApp
     async with app.run_test(size=(80, 24)) as pilot:
         shown = await open_overview(pilot, "bees")
         await select(pilot, "stands out")
-        row = lines_of(app).selected
+        row = overview_rows_of(app).selected
         assert row is not None
         assert isinstance(row.item, DistinctiveLabel)
         await pilot.press("unbound-overview-search")
@@ -474,7 +471,7 @@ async def test_the_passage_of_the_selected_row_can_be_copied_alone(
 async def test_the_passage_of_the_selected_row_can_be_remembered(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await open_overview(pilot, "bees")
-        row = lines_of(app).selected
+        row = overview_rows_of(app).selected
         await pilot.press("ctrl+r")
         await until(pilot, lambda: isinstance(top_screen(app), RememberDialog), "the form")
         assert row is not None
@@ -487,7 +484,7 @@ async def test_a_letter_typed_right_after_the_rows_got_the_focus_is_handled_by_t
     async with app.run_test() as pilot:
         await open_overview(pilot, "bees")
         post_keys(app, "escape", "j")
-        await until(pilot, lambda: lines_of(app).cursor == 1, "the next line")
+        await until(pilot, lambda: overview_rows_of(app).cursor == 1, "the next line")
         assert topic_of(app).value == "bees"
 
 
@@ -495,7 +492,7 @@ async def test_escape_moves_to_the_rows_and_keeps_the_topic(app: ExcerptApp) -> 
     async with app.run_test() as pilot:
         await open_overview(pilot, "bees")
         await pilot.press("escape", "escape")
-        assert lines_of(app).has_focus
+        assert overview_rows_of(app).has_focus
         assert topic_of(app).value == "bees"
         await pilot.press("slash")
         assert topic_of(app).has_focus

@@ -51,7 +51,7 @@ def related_of(app: ExcerptApp) -> RelatedNotes:
     return related
 
 
-def selected(app: ExcerptApp) -> RelatedNote:
+def selected_note(app: ExcerptApp) -> RelatedNote:
     note = panel_of(app).selected
     assert note is not None
     return note
@@ -67,7 +67,7 @@ async def test_the_panel_lists_notes_related_to_the_selected_fragment_with_links
         rows = screen_of(app).query_one(RelatedList)
         assert rows.row_count == len(related_of(app).notes) > 0
         drawn = rows.render_line(0).text
-        for shown in (" 1 ", selected(app).title, f"{selected(app).score:.2f}", "████████"):
+        for shown in (" 1 ", selected_note(app).title, f"{selected_note(app).score:.2f}", "████████"):
             assert shown in drawn
 
 
@@ -76,7 +76,7 @@ async def test_the_score_and_both_passages_are_shown_below_the_list(app: Excerpt
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
         shown = drawn_lines(panel_of(app).why)
-        assert shown[0].strip().startswith(f"{selected(app).score:.2f} =")
+        assert shown[0].strip().startswith(f"{selected_note(app).score:.2f} =")
         assert any("here" in line and "│ there" in line for line in shown)
 
 
@@ -84,7 +84,7 @@ async def test_the_score_and_both_passages_are_shown_below_the_list(app: Excerpt
 async def test_enter_opens_the_note_at_the_passage(editor_arguments: Path, vault: Path, app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
-        note = selected(app)
+        note = selected_note(app)
         await pilot.press("enter")
         await until(pilot, editor_arguments.exists, "the editor")
         assert f"{vault / note.path}:{note.line}" in editor_arguments.read_text()
@@ -107,7 +107,7 @@ async def test_arrows_cycle_through_the_reasons(app: ExcerptApp) -> None:
 async def test_a_reason_belongs_to_the_selected_note_even_before_it_is_drawn(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
-        panel, first = panel_of(app), selected(app)
+        panel, first = panel_of(app), selected_note(app)
         panel.why.note = replace(first, matches=first.matches * 2)
         panel.why.reason = 1
         panel.rows.notes = (panel.why.note, replace(first, path="Other.md", mentions=(), matches=()))
@@ -122,7 +122,7 @@ async def test_a_reason_belongs_to_the_selected_note_even_before_it_is_drawn(app
 async def test_following_a_note_takes_the_passage_view_along_and_returns(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
-        begun, there = related_of(app).path, selected(app).matches[0].related_passage.fragment
+        begun, there = related_of(app).path, selected_note(app).matches[0].related_passage.fragment
         preview = preview_of(app)
         await press(pilot, "l")
         assert related_of(app).path == there.path
@@ -183,7 +183,7 @@ async def test_hiding_linked_notes_is_remembered(app: ExcerptApp, vault: Path, u
 async def test_tab_and_space_mark_the_passage_of_the_reason(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
-        wanted = selected(app).matches[0].related_passage.fragment.id
+        wanted = selected_note(app).matches[0].related_passage.fragment.id
         await press(pilot, "tab")
         assert pane_of(app).pack.choices.marked_ids == {wanted}
         assert "●" in screen_of(app).query_one(RelatedList).render_line(0).text
@@ -264,7 +264,7 @@ def texts(note: RelatedNote, width: int = 80) -> list[str]:
     return ["".join(text for text, _ in line.pieces) for line in draw_why_lines(note, width)]
 
 
-def of_style(line: WhyLine, style: str) -> list[str]:
+def texts_of_style(line: WhyLine, style: str) -> list[str]:
     return [text for text, name in line.pieces if name == style]
 
 
@@ -278,7 +278,7 @@ def test_a_part_that_rounds_to_zero_is_omitted() -> None:
 
 
 def test_a_missing_link_is_highlighted_at_the_line_that_names_the_note() -> None:
-    line = next(line for line in draw_why_lines(MISSING, 80) if of_style(line, "badge"))
+    line = next(line for line in draw_why_lines(MISSING, 80) if texts_of_style(line, "badge"))
     assert "".join(text for text, _ in line.pieces) == "names  “merging” in Here.md:3 · no link yet"
     assert list_reasons(MISSING)[0].path == "Here.md"
     assert list_reasons(MISSING)[0].line == 3
@@ -321,7 +321,7 @@ def test_passages_are_side_by_side_if_they_fit_and_stacked_otherwise() -> None:
 
 
 def test_shared_words_are_highlighted_in_both_passages() -> None:
-    marked = {text.casefold() for line in draw_why_lines(MISSING, 100)[2:] for text in of_style(line, "match")}
+    marked = {text.casefold() for line in draw_why_lines(MISSING, 100)[2:] for text in texts_of_style(line, "match")}
     assert marked == {"conflict", "sync"}
 
 

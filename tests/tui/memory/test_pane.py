@@ -382,7 +382,7 @@ async def test_an_unreadable_file_is_listed_with_its_reason_and_can_be_opened(
 SOUP = "Simmer red lentils with cumin until they are soft."
 
 
-def remembered_soup(vault: Path, user_paths: Paths, note: str) -> MemoryStore:
+def store_with_soup(vault: Path, user_paths: Paths, note: str) -> MemoryStore:
     """Remember a line about soup whose note then changes to `note`."""
     store = MemoryStore(user_paths.memory_folder(vault))
     store.remember(SOUP, source=Source("Cooking/Lentil soup.md", 3, 3, digest_of_text(SOUP)))
@@ -394,7 +394,7 @@ def remembered_soup(vault: Path, user_paths: Paths, note: str) -> MemoryStore:
 async def test_a_memory_with_a_moved_source_says_so_and_follows_it(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
-    store = remembered_soup(vault, user_paths, f"# Lentil soup\n\nFor four.\n\n{SOUP}\n")
+    store = store_with_soup(vault, user_paths, f"# Lentil soup\n\nFor four.\n\n{SOUP}\n")
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 1)
         assert "moved to Cooking/Lentil soup.md, line 5" in "\n".join(drawn_lines(screen_of(app).query_one(MemoryView)))
@@ -410,7 +410,7 @@ def store_source(line: int) -> Source:
 
 
 async def test_a_changed_source_is_shown_beside_the_memory(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
-    remembered_soup(vault, user_paths, "# Lentil soup\n\nSimmer green lentils with cumin until they are soft.\n")
+    store_with_soup(vault, user_paths, "# Lentil soup\n\nSimmer green lentils with cumin until they are soft.\n")
     async with app.run_test(size=(140, 45)) as pilot:
         rows = await open_memory_tab(pilot, 1)
         assert rows.source_checks[rows.memories[0].id].kind == "changed"
@@ -426,7 +426,7 @@ async def test_a_changed_source_is_shown_beside_the_memory(app: ExcerptApp, vaul
 
 async def test_the_new_text_of_a_source_can_be_saved(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
     new = "Simmer green lentils with cumin until they are soft."
-    store = remembered_soup(vault, user_paths, f"# Lentil soup\n\n{new}\n")
+    store = store_with_soup(vault, user_paths, f"# Lentil soup\n\n{new}\n")
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 1)
         await pilot.press("escape", "t")
@@ -441,7 +441,7 @@ async def test_the_new_text_can_be_saved_while_a_newer_index_is_checked(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     new = "Simmer green lentils with cumin until they are soft."
-    store = remembered_soup(vault, user_paths, f"# Lentil soup\n\n{new}\n")
+    store = store_with_soup(vault, user_paths, f"# Lentil soup\n\n{new}\n")
     async with app.run_test() as pilot:
         await open_memory_tab(pilot, 1)
         pane = screen_of(app).query_one(MemoryPane)
@@ -451,7 +451,7 @@ async def test_the_new_text_can_be_saved_while_a_newer_index_is_checked(
 
 
 async def test_a_confirmed_memory_is_no_longer_stale(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
-    store = remembered_soup(
+    store = store_with_soup(
         vault, user_paths, "# Lentil soup\n\nSimmer green lentils with cumin until they are soft.\n"
     )
     store.remember("A thought.")

@@ -23,7 +23,7 @@ def text_of(window: NoteWindow, number: int) -> str:
     return next("".join(run.text for run in line.runs) for line in window.lines if line.number == number)
 
 
-def matches(window: NoteWindow) -> list[tuple[int, str]]:
+def matches_by_line(window: NoteWindow) -> list[tuple[int, str]]:
     return [(line.number, run.text) for line in window.lines for run in line.runs if TextStyle.MATCH in run.text_style]
 
 
@@ -61,7 +61,7 @@ def test_a_match_is_on_its_line() -> None:
     note = "# Title\n\nalpha beta\ngamma alpha\n"
     fragment = fragment_of(note, 3, 4)
     spans = [Span(at, at + 5) for at in (fragment.text.index("alpha"), fragment.text.rindex("alpha"))]
-    assert matches(draw_window(note, fragment, spans)) == [(3, "alpha"), (4, "alpha")]
+    assert matches_by_line(draw_window(note, fragment, spans)) == [(3, "alpha"), (4, "alpha")]
 
 
 def test_a_match_across_a_line_end_is_split() -> None:

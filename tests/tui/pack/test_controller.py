@@ -418,17 +418,17 @@ KEPT = SavedMarks(
 )
 
 
-def keeper_of(file: Path, failed: Callable[[str], None]) -> StateFile[SavedMarks]:
+def state_file_of(file: Path, failed: Callable[[str], None]) -> StateFile[SavedMarks]:
     return StateFile(file, read_marks, write_marks, failed)
 
 
-def unused(reason: str) -> None:
+def fail_unexpectedly(reason: str) -> None:
     raise AssertionError(reason)
 
 
 async def test_the_last_saved_marks_are_in_the_file(tmp_path: Path) -> None:
     file = tmp_path / "marks.json"
-    keeper = keeper_of(file, unused)
+    keeper = state_file_of(file, fail_unexpectedly)
     await keeper.read()
     keeper.save_soon(SavedMarks("s", KEPT.marks))
     keeper.save_soon(KEPT)
@@ -439,7 +439,7 @@ async def test_the_last_saved_marks_are_in_the_file(tmp_path: Path) -> None:
 async def test_removing_the_last_mark_removes_the_file(tmp_path: Path) -> None:
     file = tmp_path / "marks.json"
     write_marks(file, KEPT)
-    keeper = keeper_of(file, unused)
+    keeper = state_file_of(file, fail_unexpectedly)
     assert await keeper.read() == KEPT
     keeper.save_soon(NO_MARKS)
     await keeper.write_pending()
@@ -449,7 +449,7 @@ async def test_removing_the_last_mark_removes_the_file(tmp_path: Path) -> None:
 async def test_nothing_is_written_before_the_file_was_read(tmp_path: Path) -> None:
     file = tmp_path / "marks.json"
     write_marks(file, KEPT)
-    keeper = keeper_of(file, unused)
+    keeper = state_file_of(file, fail_unexpectedly)
     keeper.save_soon(NO_MARKS)
     await keeper.write_pending()
     assert read_marks(file) == KEPT
@@ -458,7 +458,7 @@ async def test_nothing_is_written_before_the_file_was_read(tmp_path: Path) -> No
 async def test_a_file_that_cannot_be_written_is_reported_once(tmp_path: Path) -> None:
     told: list[str] = []
     (tmp_path / "folder").write_text("")
-    keeper = keeper_of(tmp_path / "folder" / "marks.json", told.append)
+    keeper = state_file_of(tmp_path / "folder" / "marks.json", told.append)
     await keeper.read()
     keeper.save_soon(KEPT)
     await keeper.write_pending()

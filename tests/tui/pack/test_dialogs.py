@@ -8,14 +8,19 @@ from textual.widgets import OptionList, Static
 from excerpt.kinds import Scope
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.dialogs import BudgetDialog, ScopeDialog
-from tests.tui.driver import AppPilot, ScriptedApp, pane_of, screen_of, settle, show_results, until, until_screen
+from tests.tui.driver import (
+    AppPilot,
+    ScriptedApp,
+    options_of,
+    pane_of,
+    screen_of,
+    settle,
+    show_results,
+    until,
+    until_screen,
+)
 
 pytestmark = pytest.mark.programs
-
-
-def options_of(dialog: ScopeDialog) -> list[str]:
-    options = dialog.query_one(OptionList)
-    return [str(options.get_option_at_index(index).prompt) for index in range(options.option_count)]
 
 
 async def open_scopes(pilot: AppPilot) -> ScopeDialog:

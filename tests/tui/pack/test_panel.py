@@ -45,12 +45,12 @@ def packs_of(app: ExcerptApp) -> list[Pack]:
     return [row for row in contents.rows if isinstance(row, Pack)] if contents else []
 
 
-def left_of(app: ExcerptApp) -> list[LeftOutRow]:
+def omitted_rows(app: ExcerptApp) -> list[LeftOutRow]:
     contents = panel_of(app).contents
     return [row for row in contents.rows if isinstance(row, LeftOutRow)] if contents else []
 
 
-def entries(app: ExcerptApp) -> list[str]:
+def listed_entries(app: ExcerptApp) -> list[str]:
     return [pack.entry.fragment_id for pack in packs_of(app)]
 
 
@@ -117,17 +117,17 @@ async def test_a_marked_passage_is_labelled_so(app: ExcerptApp) -> None:
 async def test_a_dropped_passage_is_listed_with_its_reason_and_can_be_restored(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_pack(pilot, "conflict")
-        before = entries(app)
+        before = listed_entries(app)
         await press(pilot, "x")
-        assert before[0] not in entries(app)
-        (dropped,) = (left for left in left_of(app) if left.is_dropped)
+        assert before[0] not in listed_entries(app)
+        (dropped,) = (left for left in omitted_rows(app) if left.is_dropped)
         assert dropped.reason == "dropped by hand"
         assert before[0] in dropped.fragment_ids
         await press(pilot, "G", "x")
-        assert entries(app) == before
+        assert listed_entries(app) == before
 
 
-def offered(app: ExcerptApp) -> set[str]:
+def offered_keys(app: ExcerptApp) -> set[str]:
     return {offer.id for offer in screen_of(app).query_one(KeyBar).footer_keys if offer.is_enabled}
 
 
@@ -136,10 +136,10 @@ async def test_keys_without_effect_on_omitted_passages_are_disabled_with_a_reaso
 ) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await open_pack(pilot, "conflict")
-        assert {"pack-drop", "pack-scope", "pack-later"} <= offered(app)
+        assert {"pack-drop", "pack-scope", "pack-later"} <= offered_keys(app)
         await press(pilot, "x", "G")
         assert isinstance(panel_of(app).selected, LeftOutRow)
-        assert not {"pack-scope", "pack-later", "pack-earlier"} & offered(app)
+        assert not {"pack-scope", "pack-later", "pack-earlier"} & offered_keys(app)
         await pilot.press("m")
         await pilot.pause()
         assert notices_of(app) == ["Put it back first (x)."]
@@ -149,21 +149,21 @@ async def test_the_first_passage_cannot_move_up_nor_the_last_down(app: ExcerptAp
     async with app.run_test(size=(140, 45)) as pilot:
         await open_pack(pilot, "conflict")
         assert len(packs_of(app)) == 2
-        assert {"pack-earlier", "pack-later"} & offered(app) == {"pack-later"}
+        assert {"pack-earlier", "pack-later"} & offered_keys(app) == {"pack-later"}
         await press(pilot, "j")
-        assert {"pack-earlier", "pack-later"} & offered(app) == {"pack-earlier"}
+        assert {"pack-earlier", "pack-later"} & offered_keys(app) == {"pack-earlier"}
 
 
 async def test_a_moved_passage_keeps_the_cursor(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_pack(pilot, "conflict")
-        first, second, *rest = entries(app)
+        first, second, *rest = listed_entries(app)
         await press(pilot, "shift+down")
-        assert entries(app) == [second, first, *rest]
+        assert listed_entries(app) == [second, first, *rest]
         assert panel_of(app).cursor == 1
         assert "own order" in str(panel_of(app).border_title)
         await press(pilot, "shift+up", "shift+up")
-        assert entries(app) == [first, second, *rest]
+        assert listed_entries(app) == [first, second, *rest]
 
 
 async def test_one_passage_can_have_its_own_scope(app: ExcerptApp) -> None:
@@ -181,13 +181,13 @@ async def test_one_passage_can_have_its_own_scope(app: ExcerptApp) -> None:
 async def test_each_decision_and_mark_can_be_undone_in_turn(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_pack(pilot, "conflict")
-        before = entries(app)
+        before = listed_entries(app)
         await pilot.press("s", "s", "enter")
         await until(pilot, lambda: bool(pane_of(app).pack.choices.query_overrides), "the scope")
         await press(pilot, "shift+down", "x", "tab")
         assert pane_of(app).pack.choices.marks
         await press(pilot, "u", "u", "u", "unbound-undo")
-        assert entries(app) == before
+        assert listed_entries(app) == before
         await press(pilot, "U", "U", "U", "U")
         assert pane_of(app).pack.choices.marks
         await press(pilot, "u", "u", "u", "u", "u")
@@ -198,7 +198,7 @@ async def test_enter_shows_the_passage_in_its_context(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_pack(pilot, "conflict")
         await press(pilot, "j")
-        wanted, preview = entries(app)[1], preview_of(app)
+        wanted, preview = listed_entries(app)[1], preview_of(app)
         await pilot.press("enter")
         await until(pilot, lambda: preview.window is not None and preview.window.fragment.id == wanted, "the context")
         assert preview.display
@@ -255,7 +255,7 @@ async def test_the_panel_follows_the_query_and_the_budget(app: ExcerptApp) -> No
         await until_answered(pilot)
         await until_answered(pilot)
         assert packs_of(app) == []
-        assert {left.reason for left in left_of(app)} == {"too large"}
+        assert {left.reason for left in omitted_rows(app)} == {"too large"}
 
 
 async def test_a_mark_whose_text_was_deleted_is_listed_and_can_be_removed(
@@ -267,7 +267,7 @@ async def test_a_mark_whose_text_was_deleted_is_listed_and_can_be_removed(
         await press(pilot, "tab", "escape", "o", "G")
         assert "no longer in the index · Gone [/red].md" in row_texts(app)[-1]
         await press(pilot, "x")
-        assert left_of(app) == []
+        assert omitted_rows(app) == []
         assert len(pane_of(app).pack.choices.marks) == 1
 
 
@@ -321,13 +321,13 @@ async def test_for_json_the_counted_text_is_named(app: ExcerptApp) -> None:
 async def test_vault_order_has_no_scores(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_pack(pilot, "conflict")
-        by_score = entries(app)
+        by_score = listed_entries(app)
         await press(pilot, "unbound-order")
         packs = packs_of(app)
         assert [(one.path, one.line_start) for one in packs] == sorted((one.path, one.line_start) for one in packs)
         assert {one.entry.score for one in packs} == {0.0}
         await press(pilot, "unbound-order")
-        assert entries(app) == by_score
+        assert listed_entries(app) == by_score
 
 
 async def test_the_cost_of_the_selected_fragment_is_shown_before_it_is_marked(app: ExcerptApp) -> None:
@@ -431,7 +431,7 @@ async def test_the_bar_shows_the_stop_reason(app: ExcerptApp) -> None:
         needs = bar.pack.needs[0]
         assert f" · full: the next needs {needs}" in str(bar.render())
         await press(pilot, "ctrl+o")
-        assert needs in [left.tokens for left in left_of(app) if left.reason in ("out of budget", "too large")]
+        assert needs in [left.tokens for left in omitted_rows(app) if left.reason in ("out of budget", "too large")]
         await press(pilot, "slash", "tab")
         pane.budget = 4_000
         await until_answered(pilot)
@@ -496,12 +496,12 @@ async def test_marks_of_another_query_are_announced_above_the_list_and_can_be_dr
         await search(pilot, "lentil")
         await until_answered(pilot)
         assert "● 1 mark not in this list: o show, x clear" in str(line.render())
-        assert packs_of_bar(app) == 1
+        assert count_packs_in_bar(app) == 1
         await press(pilot, "escape", "x")
         assert not line.display
         assert not pane_of(app).pack.choices.marks
 
 
-def packs_of_bar(app: ExcerptApp) -> int:
+def count_packs_in_bar(app: ExcerptApp) -> int:
     pack = screen_of(app).query_one(PackBar).pack
     return len(pack.passages) if pack is not None else 0

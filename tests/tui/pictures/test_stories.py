@@ -118,7 +118,7 @@ async def test_without_colours(pictures: Pictures, returning_user: Path, monkeyp
     await pictures(themed_app(returning_user), marked, SMALL)
 
 
-async def test_plain(pictures: Pictures, returning_user: Path) -> None:
+async def test_plain_mode(pictures: Pictures, returning_user: Path) -> None:
     await pictures(
         ScriptedApp(returning_user, Settings(screen=ScreenSettings(theme="excerpt-dark", plain=True))), marked, SMALL
     )

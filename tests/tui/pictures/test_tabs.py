@@ -232,7 +232,7 @@ STATES: list[Steps] = [
 
 
 @pytest.mark.parametrize("steps", STATES, ids=lambda steps: steps.__name__)
-async def test_search(pictures: Pictures, returning_user: Path, steps: Steps) -> None:
+async def test_search_tab(pictures: Pictures, returning_user: Path, steps: Steps) -> None:
     await pictures(themed_app(returning_user), steps)
 
 
@@ -292,7 +292,7 @@ async def asked_before(pilot: Pilot[None]) -> None:
 
 
 @pytest.mark.parametrize("steps", [completed, suggested, asked_before], ids=lambda steps: steps.__name__)
-async def test_menu(pictures: Pictures, returning_user: Path, steps: Steps) -> None:
+async def test_query_menu(pictures: Pictures, returning_user: Path, steps: Steps) -> None:
     """Compare at one size, as a menu closes when the window is resized."""
     file = Paths(returning_user, returning_user, returning_user, returning_user / "state").history_file(VAULT)
     for query in (
@@ -353,7 +353,7 @@ PACK_STATES: list[Steps] = [marked, marked_before, decided, left_out]
 
 
 @pytest.mark.parametrize("steps", PACK_STATES, ids=lambda steps: steps.__name__)
-async def test_pack(pictures: Pictures, returning_user: Path, steps: Steps) -> None:
+async def test_pack_states(pictures: Pictures, returning_user: Path, steps: Steps) -> None:
     await pictures(themed_app(returning_user), steps)
 
 

@@ -46,7 +46,7 @@ def hit(path: str, line: int = 1, text: str = "A sync conflict.", score: float =
     return Hit(fragment, score, (), (), Confidence.LIKELY)
 
 
-def memory() -> Hit:
+def memory_hit() -> Hit:
     one = hit("a.md")
     return replace(one, fragment=replace(one.fragment, id=memory_name("m1"), path=memory_name("m1"), title="Memory"))
 
@@ -68,7 +68,7 @@ def test_a_hit_directly_below_one_of_its_note_repeats_no_title() -> None:
 
 
 def test_memories_are_not_counted_as_ranks() -> None:
-    rows = make_rows([hit("a.md", 1), memory(), hit("a.md", 2)])
+    rows = make_rows([hit("a.md", 1), memory_hit(), hit("a.md", 2)])
     assert [(row.rank, row.repeats_note) for row in rows] == [(1, False), (0, False), (2, False)]
 
 
@@ -99,28 +99,31 @@ def test_fragments_of_one_note_are_not_told_apart_by_a_folder() -> None:
     assert distinguishing_folders([hit("guide/Sync.md", 1), hit("guide/Sync.md", 9)]) == {}
 
 
-def matching(text: str, *words: str) -> Hit:
+def hit_with_matches(text: str, *words: str) -> Hit:
     return replace(hit("a.md", text=text), spans=tuple(Span(text.index(w), text.index(w) + len(w)) for w in words))
 
 
 def test_stop_words_beside_other_words_are_not_highlighted() -> None:
-    hits = [matching("How to sync the phone", "How", "to", "sync", "the")]
+    hits = [hit_with_matches("How to sync the phone", "How", "to", "sync", "the")]
     assert matched_stop_words("how to sync the phone", hits) == {"how", "to", "the"}
-    assert matched_stop_words("a token budget", [matching("Within a token budget", "a", "budget")]) == {"a"}
+    assert matched_stop_words("a token budget", [hit_with_matches("Within a token budget", "a", "budget")]) == {"a"}
 
 
 def test_stop_words_are_not_highlighted_if_the_other_words_match_nothing() -> None:
-    assert matched_stop_words("how to abseil", [matching("How to sync the phone", "How", "to")]) == {"how", "to"}
+    assert matched_stop_words("how to abseil", [hit_with_matches("How to sync the phone", "How", "to")]) == {
+        "how",
+        "to",
+    }
 
 
 def test_a_query_of_stop_words_highlights_them() -> None:
-    hits = [matching("to be or not to be", "to", "be", "or", "not")]
+    hits = [hit_with_matches("to be or not to be", "to", "be", "or", "not")]
     assert matched_stop_words("to be or not to be", hits) == frozenset()
 
 
 def test_stop_words_of_the_notes_language_are_included() -> None:
     text = "Wie man die Geräte verbindet und was dann mit den Notizen ist, die auf der Platte sind"
-    assert matched_stop_words("die Geräte", [matching(text, "die", "Geräte")]) == {"die"}
+    assert matched_stop_words("die Geräte", [hit_with_matches(text, "die", "Geräte")]) == {"die"}
 
 
 # --- hits in order of date --------------------------------------------------------------------------------------------
@@ -159,7 +162,7 @@ def test_unranked_hits_are_listed_only_below_their_days() -> None:
 def test_a_memory_is_below_the_day_of_the_hit_above_it() -> None:
     result = dated_result()
     first, *others = arrange_hits(result)
-    rows = make_rows([first, memory(), *others], result.best_first)
+    rows = make_rows([first, memory_hit(), *others], result.best_first)
     assert [(row.heading, row.rank) for row in rows[:3]] == [("best", 1), ("", 0), ("", 2)]
 
 
@@ -359,7 +362,7 @@ async def test_only_rows_whose_mark_changed_are_redrawn(scripted: ScriptedApp, m
 @pytest.mark.programs
 async def test_a_memory_has_its_symbol_in_place_of_the_rank(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
-        await show(pilot, [hit("a.md"), memory()])
+        await show(pilot, [hit("a.md"), memory_hit()])
         assert drawn_lines(hit_list_of(scripted))[1].split()[:2] == ["◆", "Memory"]
 
 
@@ -403,7 +406,7 @@ async def test_rows_of_one_section_show_their_lines_if_they_have_no_snippet(scri
 @pytest.mark.programs
 async def test_matched_words_are_bold_and_coloured_without_a_background(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 30)) as pilot:
-        rows = await show(pilot, [matching("A sync conflict.", "sync")])
+        rows = await show(pilot, [hit_with_matches("A sync conflict.", "sync")])
         (match,) = (part for part in rows.render_line(1) if part.text == "sync")
         beside = next(part for part in rows.render_line(1) if part.text.startswith(" conflict"))
         assert match.style is not None

@@ -18,6 +18,7 @@ from tests.tui.driver import (
     AppPilot,
     hit_list_of,
     notices_of,
+    options_of,
     pane_of,
     press,
     screen_of,
@@ -27,11 +28,6 @@ from tests.tui.driver import (
 )
 
 pytestmark = pytest.mark.programs
-
-
-def options_of(dialog: LinkDialog) -> list[str]:
-    options = dialog.query_one(OptionList)
-    return [str(options.get_option_at_index(index).prompt) for index in range(options.option_count)]
 
 
 async def open_links(pilot: AppPilot, query: str, *keys: str) -> LinkDialog:
@@ -86,7 +82,7 @@ async def test_with_marks_the_links_lead_to_the_marked_passages(
 # --- picking ----------------------------------------------------------------------------------------------------------
 
 
-def picking(vault: Path, user_paths: Paths, pick: PickOptions) -> ExcerptApp:
+def picking_app(vault: Path, user_paths: Paths, pick: PickOptions) -> ExcerptApp:
     return ExcerptApp(vault, Settings(), user_paths, {}, pick=pick)
 
 
@@ -101,7 +97,7 @@ def picking(vault: Path, user_paths: Paths, pick: PickOptions) -> ExcerptApp:
 async def test_enter_quits_with_the_picked_passages(
     vault: Path, user_paths: Paths, form: LinkForm | None, text: str
 ) -> None:
-    app = picking(vault, user_paths, PickOptions(form, "conflict"))
+    app = picking_app(vault, user_paths, PickOptions(form, "conflict"))
     async with app.run_test() as pilot:
         await until(pilot, lambda: bool(hit_list_of(app).hits), "the hits")
         assert any(key.label == "print" for key in screen_of(app).query_one(KeyBar).footer_keys)
@@ -111,7 +107,7 @@ async def test_enter_quits_with_the_picked_passages(
 
 
 async def test_escape_moves_to_the_list_and_then_quits(vault: Path, user_paths: Paths) -> None:
-    app = picking(vault, user_paths, PickOptions(LinkForm.PATH, "conflict"))
+    app = picking_app(vault, user_paths, PickOptions(LinkForm.PATH, "conflict"))
     async with app.run_test() as pilot:
         await until(pilot, lambda: bool(hit_list_of(app).hits), "the hits")
         await press(pilot, "escape")
@@ -123,7 +119,7 @@ async def test_escape_moves_to_the_list_and_then_quits(vault: Path, user_paths: 
 
 
 async def test_the_help_describes_enter_while_picking(vault: Path, user_paths: Paths) -> None:
-    app = picking(vault, user_paths, PickOptions(LinkForm.PATH, "conflict"))
+    app = picking_app(vault, user_paths, PickOptions(LinkForm.PATH, "conflict"))
     async with app.run_test() as pilot:
         await until(pilot, lambda: bool(hit_list_of(app).hits), "the hits")
         await pilot.press("f1")

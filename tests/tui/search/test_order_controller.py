@@ -71,7 +71,7 @@ def prefer_last(result: Result) -> RerankScores:
     return RerankScores({hit.fragment.id: number / 2 for number, hit in enumerate(result.hits)})
 
 
-def names(result: Result | None) -> str:
+def names_in_order(result: Result | None) -> str:
     return "".join(hit.path[0] for hit in result.hits) if result is not None else ""
 
 
@@ -99,7 +99,7 @@ class Bench:
         )
 
     def show_order(self, result: Result) -> None:
-        self.moves.append(names(result))
+        self.moves.append(names_in_order(result))
         self.shown = result
         self.orders.handle_shown(result)
 
@@ -172,7 +172,7 @@ def test_more_hits_and_highlights_follow_the_order_shown() -> None:
     result = make_result()
     bench.answer_search(result)
     bench.rerank()
-    assert names(bench.orders.arrange(result)) == "cba"
+    assert names_in_order(bench.orders.arrange(result)) == "cba"
     bench.answer_search(result)
     bench.clock.pass_time(10)
     assert not bench.engine.questions
@@ -197,7 +197,7 @@ def test_a_warning_is_shown_with_the_first_order() -> None:
     bench.engine.build_request()
     bench.engine.answer("scores", RerankScores({}, "Not reranked. Late."))
     assert bench.shown is not None
-    assert (names(bench.shown), bench.shown.warnings) == ("abc", ("Not reranked. Late.",))
+    assert (names_in_order(bench.shown), bench.shown.warnings) == ("abc", ("Not reranked. Late.",))
 
 
 def test_the_reranker_waits_for_the_full_order() -> None:
@@ -235,7 +235,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedReranker:
 
 
 @pytest.fixture
-def reranked(vault: Path, user_paths: Paths, model: ScriptedReranker) -> ExcerptApp:
+def app_with_reranker(vault: Path, user_paths: Paths, model: ScriptedReranker) -> ExcerptApp:
     settings = replace(RERANKING, pack=PackSettings(budget=2000))
     return ExcerptApp(vault, settings, user_paths)
 
@@ -245,27 +245,29 @@ async def until_read(pilot: AppPilot, model: ScriptedReranker) -> None:
 
 
 @pytest.mark.programs
-async def test_list_and_pack_change_to_the_order_of_the_reranker(reranked: ExcerptApp, model: ScriptedReranker) -> None:
+async def test_list_and_pack_change_to_the_order_of_the_reranker(
+    app_with_reranker: ExcerptApp, model: ScriptedReranker
+) -> None:
     model.is_open.clear()
-    async with reranked.run_test(size=(110, 32)) as pilot:
+    async with app_with_reranker.run_test(size=(110, 32)) as pilot:
         await search(pilot, QUERY)
-        assert titles_of(reranked)[0] == "Sync"
+        assert titles_of(app_with_reranker)[0] == "Sync"
         model.is_open.set()
-        await until(pilot, lambda: titles_of(reranked)[0] == "Merging", "the new order")
+        await until(pilot, lambda: titles_of(app_with_reranker)[0] == "Merging", "the new order")
         await until_answered(pilot)
-        pane = pane_of(reranked)
+        pane = pane_of(app_with_reranker)
         assert pane.result is not None
         assert pane.result.is_reranked
-        selected, packed = hit_list_of(reranked).selected, pane.pack.newest_pack
+        selected, packed = hit_list_of(app_with_reranker).selected, pane.pack.newest_pack
         assert selected is not None
-        assert (selected.title, hit_list_of(reranked).cursor) == ("Merging", 0)
+        assert (selected.title, hit_list_of(app_with_reranker).cursor) == ("Merging", 0)
         assert packed is not None
         assert packed.result.passages[0].path == "Merging.md"
 
 
 @pytest.mark.programs
 async def test_the_reranker_is_opened_before_the_first_query(
-    reranked: ExcerptApp, model: ScriptedReranker, monkeypatch: pytest.MonkeyPatch
+    app_with_reranker: ExcerptApp, model: ScriptedReranker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[Settings] = []
 
@@ -274,42 +276,42 @@ async def test_the_reranker_is_opened_before_the_first_query(
         return model
 
     monkeypatch.setattr(rerank, "open_reranker", open_model)
-    async with reranked.run_test(size=(110, 32)) as pilot:
+    async with app_with_reranker.run_test(size=(110, 32)) as pilot:
         await until(pilot, lambda: bool(opened), "the reranker")
         await search(pilot, QUERY)
-        await until(pilot, lambda: titles_of(reranked)[0] == "Merging", "the new order")
+        await until(pilot, lambda: titles_of(app_with_reranker)[0] == "Merging", "the new order")
         assert len(opened) == 1
 
 
 @pytest.mark.programs
-async def test_why_names_both_ranks(reranked: ExcerptApp) -> None:
-    async with reranked.run_test(size=(120, 40)) as pilot:
+async def test_why_names_both_ranks(app_with_reranker: ExcerptApp) -> None:
+    async with app_with_reranker.run_test(size=(120, 40)) as pilot:
         await search(pilot, QUERY)
-        await until(pilot, lambda: titles_of(reranked)[0] == "Merging", "the new order")
+        await until(pilot, lambda: titles_of(app_with_reranker)[0] == "Merging", "the new order")
         await press(pilot, "ctrl+t")
-        await until(pilot, lambda: "eranked: " in drawn_text(reranked), "the explanation")
-        assert "→ 1 (1.00)" in drawn_text(reranked)
+        await until(pilot, lambda: "eranked: " in drawn_text(app_with_reranker), "the explanation")
+        assert "→ 1 (1.00)" in drawn_text(app_with_reranker)
 
 
 @pytest.mark.programs
 @pytest.mark.parametrize("key", ["down", "tab"])
 async def test_after_a_move_or_mark_the_order_is_applied_by_a_click_or_the_palette(
-    reranked: ExcerptApp, model: ScriptedReranker, key: str
+    app_with_reranker: ExcerptApp, model: ScriptedReranker, key: str
 ) -> None:
     model.is_open.clear()
-    async with reranked.run_test(size=(120, 32)) as pilot:
+    async with app_with_reranker.run_test(size=(120, 32)) as pilot:
         await search(pilot, QUERY, key)
-        first, pane = titles_of(reranked), pane_of(reranked)
+        first, pane = titles_of(app_with_reranker), pane_of(app_with_reranker)
         await until_read(pilot, model)
         model.is_open.set()
         await until(pilot, lambda: pane.orders.has_offer, "the offer")
         await until_answered(pilot)
-        assert titles_of(reranked) == first
-        assert "new order" in str(screen_of(reranked).query_one(QueryStatus).render())
+        assert titles_of(app_with_reranker) == first
+        assert "new order" in str(screen_of(app_with_reranker).query_one(QueryStatus).render())
         assert not pane.disabled_reason("use_order", ())
         await pane.run_action("use_order")
         await until_answered(pilot)
-        assert titles_of(reranked)[0] == "Merging"
+        assert titles_of(app_with_reranker)[0] == "Merging"
         assert pane.disabled_reason("use_order", ())
 
 

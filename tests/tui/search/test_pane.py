@@ -420,7 +420,7 @@ def test_every_signal_is_explained_in_the_legend() -> None:
     assert set(SIGNAL_LEGEND) == {
         *SIGNALS,
         *BOOST_WEIGHTS,
-        *("reopened", "attachment", "name", "listed", "rerank"),
+        *("reopened", "attachment", "accents", "name", "listed", "rerank"),
     }
 
 

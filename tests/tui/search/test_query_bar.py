@@ -49,7 +49,7 @@ def bar_of(app: ExcerptApp) -> QueryBar:
     return screen_of(app).query_one(QueryBar)
 
 
-def labels(app: ExcerptApp) -> list[str]:
+def menu_labels(app: ExcerptApp) -> list[str]:
     return [choice.label for choice in bar_of(app).menu.choices]
 
 
@@ -63,10 +63,10 @@ def drawn_bar(app: ExcerptApp) -> str:
 async def test_a_menu_opens_after_a_filter_and_tab_inserts_its_row(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, "merge tag:")
-        assert labels(scripted) == ["sync", "howto", "[bold]同步"]
+        assert menu_labels(scripted) == ["sync", "howto", "[bold]同步"]
         assert bar_of(scripted).menu.choices[0].detail == "12 notes"
         await type_text(pilot, "h")
-        assert labels(scripted) == ["howto"]
+        assert menu_labels(scripted) == ["howto"]
         await pilot.press("tab")
         assert bar_of(scripted).field.value == "merge tag:howto "
         assert not bar_of(scripted).menu.is_open
@@ -97,7 +97,7 @@ async def test_an_inserted_query_opens_no_menu(scripted: ScriptedApp) -> None:
         await pilot.pause()
         assert not bar_of(scripted).menu.is_open
         await pilot.press("ctrl+@")
-        assert labels(scripted) == ["howto"]
+        assert menu_labels(scripted) == ["howto"]
 
 
 async def test_the_menu_fits_the_smallest_screen_and_a_click_inserts_a_row(scripted: ScriptedApp) -> None:
@@ -114,8 +114,8 @@ async def test_a_word_is_completed_by_words_and_properties_of_the_vault(app: Exc
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "devi")
         await pilot.press("ctrl+@")
-        await until(pilot, lambda: bool(labels(app)), "the menu")
-        assert labels(app)[0] in ("device", "devices")
+        await until(pilot, lambda: bool(menu_labels(app)), "the menu")
+        assert menu_labels(app)[0] in ("device", "devices")
 
 
 # --- chips ------------------------------------------------------------------------------------------------------------
@@ -353,9 +353,9 @@ async def test_the_history_menu_is_filtered_by_typing_and_delete_forgets_a_query
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: bool(bar_of(scripted).queries.history.queries), "the history")
         await pilot.press("unbound-history")
-        await until(pilot, lambda: labels(scripted) == ["sync tag:howto", "soup"], "the menu")
+        await until(pilot, lambda: menu_labels(scripted) == ["sync tag:howto", "soup"], "the menu")
         await type_text(pilot, "so")
-        assert labels(scripted) == ["soup"]
+        assert menu_labels(scripted) == ["soup"]
         await pilot.press("delete")
         await until(pilot, lambda: read_history(history).queries == ("sync tag:howto",), "the file")
 

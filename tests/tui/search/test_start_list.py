@@ -49,7 +49,7 @@ def make_memory(number: int) -> Memory:
     return Memory(f"id-{number}", f"finding {number}\nmore", (), "", f"2026-03-{number + 1:02}T09:00:00Z", "", source)
 
 
-def check(memories: Sequence[Memory], *stale: int) -> tuple[SourceCheck, ...]:
+def checks_of(memories: Sequence[Memory], *stale: int) -> tuple[SourceCheck, ...]:
     return tuple(SourceCheck(SourceStatus.CHANGED, each) for each in memories if int(each.id[3:]) in stale)
 
 
@@ -78,14 +78,14 @@ def test_sources_are_checked_in_small_groups_newest_memories_first() -> None:
     assert [each.id for each in asked] == [f"id-{number}" for number in range(19, 11, -1)]
     while "stale_memories" in engine.questions:
         asked = engine.questions["stale_memories"].memories
-        engine.answer("stale_memories", check(asked, 3, 15))
+        engine.answer("stale_memories", checks_of(asked, 3, 15))
     assert texts(controller) == ["finding 15", "finding 3"]
 
 
 def test_at_most_as_many_sources_are_checked_as_are_listed() -> None:
     controller, engine = make_controller()
     controller.check_memories([make_memory(number) for number in range(20)])
-    engine.answer("stale_memories", check(engine.questions["stale_memories"].memories, *range(20)))
+    engine.answer("stale_memories", checks_of(engine.questions["stale_memories"].memories, *range(20)))
     assert not engine.questions
     assert len(texts(controller)) == MAX_ROWS
 
@@ -94,7 +94,7 @@ def test_listed_memories_stay_until_their_new_checks_arrive() -> None:
     controller, engine = make_controller()
     memories = [make_memory(0)]
     controller.check_memories(memories)
-    engine.answer("stale_memories", check(memories, 0))
+    engine.answer("stale_memories", checks_of(memories, 0))
     controller.check_memories(memories)
     assert texts(controller) == ["finding 0"]
     engine.answer("stale_memories", ())
@@ -105,7 +105,7 @@ def test_listed_memories_stay_until_their_new_checks_arrive() -> None:
 
 
 @pytest.fixture
-def started(scripted: ScriptedApp) -> ScriptedApp:
+def app_with_start_list(scripted: ScriptedApp) -> ScriptedApp:
     """Return an app with two recent queries, a memory whose source changed, and five notes."""
     add_query(scripted.scripted_places.history_file(VAULT), "lentil soup")
     add_query(scripted.scripted_places.history_file(VAULT), "sync [conflict]")
@@ -114,8 +114,10 @@ def started(scripted: ScriptedApp) -> ScriptedApp:
     return scripted
 
 
-async def test_an_empty_query_lists_recent_queries_stale_memories_and_new_notes(started: ScriptedApp) -> None:
-    async with started.run_test(size=(80, 24)) as pilot:
+async def test_an_empty_query_lists_recent_queries_stale_memories_and_new_notes(
+    app_with_start_list: ScriptedApp,
+) -> None:
+    async with app_with_start_list.run_test(size=(80, 24)) as pilot:
         rows = await show_start_list(pilot)
         lines = [line.strip() for line in drawn_lines(rows)]
         assert "recent queries    sync [conflict]" in lines[0]
@@ -123,14 +125,14 @@ async def test_an_empty_query_lists_recent_queries_stale_memories_and_new_notes(
         assert lines[2].startswith("changed memories  The newer one is kept.")
         assert lines[2].endswith("source changed")
         assert lines[3].startswith("newest notes      [/red] conflict")
-        assert "Search 171 notes" in drawn_text(started)
+        assert "Search 171 notes" in drawn_text(app_with_start_list)
 
 
 @pytest.mark.programs
-async def test_down_moves_into_the_list_and_up_from_its_first_row_back(started: ScriptedApp) -> None:
-    async with started.run_test(size=(80, 24)) as pilot:
+async def test_down_moves_into_the_list_and_up_from_its_first_row_back(app_with_start_list: ScriptedApp) -> None:
+    async with app_with_start_list.run_test(size=(80, 24)) as pilot:
         rows = await show_start_list(pilot)
-        field = pane_of(started).query_one("#query")
+        field = pane_of(app_with_start_list).query_one("#query")
         await press(pilot, "down")
         assert (rows.has_focus, rows.cursor) == (True, 0)
         assert drawn_lines(rows)[0].startswith("▌")
@@ -142,37 +144,37 @@ async def test_down_moves_into_the_list_and_up_from_its_first_row_back(started: 
 
 
 @pytest.mark.programs
-async def test_enter_runs_a_recent_query_and_letters_are_typed_into_it(started: ScriptedApp) -> None:
-    async with started.run_test(size=(80, 24)) as pilot:
+async def test_enter_runs_a_recent_query_and_letters_are_typed_into_it(app_with_start_list: ScriptedApp) -> None:
+    async with app_with_start_list.run_test(size=(80, 24)) as pilot:
         rows = await show_start_list(pilot)
         await press(pilot, "down", "down", "enter")
-        assert pane_of(started).query_text == "lentil soup"
+        assert pane_of(app_with_start_list).query_text == "lentil soup"
         assert not rows.display
         await press(pilot, "s")
-        assert pane_of(started).query_text == "lentil soups"
+        assert pane_of(app_with_start_list).query_text == "lentil soups"
 
 
 @pytest.mark.programs
-async def test_a_click_runs_a_recent_query(started: ScriptedApp) -> None:
-    async with started.run_test(size=(80, 24)) as pilot:
+async def test_a_click_runs_a_recent_query(app_with_start_list: ScriptedApp) -> None:
+    async with app_with_start_list.run_test(size=(80, 24)) as pilot:
         await show_start_list(pilot)
         await pilot.click(StartList, offset=(25, 1))
-        await until(pilot, lambda: pane_of(started).query_text == "lentil soup", "the query")
+        await until(pilot, lambda: pane_of(app_with_start_list).query_text == "lentil soup", "the query")
 
 
 @pytest.mark.programs
-async def test_enter_shows_a_changed_memory_in_its_tab(started: ScriptedApp) -> None:
-    async with started.run_test(size=(80, 24)) as pilot:
+async def test_enter_shows_a_changed_memory_in_its_tab(app_with_start_list: ScriptedApp) -> None:
+    async with app_with_start_list.run_test(size=(80, 24)) as pilot:
         await show_start_list(pilot)
         await press(pilot, "down", "down", "down", "enter")
-        memories = screen_of(started).query_one(MemoryList)
+        memories = screen_of(app_with_start_list).query_one(MemoryList)
         await until(pilot, lambda: memories.selected is not None, "the memory")
         assert memories.selected is not None
         assert memories.selected.text.strip() == "The newer one is kept."
 
 
 @pytest.mark.programs
-async def test_enter_opens_a_note(started: ScriptedApp, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_enter_opens_a_note(app_with_start_list: ScriptedApp, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
 
     def open_file(_screen: MainScreen, _file: Path, message: EditRequested) -> bool:
@@ -181,7 +183,7 @@ async def test_enter_opens_a_note(started: ScriptedApp, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(MainScreen, "_open_file", open_file)
     monkeypatch.setattr(MainScreen, "_find_note_file", lambda screen, path: Path(path))
-    async with started.run_test(size=(80, 24)) as pilot:
+    async with app_with_start_list.run_test(size=(80, 24)) as pilot:
         await show_start_list(pilot)
         await press(pilot, "down", "G", "enter")
         await until(pilot, lambda: bool(opened), "the note")
@@ -189,8 +191,10 @@ async def test_enter_opens_a_note(started: ScriptedApp, monkeypatch: pytest.Monk
 
 
 @pytest.mark.programs
-async def test_the_list_gives_way_to_hits_and_returns_when_the_query_is_cleared(started: ScriptedApp) -> None:
-    async with started.run_test(size=(80, 24)) as pilot:
+async def test_the_list_gives_way_to_hits_and_returns_when_the_query_is_cleared(
+    app_with_start_list: ScriptedApp,
+) -> None:
+    async with app_with_start_list.run_test(size=(80, 24)) as pilot:
         rows = await show_start_list(pilot)
         await type_query(pilot, "sync")
         assert not rows.display
@@ -199,13 +203,15 @@ async def test_the_list_gives_way_to_hits_and_returns_when_the_query_is_cleared(
 
 
 @pytest.mark.programs
-async def test_a_key_for_a_hit_gives_the_reason_why_it_does_nothing(started: ScriptedApp) -> None:
-    async with started.run_test(size=(80, 24)) as pilot:
+async def test_a_key_for_a_hit_gives_the_reason_why_it_does_nothing(app_with_start_list: ScriptedApp) -> None:
+    async with app_with_start_list.run_test(size=(80, 24)) as pilot:
         await show_start_list(pilot)
         await press(pilot, "down", "y")
-        assert [notice.message for notice in started._notifications] == ["Nothing is listed yet: type a query first."]
+        assert [notice.message for notice in app_with_start_list._notifications] == [
+            "Nothing is listed yet: type a query first."
+        ]
         await press(pilot, "escape")
-        assert pane_of(started).query_one("#query").has_focus
+        assert pane_of(app_with_start_list).query_one("#query").has_focus
 
 
 async def test_without_anything_to_list_only_the_hint_is_shown(scripted: ScriptedApp) -> None:

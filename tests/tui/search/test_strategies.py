@@ -23,17 +23,17 @@ def result(strategy: Strategy, ids: str) -> Result:
     return Result("query", strategy, strategy, tuple(Hit(fragment, 1.0) for fragment in fragments), len(ids), 1.0, 7)
 
 
-def places(*lists: str) -> list[tuple[str, tuple[int | None, ...]]]:
+def ranks_of(*lists: str) -> list[tuple[str, tuple[int | None, ...]]]:
     rows = compare_ranks([result(strategy, ids) for strategy, ids in zip(Strategy, lists, strict=False)])
     return [(row.name, row.ranks) for row in rows]
 
 
 def test_each_fragment_has_its_rank_under_each_strategy_largest_differences_first() -> None:
-    assert places("abc", "acd") == [("B", (2, None)), ("D", (None, 3)), ("C", (3, 2)), ("A", (1, 1))]
+    assert ranks_of("abc", "acd") == [("B", (2, None)), ("D", (None, 3)), ("C", (3, 2)), ("A", (1, 1))]
 
 
 def test_only_the_first_ten_are_compared() -> None:
-    assert places("abcdefghijkl") == [(one.upper(), (rank,)) for rank, one in enumerate("abcdefghij", 1)]
+    assert ranks_of("abcdefghijkl") == [(one.upper(), (rank,)) for rank, one in enumerate("abcdefghij", 1)]
 
 
 @pytest.mark.parametrize(

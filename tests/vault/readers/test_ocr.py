@@ -139,7 +139,7 @@ def test_images_are_read_in_the_languages_of_the_vault_that_are_installed(
 # --- lines to prose ---------------------------------------------------------------------------------------------------
 
 
-def lines(*texts: str) -> list[ImageLine]:
+def image_lines(*texts: str) -> list[ImageLine]:
     """Return lines in letters of 10 by 20 pixels."""
     return [
         ImageLine(tuple(text.split()), 0, 10 * len(text), 30 * number, 30 * number + 20)
@@ -148,25 +148,31 @@ def lines(*texts: str) -> list[ImageLine]:
 
 
 def test_the_lines_of_a_paragraph_are_joined() -> None:
-    assert join_blocks([lines("a sync conflict", "arises when two", "meet")]) == "a sync conflict arises when two meet"
+    assert (
+        join_blocks([image_lines("a sync conflict", "arises when two", "meet")])
+        == "a sync conflict arises when two meet"
+    )
 
 
 def test_a_hyphenated_word_is_joined() -> None:
-    assert join_blocks([lines("it was synchro-", "nised")]) == "it was synchronised"
-    assert join_blocks([lines("the state-of-the-", "art of it")]) == "the state-of-the-art of it"
+    assert join_blocks([image_lines("it was synchro-", "nised")]) == "it was synchronised"
+    assert join_blocks([image_lines("the state-of-the-", "art of it")]) == "the state-of-the-art of it"
     assert (
-        join_blocks([lines("from 1914 to 19-", "20 - by Smith-", "Jones")]) == "from 1914 to 19- 20 - by Smith- Jones"
+        join_blocks([image_lines("from 1914 to 19-", "20 - by Smith-", "Jones")])
+        == "from 1914 to 19- 20 - by Smith- Jones"
     )
 
 
 def test_a_line_break_is_kept_if_the_next_word_would_have_fitted() -> None:
-    assert join_blocks([lines("Shopping", "spruce boards, wood glue", "sandpaper")]) == (
+    assert join_blocks([image_lines("Shopping", "spruce boards, wood glue", "sandpaper")]) == (
         "Shopping\nspruce boards, wood glue sandpaper"
     )
 
 
 def test_list_items_are_lines() -> None:
-    assert join_blocks([lines("• seven boards", "• glue", "2. sandpaper")]) == "• seven boards\n• glue\n2. sandpaper"
+    assert (
+        join_blocks([image_lines("• seven boards", "• glue", "2. sandpaper")]) == "• seven boards\n• glue\n2. sandpaper"
+    )
 
 
 def test_chinese_and_japanese_lines_are_joined_without_spaces() -> None:
@@ -178,20 +184,23 @@ def test_chinese_and_japanese_lines_are_joined_without_spaces() -> None:
 
 def test_a_paragraph_starts_after_a_larger_gap() -> None:
     end = ImageLine(("The", "end"), 0, 70, 150, 170)
-    assert join_blocks([[*lines("a sync conflict", "arises when two", "meet"), end]]) == (
+    assert join_blocks([[*image_lines("a sync conflict", "arises when two", "meet"), end]]) == (
         "a sync conflict arises when two meet\n\nThe end"
     )
 
 
 def test_a_paragraph_starts_with_an_indent() -> None:
-    first, second, third, fourth = lines("a sync conflict", "arises", "Then one of them", "is kept")
+    first, second, third, fourth = image_lines("a sync conflict", "arises", "Then one of them", "is kept")
     assert join_blocks([[first, second, replace(third, left=20), fourth]]) == (
         "a sync conflict arises\n\nThen one of them is kept"
     )
 
 
 def test_columns_are_read_one_after_the_other() -> None:
-    left, right = lines("one two", "three"), [replace(line, left=400, right=500) for line in lines("four", "five")]
+    left, right = (
+        image_lines("one two", "three"),
+        [replace(line, left=400, right=500) for line in image_lines("four", "five")],
+    )
     assert group_lines([right[0], left[1], right[1], left[0]]) == [left, right]
     apart = [ImageLine(("end",), 0, 30, 200, 220)]
     assert group_lines([*left, *apart]) == [left, apart]

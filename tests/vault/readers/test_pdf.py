@@ -32,7 +32,7 @@ body { font: 11pt serif; hyphens: manual }
 """
 
 
-def paper(pages: list[str], title: str = "On rivers") -> str:
+def paper_as_html(pages: list[str], title: str = "On rivers") -> str:
     shown = "".join(
         f"<div class=page><p class=head>A walk by the river {number}</p>{body}</div>"
         for number, body in enumerate(pages, 1)
@@ -49,7 +49,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     pages[2] += "<p>The efficient office finds affluent flight. Moreover the under&shy;standing grows.</p>"
     broken = "A con&shy;sid&shy;er&shy;able in&shy;ter&shy;na&shy;tion&shy;al hap&shy;pen&shy;ing of 漢字 and مرحبا"
     pages[3] += f"<p style='width:6em'>{broken}</p><p dir=rtl>تعيش الفقمة في المياه وتأكل الأسماك</p>"
-    return printed(tmp_path_factory.mktemp("paper"), paper(pages))
+    return printed(tmp_path_factory.mktemp("paper"), paper_as_html(pages))
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def read(data: bytes, **options: object) -> Note:
     return PdfReader().read(data, "Papers/rivers.pdf", ReadOptions(**options))  # type: ignore[arg-type]
 
 
-def page(note: Note, number: int) -> str:
+def text_of_page(note: Note, number: int) -> str:
     (section,) = [one for one in note.sections if one.place == f"page={number}"]
     return "\n".join(note.lines[section.line_start - 1 : section.line_end])
 
@@ -87,12 +87,12 @@ def test_headers_repeated_on_most_pages_are_removed(note: Note) -> None:
 
 
 def test_paragraphs_are_joined_and_separated(note: Note) -> None:
-    assert page(note, 2).split("\n\n") == ["Part again", FILLER, SENTENCES[1], FILLER]
+    assert text_of_page(note, 2).split("\n\n") == ["Part again", FILLER, SENTENCES[1], FILLER]
 
 
 def test_words_hyphenated_at_line_ends_are_joined(note: Note) -> None:
-    assert "considerable international happening" in page(note, 4)
-    assert "the understanding grows" in page(note, 3)
+    assert "considerable international happening" in text_of_page(note, 4)
+    assert "the understanding grows" in text_of_page(note, 3)
 
 
 def written_by_hand(*lines: str) -> bytes:
@@ -114,7 +114,7 @@ def written_by_hand(*lines: str) -> bytes:
 
 def test_words_hyphenated_with_the_unicode_hyphen_are_joined() -> None:
     note = read(written_by_hand("A consider=", "able inter=", "national bridge is well=", "known, a well=known one."))
-    assert page(note, 1) == "A considerable international bridge is well-known, a well\u2010known one."
+    assert text_of_page(note, 1) == "A considerable international bridge is well-known, a well\u2010known one."
 
 
 def test_listings_and_rows_keep_their_lines() -> None:
@@ -135,14 +135,14 @@ def test_lines_of_chinese_are_joined_without_a_blank(tmp_path: Path) -> None:
 
 
 def test_ligatures_are_letters(note: Note) -> None:
-    assert "The efficient office finds affluent flight." in page(note, 3)
+    assert "The efficient office finds affluent flight." in text_of_page(note, 3)
 
 
 @pytest.mark.needs("Chinese font")
 def test_other_scripts_are_read(note: Note) -> None:
-    assert "漢字" in page(note, 4)
-    assert "مرحبا" in page(note, 4)
-    assert "تعيش الفقمة في المياه وتأكل الأسماك" in page(note, 4)
+    assert "漢字" in text_of_page(note, 4)
+    assert "مرحبا" in text_of_page(note, 4)
+    assert "تعيش الفقمة في المياه وتأكل الأسماك" in text_of_page(note, 4)
 
 
 def test_pages_beyond_the_limit_are_reported(data: bytes) -> None:
@@ -153,7 +153,7 @@ def test_pages_beyond_the_limit_are_reported(data: bytes) -> None:
 
 @pytest.mark.programs
 def test_a_title_that_is_a_file_name_is_ignored(tmp_path: Path) -> None:
-    assert read(printed(tmp_path, paper([f"<p>{FILLER}</p>"], "draft-3.docx"))).title == "rivers"
+    assert read(printed(tmp_path, paper_as_html([f"<p>{FILLER}</p>"], "draft-3.docx"))).title == "rivers"
 
 
 @pytest.mark.programs
@@ -174,7 +174,7 @@ def test_a_question_about_a_page_finds_that_page_first(data: bytes, tmp_path: Pa
 # --- PDFs without text ------------------------------------------------------------------------------------------------
 
 
-def scan(*texts: str) -> bytes:
+def scanned_pdf(*texts: str) -> bytes:
     pages = [text_image(text, letter=30, width=1100) for text in texts]
     file = io.BytesIO()
     pages[0].save(file, "PDF", save_all=True, append_images=pages[1:], resolution=150)
@@ -182,7 +182,7 @@ def scan(*texts: str) -> bytes:
 
 
 def test_scanned_pages_are_counted_as_unread() -> None:
-    note = read(scan("One page.", "And another."))
+    note = read(scanned_pdf("One page.", "And another."))
     assert (note.unread, note.text) == (2, "")
 
 
@@ -190,11 +190,11 @@ def test_scanned_pages_are_counted_as_unread() -> None:
 @pytest.mark.needs("tesseract")
 def test_scanned_pages_are_read_by_ocr_with_a_warning() -> None:
     first, second = DARWIN.split("\n\n")
-    note = read(scan(first, second), ocr=Ocr.TESSERACT, language="en")
+    note = read(scanned_pdf(first, second), ocr=Ocr.TESSERACT, language="en")
     assert note.unread == 0
     assert [one.heading for one in note.sections[1:]] == ["Page 1 (OCR)", "Page 2 (OCR)"]
-    assert recall(first, page(note, 1)) >= 0.95
-    assert recall(second, page(note, 2)) >= 0.95
+    assert recall(first, text_of_page(note, 1)) >= 0.95
+    assert recall(second, text_of_page(note, 2)) >= 0.95
 
 
 def test_a_page_with_text_is_not_read_by_ocr(data: bytes) -> None:

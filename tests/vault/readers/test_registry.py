@@ -26,8 +26,8 @@ from excerpt.vault.readers.markdown import MarkdownReader, decode
 from excerpt.vault.readers.registry import describe_unread_files, kind_of_file, reader_for, suffixes_of
 from tests.images import DARWIN
 from tests.vault.readers.test_office import file_bytes
-from tests.vault.readers.test_sheet import table, workbook
-from tests.vault.readers.test_web import NAVIGATION, PAGE, book
+from tests.vault.readers.test_sheet import table_of_rows, workbook
+from tests.vault.readers.test_web import NAVIGATION, PAGE, epub_bytes
 
 LIMIT = 1024 * 1024
 GERMAN = "# Übung\n\nDie Suche findet jede Stelle, auch wenn man die Wörter vergaß: schöne Grüße über Straßen.\n"
@@ -259,9 +259,9 @@ def real_files() -> Iterator[tuple[str, bytes]]:
     paper.add_heading("Pigeons", 1)
     paper.add_paragraph(DARWIN)
     yield "a.docx", file_bytes(paper)
-    yield "a.xlsx", workbook(Sales=table(60))
+    yield "a.xlsx", workbook(Sales=table_of_rows(60))
     yield "a.html", PAGE.encode()
-    yield "a.epub", book(**{"OPS_nav.xhtml": NAVIGATION})
+    yield "a.epub", epub_bytes(**{"OPS_nav.xhtml": NAVIGATION})
     yield "a.csv", b"name,age\n" + b"ann,1\n" * 50
     nodes = [{"id": "a", "type": "text", "text": DARWIN}, {"id": "b", "type": "file", "file": "x.md"}]
     yield "a.canvas", json.dumps({"nodes": nodes, "edges": [{"id": "e", "fromNode": "a", "toNode": "b"}]}).encode()
@@ -269,7 +269,7 @@ def real_files() -> Iterator[tuple[str, bytes]]:
     yield "a.ipynb", json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
 
 
-def ends(data: bytes, ending: str) -> str:
+def error_or_end(data: bytes, ending: str) -> str:
     """Return the error message of reading a file, "" if it was read."""
     try:
         reader_for(f"a.{ending}", VaultSettings()).read(data, f"a.{ending}", ReadOptions(language="en"))
@@ -280,17 +280,17 @@ def ends(data: bytes, ending: str) -> str:
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_an_empty_file_is_valid(ending: str) -> None:
-    assert ending in ("txt", "ipynb", "canvas", "excalidraw") or ends(b"", ending)
+    assert ending in ("txt", "ipynb", "canvas", "excalidraw") or error_or_end(b"", ending)
 
 
 @pytest.mark.parametrize("ending", [ending for ending in ENDINGS if ending not in ("txt", "csv")])
 def test_random_bytes_are_refused(ending: str) -> None:
-    assert ends(random.Random(1).randbytes(5_000), ending)
+    assert error_or_end(random.Random(1).randbytes(5_000), ending)
 
 
 @pytest.mark.parametrize("ending", [ending for ending in ENDINGS if ending != "html"])
 def test_an_image_with_another_suffix_is_refused(ending: str) -> None:
-    assert ends(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(200), ending)
+    assert error_or_end(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(200), ending)
 
 
 @pytest.mark.parametrize("ending", PACKED)
@@ -299,7 +299,7 @@ def test_an_archive_bomb_is_refused(ending: str) -> None:
     with ZipFile(data, "w", ZIP_DEFLATED) as archive:
         for number in range(3):
             archive.writestr(f"{number}.xml", b" " * 10_000_000)
-    assert ends(data.getvalue(), ending) == "The unpacked file is larger than the limit for attachments."
+    assert error_or_end(data.getvalue(), ending) == "The unpacked file is larger than the limit for attachments."
 
 
 @pytest.mark.parametrize("ending", PACKED)
@@ -307,7 +307,7 @@ def test_an_archive_of_something_else_is_refused(ending: str) -> None:
     data = BytesIO()
     with ZipFile(data, "w") as archive:
         archive.writestr("photo.jpg", b"x")
-    assert ends(data.getvalue(), ending)
+    assert error_or_end(data.getvalue(), ending)
 
 
 @pytest.mark.programs

@@ -33,7 +33,7 @@ def workbook(**sheets: list[list[object]]) -> bytes:
     return data.getvalue()
 
 
-def places(note: Note) -> list[tuple[str, str]]:
+def locations_of(note: Note) -> list[tuple[str, str]]:
     return [(section.place, section.heading) for section in note.sections[1:]]
 
 
@@ -42,22 +42,22 @@ def first_lines(note: Note) -> list[str]:
     return [lines[section.line_start - 1] for section in note.sections[1:]]
 
 
-def table(rows: int) -> list[list[object]]:
+def table_of_rows(rows: int) -> list[list[object]]:
     return [["Name", "Paid"], *([f"member {number}", number * 1.5] for number in range(1, rows))]
 
 
 def test_a_sheet_is_read_in_ranges_of_forty_rows_each_with_the_header() -> None:
-    note = SheetReader().read(workbook(Sales=table(90)), "sales.xlsx", ENGLISH)
+    note = SheetReader().read(workbook(Sales=table_of_rows(90)), "sales.xlsx", ENGLISH)
     ranges = ["A1:B40", "A41:B80", "A81:B90"]
-    assert places(note) == [(f"Sales!{cells}", f"Sales {cells}") for cells in ranges]
+    assert locations_of(note) == [(f"Sales!{cells}", f"Sales {cells}") for cells in ranges]
     assert first_lines(note) == ["Name | Paid"] * 3
     assert "member 41 | 61.5" in note.text
 
 
 def test_a_range_starts_at_the_first_value() -> None:
-    rows: list[list[object]] = [[], [], *([None, *row] for row in table(4))]
+    rows: list[list[object]] = [[], [], *([None, *row] for row in table_of_rows(4))]
     note = SheetReader().read(workbook(Sales=rows), "sales.xlsx", ENGLISH)
-    assert places(note) == [("Sales!B3:C6", "Sales B3:C6")]
+    assert locations_of(note) == [("Sales!B3:C6", "Sales B3:C6")]
 
 
 def test_blank_columns_are_removed_and_blank_cells_kept() -> None:
@@ -77,8 +77,8 @@ def test_values_are_written_as_people_search_for_them() -> None:
 
 
 def test_every_sheet_of_a_workbook_is_read() -> None:
-    note = SheetReader().read(workbook(One=table(3), Two=table(3)), "s.xlsx", ENGLISH)
-    assert [place for place, _ in places(note)] == ["One!A1:B3", "Two!A1:B3"]
+    note = SheetReader().read(workbook(One=table_of_rows(3), Two=table_of_rows(3)), "s.xlsx", ENGLISH)
+    assert [place for place, _ in locations_of(note)] == ["One!A1:B3", "Two!A1:B3"]
 
 
 def test_values_beyond_the_limit_are_dropped_with_a_warning() -> None:
@@ -113,7 +113,7 @@ def test_a_table_far_from_the_first_cell_has_its_true_location() -> None:
     with xlsxwriter.Workbook(data) as opened:
         opened.add_worksheet("S").write(1_000_000, 2_000, "far")
     note = SheetReader().read(data.getvalue(), "s.xlsx", ENGLISH)
-    assert places(note) == [("S!BXY1000001:BXY1000001", "S BXY1000001:BXY1000001")]
+    assert locations_of(note) == [("S!BXY1000001:BXY1000001", "S BXY1000001:BXY1000001")]
 
 
 def test_an_open_document_spreadsheet_is_read() -> None:
@@ -138,7 +138,7 @@ def test_an_open_document_spreadsheet_is_read() -> None:
             "</office:document-content>",
         )
     note = SheetReader().read(data.getvalue(), "farm.ods", ENGLISH)
-    assert (note.text, places(note)) == ("goat | milk", [("Farm!A1:B1", "Farm A1:B1")])
+    assert (note.text, locations_of(note)) == ("goat | milk", [("Farm!A1:B1", "Farm A1:B1")])
 
 
 # --- tables in text ---------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def test_decimal_commas_do_not_separate_values() -> None:
 def test_rows_of_a_table_include_its_header() -> None:
     text = "name,age\n" + "\n".join(f"member{number},{number}" for number in range(2, 91))
     note = CsvReader().read(text.encode(), "a.csv", ENGLISH)
-    assert places(note) == [("row=2-41", "Rows 2-41"), ("row=42-81", "Rows 42-81"), ("row=82-90", "Rows 82-90")]
+    assert locations_of(note) == [("row=2-41", "Rows 2-41"), ("row=42-81", "Rows 42-81"), ("row=82-90", "Rows 82-90")]
     assert first_lines(note) == ["name | age"] * 3
     assert "member42" in note.text.split("\n")[note.sections[2].line_start]
 

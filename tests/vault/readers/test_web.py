@@ -134,7 +134,7 @@ OPF = """<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org
 <spine><itemref idref="a"/><itemref idref="b"/></spine></package>"""
 
 
-def book(**more: str) -> bytes:
+def epub_bytes(**more: str) -> bytes:
     """Return an EPUB of two chapters as bytes; `more` are texts of other files, `_` for a slash."""
     data = BytesIO()
     with ZipFile(data, "w") as archive:
@@ -152,7 +152,7 @@ def book(**more: str) -> bytes:
 
 @pytest.mark.parametrize("contents", [{"OPS_nav.xhtml": NAVIGATION}, {"OPS_toc.ncx": NCX}])
 def test_chapters_are_numbered_in_reading_order_and_named_as_in_the_contents(contents: dict[str, str]) -> None:
-    note = EpubReader().read(book(**contents), "origin.epub", ENGLISH)
+    note = EpubReader().read(epub_bytes(**contents), "origin.epub", ENGLISH)
     assert note.title == "On the Origin"
     assert [(section.place, section.heading_path) for section in note.sections[1:]] == [
         ("chapter=1", ("Struggle",)),
@@ -162,11 +162,11 @@ def test_chapters_are_numbered_in_reading_order_and_named_as_in_the_contents(con
 
 
 def test_a_book_without_contents_has_its_chapters_numbered() -> None:
-    assert EpubReader().read(book(), "origin.epub", ENGLISH).sections[1].heading == "Chapter 1"
+    assert EpubReader().read(epub_bytes(), "origin.epub", ENGLISH).sections[1].heading == "Chapter 1"
 
 
 def test_an_encrypted_book_is_reported() -> None:
-    data = book(**{"META-INF_encryption.xml": '<e><CipherReference URI="OPS/text/one.xhtml"/></e>'})
+    data = epub_bytes(**{"META-INF_encryption.xml": '<e><CipherReference URI="OPS/text/one.xhtml"/></e>'})
     with pytest.raises(ReadError, match="Only its seller's programs"):
         EpubReader().read(data, "origin.epub", ENGLISH)
 
@@ -174,4 +174,4 @@ def test_an_encrypted_book_is_reported() -> None:
 def test_expanding_entities_are_refused() -> None:
     bomb = '<!DOCTYPE ncx [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><ncx>&b;</ncx>'
     with pytest.raises(ReadError, match="damaged"):
-        EpubReader().read(book(**{"OPS_toc.ncx": bomb}), "origin.epub", ENGLISH)
+        EpubReader().read(epub_bytes(**{"OPS_toc.ncx": bomb}), "origin.epub", ENGLISH)

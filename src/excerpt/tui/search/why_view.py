@@ -56,6 +56,7 @@ SIGNAL_LEGEND: Mapping[str, str] = {
     "coverage": "it has many of your different words",
     "intro_meaning": "the start of its note is about what your query is about",
     "attachment": "it is in an attachment, which counts less",
+    "accents": "it has your words with other accents, which counts less",
     "coherence": "the text next to it is about what your query is about",
     "links": "many of the matching notes link to its note",
     "recency": "its note was changed recently",
