@@ -76,7 +76,7 @@ def read(folder: Path) -> dict[str, str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run every second story in the large terminal, the others in the small one; all in both with EXCERPT_SIZES=both."""
+    """Run every second story in the large terminal, the others in the small; with EXCERPT_SIZES=both, all in both."""
     stories = [name for name in vars(metafunc.module) if name.startswith("test_")]
     turn = stories.index(metafunc.definition.originalname) % len(SIZES)
     sizes = SIZES if os.environ.get("EXCERPT_SIZES") == "both" else SIZES[turn : turn + 1]
