@@ -48,7 +48,7 @@ fuzz: $(READY) ## 20,000 keys at random, in bursts, on every screen and dialog, 
 	EXCERPT_FUZZ=20000 $(BIN)/pytest -n auto tests/tui/test_burst_fuzz.py
 
 programs: $(READY) ## the tests that take longer: servers and their kills, every benchmark, stories in a terminal, bursts of keys, the plugin for Neovim
-	$(BIN)/pytest -n auto --dist worksteal -m 'large or programs'
+	$(BIN)/pytest -n auto --dist worksteal -m programs
 
 matrix: $(READY) ## the installed wheel on each Python from 3.11 to 3.14 that there is (on PATH, in pyenv's folder)
 	$(BIN)/pytest -m matrix -rs tests/matrix

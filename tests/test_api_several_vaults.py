@@ -17,6 +17,7 @@ from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
 from tests.cli.conftest import home as excerpt_home
+from tests.index.conftest import make_model
 
 command, home = run_excerpt, excerpt_home  # fixtures
 
@@ -236,6 +237,62 @@ def test_a_vault_with_an_unreadable_index_is_omitted_and_named_once(home: Path, 
             assert {hit.path for hit in opened.search("soup")} == {"home/Kitchen/Soup.md"}
         opened.reload()
         assert [notice.partition(" is left out")[0] for notice in notices] == ["The vault work"]
+
+
+@pytest.fixture
+def without_model(home: Path, folders: list[Path], tmp_path: Path) -> Path:
+    """Index both vaults, the second one by a model of its own, which is gone afterwards; return the model's folder."""
+    model = make_model(tmp_path / "model", 24, 1)
+    settings = user_paths().vault_settings_file(folders[1])
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(f'[embedding]\nmodel = "{model.as_posix()}"\n', encoding="utf-8")
+    with excerpt.open(folders) as opened:
+        opened.load()
+    return model.rename(tmp_path / "moved")
+
+
+@pytest.mark.usefixtures("without_model")
+def test_a_vault_whose_embedding_model_cannot_be_loaded_is_left_out_and_named_once(folders: list[Path]) -> None:
+    notices: list[str] = []
+    with excerpt.open(folders, refresh=False, on_notice=notices.append) as opened:
+        for _ in range(2):
+            assert {hit.path for hit in opened.search("soup")} == {"work/Soup.md"}
+        opened.reload()
+        assert list(opened.left_out) == ["home"]
+    assert [notice.partition(" is left out")[0] for notice in notices] == ["The vault home"]
+    assert "embedding model" in notices[0]
+
+
+def test_a_vault_left_out_for_its_model_answers_again_when_the_model_is_back(
+    folders: list[Path], without_model: Path, tmp_path: Path
+) -> None:
+    with excerpt.open(folders, refresh=False) as opened:
+        assert opened.left_out
+        without_model.rename(tmp_path / "model")
+        assert opened.reload()
+        assert not opened.left_out
+        assert "home/Kitchen/Soup.md" in {hit.path for hit in opened.search("soup")}
+
+
+def test_a_model_that_another_vault_can_load_leaves_no_vault_out(home: Path, folders: list[Path]) -> None:
+    with excerpt.open(folders) as opened:
+        opened.load()
+    settings = user_paths().vault_settings_file(folders[0])
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text('[embedding]\nmodel = "/nowhere"\n', encoding="utf-8")
+    with excerpt.open(folders, refresh=False) as opened:
+        assert {hit.path for hit in opened.search("soup")} >= {"work/Soup.md", "home/Kitchen/Soup.md"}
+        assert not opened.left_out
+
+
+def test_vaults_none_of_whose_models_can_be_loaded_are_an_error(home: Path, folders: list[Path]) -> None:
+    with excerpt.open(folders) as opened:
+        opened.load()
+    with (
+        excerpt.open(folders, refresh=False, settings={"embedding.model": "/nowhere"}) as opened,
+        pytest.raises(excerpt.ModelError),
+    ):
+        opened.search("soup")
 
 
 def test_vaults_without_a_readable_index_are_an_error(home: Path, folders: list[Path]) -> None:

@@ -9,28 +9,20 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import date, datetime
-from functools import partial, wraps
+from functools import wraps
 from inspect import Parameter, signature
 from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
-from excerpt.errors import (
-    IndexUnusableError,
-    InputError,
-    NotFoundError,
-    SettingsError,
-    StoreUnusableError,
-    VaultEmptiedError,
-    VaultError,
-)
+from excerpt.errors import ExcerptError, InputError, NotFoundError, SettingsError, StoreUnusableError, VaultError
 from excerpt.inputs import MAX_LENGTHS, MAX_MEMORY_LENGTH, check_input
 from excerpt.kinds import Fill, Format, LinkForm, Scope, Strategy
-from excerpt.known_vaults import VaultFolders, detect_move, refuse_broad_folder, save_fingerprint, save_store_address
+from excerpt.known_vaults import VaultFolders, detect_move, save_fingerprint, save_store_address
 from excerpt.model import (
     BuildReport,
     Fragment,
@@ -39,7 +31,6 @@ from excerpt.model import (
     NoteInfo,
     Pack,
     PackResult,
-    Progress,
     Result,
     Source,
     Status,
@@ -55,6 +46,15 @@ from excerpt.service.memory_decisions import (
     make_update_decision,
 )
 from excerpt.service.open_memories import MemoryFolders, OpenMemories
+from excerpt.service.open_vaults import (
+    OnNotice,
+    OnProgress,
+    OpenIndex,
+    OpenStore,
+    OpenVault,
+    OpenVaults,
+    make_folders_private,
+)
 from excerpt.settings import (
     PackSettings,
     Paths,
@@ -66,9 +66,7 @@ from excerpt.settings import (
     refuse_folders_in_vault,
     user_paths,
 )
-from excerpt.state_files import make_private, users_umask
 from excerpt.store.address import StoreAddress, is_address, parse_address
-from excerpt.text.display import local_time
 
 if TYPE_CHECKING:
     from excerpt.check.places import MissingPlace
@@ -76,7 +74,6 @@ if TYPE_CHECKING:
     from excerpt.corpus.interface import Corpus
     from excerpt.gold.questions import GoldQuestion, GoldSet
     from excerpt.gold.run import GoldReport
-    from excerpt.index.snapshot import Snapshot
     from excerpt.insight.notes import NoteLines, Peek
     from excerpt.insight.overview_parts import Overview
     from excerpt.insight.results import Completions, RelatedNotes, SimilarNote, VaultMap
@@ -91,16 +88,12 @@ if TYPE_CHECKING:
     from excerpt.search.verdict import NoteExplanation
     from excerpt.service.packer import Packer
 
-OnProgress = Callable[[Progress], None]
-OnNotice = Callable[[str], None]
 VaultPaths = str | Path | Sequence[str | Path]
 """A folder of notes or the address of a store, or several folders."""
 Where = Mapping[str, str | date | Sequence[str | date]]
 """Filters by name: the value of each, or several values that must all match. A date or datetime is its day."""
 SettingsChoice = Settings | Mapping[str, object]
 """Values by their keys, such as `{"search.per_note": 0}`, that change the user's settings; or settings instead."""
-
-_LOCK_WAIT_SECONDS = 1.0  # wait for another process that writes the index, before the existing index is used
 
 Choice = TypeVar("Choice", Strategy, Scope, Format, Fill, LinkForm)
 MethodParams = ParamSpec("MethodParams")
@@ -186,15 +179,9 @@ def open(  # noqa: A001 - read as `excerpt.open`
     index_folder = paths.index_folder(vault) if index is None else Path(index).expanduser().resolve()
     if index_folder.is_relative_to(vault):
         raise VaultError(f"{index_folder} is inside the vault {vault}, which excerpt never writes to.")
-    return Vault(
-        vault,
-        _choose_settings(vault, paths, settings),
-        paths,
-        index_folder,
-        refresh=refresh,
-        on_progress=on_progress,
-        on_notice=notice,
-    )
+    chosen = _choose_settings(vault, paths, settings)
+    opened = OpenIndex(vault, index_folder, chosen, paths, refresh=refresh, on_progress=on_progress, on_notice=notice)
+    return Vault(vault, chosen, paths, {"": opened}, notice)
 
 
 def _choose_settings(vault: Path, paths: Paths, settings: SettingsChoice | None) -> Settings:
@@ -277,25 +264,13 @@ class Vault:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        settings: Settings,
-        paths: Paths,
-        index_folder: Path,
-        *,
-        refresh: bool,
-        on_progress: OnProgress | None,
-        on_notice: OnNotice,
+        self, folder: Path, settings: Settings, paths: Paths, vaults: Mapping[str, OpenVault], on_notice: OnNotice
     ) -> None:
         self.folder = folder
         self.settings = settings
         self._paths = paths
-        self._index_folder = index_folder
-        self._refresh = refresh
-        self._on_progress = on_progress
         self._notice = on_notice
-        self._engine: Engine | None = None
-        self._index_snapshot: Snapshot | None = None
+        self._open_vaults = OpenVaults(vaults, self._create_engine, self._notify_of_left_out)
         self._reranker: ResultReranker | None = None
         self._query_vectors: QueryVectors | None = None
         self._memories: Memories | None = None
@@ -324,9 +299,7 @@ class Vault:
     @_one_at_a_time
     def close(self) -> None:
         """Close the index. The next query opens it again."""
-        engine, self._engine, self._index_snapshot = self._engine, None, None
-        if engine is not None:
-            engine.snapshot.close()
+        self._open_vaults.close()
         if self._memories is not None:
             self._memories.close()
 
@@ -349,19 +322,7 @@ class Vault:
 
         Reads no files of the vault. Opens the index if it was not open.
         """
-        from excerpt.index.snapshot import Snapshot
-
-        before = self._index_snapshot
-        if before is None:
-            self._index_snapshot = Snapshot.open(self._index_folder, self.settings)
-            self._engine = self._create_engine(self._index_snapshot)
-            return True
-        if Snapshot.current_generation(self._index_folder) in (0, before.generation):
-            return False
-        self._index_snapshot = Snapshot.open(self._index_folder, self.settings, before=before)
-        self._engine = self._create_engine(self._index_snapshot)
-        before.close()
-        return True
+        return self._open_vaults.reload()
 
     def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:
         """Update the index from the vault's files, in this process, and switch to it. Other threads search meanwhile.
@@ -372,6 +333,11 @@ class Vault:
             report = self._build(on_progress)
             self.reload()
         return report
+
+    def _build(self, on_progress: OnProgress | None) -> BuildReport:
+        index = self._open_vaults.vaults[""]
+        assert isinstance(index, OpenIndex)
+        return index.build(on_progress)
 
     @property
     @_one_at_a_time
@@ -384,6 +350,16 @@ class Vault:
     def is_unfinished(self) -> bool:
         """Whether the open generation is partial: the build that committed it still had files to read."""
         return self._snapshot.is_unfinished
+
+    @property
+    @_one_at_a_time
+    def left_out(self) -> Mapping[str, str]:
+        """Why some of several vaults are not searched, by name: their index cannot be read, or their model not loaded.
+
+        `reload` tries them again.
+        """
+        self._load_engine()
+        return {name: str(error) for name, error in self._open_vaults.left_out.items()}
 
     def run_in_one_snapshot(self, compute: Callable[[], Answer]) -> Answer:
         """Call `compute` and return its result; all queries that it makes see the same state of the vault.
@@ -410,9 +386,7 @@ class Vault:
         return self._load_engine().snapshot
 
     def _load_engine(self) -> Engine:
-        if self._engine is None:
-            self._engine = self._create_engine(self._open_corpus())
-        return self._engine
+        return self._open_vaults.engine
 
     def _create_engine(self, snapshot: Corpus, settings: Settings | None = None) -> Engine:
         from excerpt.search.engine import Engine
@@ -421,62 +395,8 @@ class Vault:
         self._query_vectors = self._query_vectors or QueryVectors()
         return Engine(snapshot, settings or self.settings, query_vectors=self._query_vectors)
 
-    def _open_corpus(self) -> Corpus:
-        """Open the index, after an update if the vault was opened with `refresh`."""
-        from excerpt.index.snapshot import Snapshot
-
-        if self._refresh:
-            self._index_snapshot = self._open_if_up_to_date() or self._build_and_open()
-        else:
-            self._index_snapshot = Snapshot.open(self._index_folder, self.settings)
-        return self._index_snapshot
-
-    def _open_if_up_to_date(self) -> Snapshot | None:
-        """Open the index if no file has changed, by sizes and times of files; return None if a build is needed."""
-        from excerpt.index.snapshot import Snapshot
-
-        with suppress(IndexUnusableError), ExitStack() as opened:
-            snapshot = Snapshot.open(self._index_folder, self.settings)
-            opened.callback(snapshot.close)
-            if snapshot.is_up_to_date(self.folder):
-                opened.pop_all()
-                return snapshot
-        return None
-
-    def _build_and_open(self) -> Snapshot:
-        """Update the index and open it; if the update fails, open the existing index and notify the user."""
-        from excerpt.index.snapshot import Snapshot
-
-        build_error = ""
-        try:
-            self._build(self._on_progress)
-        except IndexUnusableError as unusable:
-            build_error = unusable.message
-        except VaultEmptiedError as emptied:
-            build_error = str(emptied)
-        try:
-            snapshot = Snapshot.open(self._index_folder, self.settings)
-        except IndexUnusableError:
-            self._build(self._on_progress)  # opening has detected the damage, building repairs it
-            snapshot = Snapshot.open(self._index_folder, self.settings)
-        if build_error:
-            self._notice(f"{build_error} Answering from the index of {local_time(snapshot.status().updated)}.")
-        return snapshot
-
-    def _build(self, on_progress: OnProgress | None) -> BuildReport:
-        from excerpt.index.build import build
-
-        refuse_broad_folder(self.folder, self._paths)
-        self._make_folders_private()
-        report = build(self.folder, self._index_folder, self.settings, on_progress, wait=_LOCK_WAIT_SECONDS)
-        if report.rebuilt:
-            self._notice(f"Rebuilt {report.rebuilt}")
-        return report
-
-    def _make_folders_private(self) -> None:
-        """Make the folders that excerpt writes to private if the program that imports excerpt controls the umask."""
-        if users_umask() < 0:
-            make_private((self._paths.cache, self._paths.data, self._paths.state))
+    def _notify_of_left_out(self, name: str, error: ExcerptError) -> None:
+        self._notice(f"The vault {name} is left out: {error}")
 
     # --- search -------------------------------------------------------------------------------------------------------
 
@@ -691,7 +611,7 @@ class Vault:
     @_one_at_a_time
     def gold(self) -> Gold:
         """The gold set of this vault: questions with the places that answer them."""
-        self._make_folders_private()
+        make_folders_private(self._paths)
         return Gold(self._paths.gold_file(self.folder), lambda: self._snapshot, self._lock)
 
     @_one_at_a_time
@@ -998,7 +918,7 @@ class Vault:
     def memories(self) -> Memories:
         """The memories of this vault."""
         if self._memories is None:
-            self._make_folders_private()
+            make_folders_private(self._paths)
             self._memories = Memories(
                 OpenMemories(self._memory_folders()), self.settings, lambda: self._snapshot, self._notice, self._lock
             )
@@ -1032,28 +952,13 @@ class StoredVault(Vault):
     """
 
     def __init__(self, address: StoreAddress, paths: Paths, settings: Settings, *, on_notice: OnNotice) -> None:
-        super().__init__(
-            address.folder,
-            settings,
-            paths,
-            paths.index_folder(address.folder),
-            refresh=False,
-            on_progress=None,
-            on_notice=on_notice,
-        )
+        super().__init__(address.folder, settings, paths, {"": OpenStore(address, settings)}, on_notice)
         self._address = address
 
     @property
     def address(self) -> str:
         """Address of the store, without a password."""
         return self._address.display_text
-
-    @_one_at_a_time
-    def reload(self) -> bool:
-        """Switch to the newest pushed content; return whether anything was pushed since the last query."""
-        engine = self._load_engine()
-        before = engine.snapshot.generation
-        return engine.refresh_snapshot().generation != before
 
     def run_in_one_snapshot(self, compute: Callable[[], Answer]) -> Answer:
         """Call `compute` and return its result; all queries that it makes see the newest pushed state."""
@@ -1092,11 +997,6 @@ class StoredVault(Vault):
     overview = _in_read_transaction(Vault.overview)
     map = _in_read_transaction(Vault.map)
 
-    def _open_corpus(self) -> Corpus:
-        from excerpt.store.snapshot import StoreSnapshot
-
-        return StoreSnapshot.open(self._address, self.settings)
-
 
 class VaultUnion(Vault):
     """Several vaults as one, returned by `excerpt.open` for several folders.
@@ -1104,7 +1004,7 @@ class VaultUnion(Vault):
     Hits of all vaults are ranked together. The path of a note begins with the name of its vault (`work/Sync.md`), and
     `folders` has the folder of each. The settings are those of the first vault, which also counts what packs save;
     marks, saved queries and the gold set belong to single vaults, which `vaults` has by name. A vault whose index
-    cannot be read is left out, with a notice.
+    cannot be read or whose embedding model cannot be loaded is left out, with a notice; `left_out` names it.
     """
 
     def __init__(self, vaults: Sequence[Vault], folders: VaultFolders | None = None) -> None:
@@ -1118,20 +1018,11 @@ class VaultUnion(Vault):
                     f"{vault.address} is a store, which cannot be opened together with other vaults.", "Open it alone."
                 )
         first = vaults[0]
-        super().__init__(
-            first.folder,
-            first.settings,
-            first._paths,
-            first._index_folder,
-            refresh=False,
-            on_progress=None,
-            on_notice=first._notice,
-        )
         self._folders = folders or VaultFolders.of(vault.folder for vault in vaults)
         by_folder = {vault.folder: vault for vault in vaults}
-        self._corpora: Mapping[str, Corpus] = {}
-        self._left_out: dict[str, str] = {}
         self.vaults: Mapping[str, Vault] = {name: by_folder[folder] for name, folder in self._folders.by_name.items()}
+        opened = {name: vault._open_vaults.vaults[""] for name, vault in self.vaults.items()}
+        super().__init__(first.folder, first.settings, first._paths, opened, first._notice)
         self._lock = _JoinedLock([vault._lock for vault in vaults])
 
     @property
@@ -1142,19 +1033,9 @@ class VaultUnion(Vault):
     @_one_at_a_time
     def close(self) -> None:
         """Close the indexes. The next query opens them again."""
-        self._engine, self._corpora = None, {}
+        super().close()
         for vault in self.vaults.values():
             vault.close()
-        if self._memories is not None:
-            self._memories.close()
-
-    @_one_at_a_time
-    def reload(self) -> bool:
-        """Switch to the newest generation of each index; return whether any is newer than the old one."""
-        from excerpt.corpus.union import open_readable
-
-        reloads = {name: vault.reload for name, vault in self.vaults.items()}
-        return any(open_readable(reloads, self._notify_of_left_out).values())
 
     def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:
         """Bring the index of each vault up to date, and return the sums of the reports."""
@@ -1181,21 +1062,6 @@ class VaultUnion(Vault):
 
     def _memory_folders(self) -> Mapping[str, MemoryFolders]:
         return {name: vault._memory_folders()[""] for name, vault in self.vaults.items()}
-
-    def _load_engine(self) -> Engine:
-        from excerpt.corpus.union import UnionCorpus, open_readable
-
-        openers = {name: partial(getattr, vault, "_snapshot") for name, vault in self.vaults.items()}
-        corpora: Mapping[str, Corpus] = open_readable(openers, self._notify_of_left_out)
-        if self._engine is None or corpora != self._corpora:  # a vault may have been reloaded by itself
-            self._engine, self._corpora = self._create_engine(UnionCorpus(corpora.items())), corpora
-        return self._engine
-
-    def _notify_of_left_out(self, name: str, error: IndexUnusableError) -> None:
-        """Send a notice that a vault is left out, once for each reason."""
-        if self._left_out.get(name) != error.message:
-            self._left_out[name] = error.message
-            self._notice(f"The vault {name} is left out: {error}")
 
     def _read_marks(self) -> SavedMarks:
         raise self._single_vault_error("marks")

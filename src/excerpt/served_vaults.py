@@ -403,22 +403,22 @@ class ServedVaults:
     ) -> Answer | None:
         """Call `question` with several vaults as one, and return its result; None if one is a store.
 
-        `ready` are those of `served` that have an index; the freshness names the others. Raises NotIndexedYetError if
+        `ready` are those of `served` that have an index; the freshness names the others, and those whose embedding
+        model cannot be loaded. Raises NotIndexedYetError if
         the vaults are busy for ANSWER_SECONDS, and any error of the question.
         """
         if any(vault.vault.address for vault in ready):
             return None
-        joined = ServedSnapshot(
-            self._join(tuple(ready)),
-            "*",
-            describe_freshness(served, ready),
-            len(ready) < len(served) or any(snapshot.is_partial for snapshot in ready.values()),
-        )
-        token = CancelToken()
+        union, token = self._join(tuple(ready)), CancelToken()
+
+        def respond() -> Answer:
+            left_out = union.left_out
+            is_partial = len(ready) < len(served) or any(snapshot.is_partial for snapshot in ready.values())
+            return question(ServedSnapshot(union, "*", describe_freshness(served, ready, left_out), is_partial))
 
         def ask() -> Answer:
             with cancelled_by(token):
-                return joined.vault.run_in_one_snapshot(lambda: question(joined))
+                return union.run_in_one_snapshot(respond)
 
         try:
             return await asyncio.wait_for(asyncio.wrap_future(self._union_thread.submit(ask)), ANSWER_SECONDS)
@@ -476,16 +476,21 @@ async def ask_each(
     return answered
 
 
-def describe_freshness(served: Sequence[ServedVault], answered: Mapping[ServedVault, ServedSnapshot]) -> str:
+def describe_freshness(
+    served: Sequence[ServedVault],
+    answered: Mapping[ServedVault, ServedSnapshot],
+    left_out: Mapping[str, str] | None = None,
+) -> str:
     """Return whether the index that answered is up to date, in a few words for the first line of an answer.
 
-    `served` are the vaults that were asked, `answered` the snapshots of those that have answered. Of several vaults,
-    only those that are not up to date are listed.
+    `served` are the vaults that were asked, `answered` the snapshots of those that have answered, except those in
+    `left_out`, which has the reasons by name. Of several vaults, only those that are not up to date are listed.
     """
     if len(served) == 1:
         return answered[served[0]].freshness
     states = {
         vault.name: answered[vault].freshness if vault in answered else vault.describe_silence() for vault in served
     }
+    states |= {name: f"left out: {visible_line(reason)}" for name, reason in (left_out or {}).items()}
     late = (name for name, freshness in states.items() if freshness not in ("up to date", "as last indexed"))
     return ", ".join(f"{visible_line(name)}: {states[name]}" for name in late)

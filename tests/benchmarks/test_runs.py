@@ -107,8 +107,9 @@ SMALL: Mapping[object, Mapping[str, object]] = {
     first_paint: {"REPEATS": 1, "WARM_UPS": 0, "SIZES": ((80, 24),)},
     edits: {"STARTS": 1, "WARM_UPS": 0, "EDITS": 2, "MAX_QUERY_CHARS": 3, "BURSTS": 1, "BURST": 2},
     memory: {"REST": 0.1},
+    prompts: {"read_unrelated": lambda: ["Fix the failing test of the parser", "Write a poem about rain"]},
     limits: {
-        "SIZES": (1_000, 100_000),
+        "SIZES": (1_000,),
         "KINDS": {name: limits.KINDS[name] for name in ("words", "half characters")},
         "MEMORIES": 1,
         "MAX_SECONDS": 600.0,

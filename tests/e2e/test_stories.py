@@ -7,6 +7,7 @@ check results outside the screen: the clipboard, files in the home, the editor's
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import sys
@@ -49,7 +50,8 @@ ALMANAC = {
 """A vault far larger than a pack of 1,000 tokens."""
 KITCHEN = {"Soup.md": "# Soup\n\nSimmer red lentils with cumin.\n"}
 
-SIZE = (80, 24)
+SIZES = ((80, 24), (140, 45))
+SIZE = SIZES[0]
 """Columns and rows of the terminal; the fixture `size` sets them."""
 
 _SIGNS = {"⇥": "tab", "⏎": "enter", "space": " ", "⌫": "backspace"}
@@ -73,12 +75,16 @@ def read(folder: Path) -> dict[str, str]:
     return {file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8") for file in files}
 
 
-@pytest.fixture(
-    autouse=True,
-    params=[pytest.param((80, 24), id="80x24"), pytest.param((140, 45), id="140x45", marks=pytest.mark.large)],
-)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run every second story in the large terminal, the others in the small; with EXCERPT_SIZES=both, all in both."""
+    stories = [name for name in vars(metafunc.module) if name.startswith("test_")]
+    turn = stories.index(metafunc.definition.originalname) % len(SIZES)
+    sizes = SIZES if os.environ.get("EXCERPT_SIZES") == "both" else SIZES[turn : turn + 1]
+    metafunc.parametrize("size", sizes, indirect=True, ids="{0[0]}x{0[1]}".format)
+
+
+@pytest.fixture(autouse=True)
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run every story in both terminal sizes; the large one only with `make programs`."""
     monkeypatch.setattr("tests.e2e.test_stories.SIZE", request.param)
 
 

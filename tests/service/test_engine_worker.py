@@ -294,7 +294,7 @@ def test_preparing_an_engine_stops_when_it_is_replaced(
     def until_there_is_another() -> None:
         commit_note(indexed_alone, "zucchini")
         worker.open()
-        while worker._next_engine is None:
+        while worker._next_generation is None:
             time.sleep(0.001)
 
     def on_what_is_closed() -> None:

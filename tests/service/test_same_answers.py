@@ -97,14 +97,16 @@ def vaults(home: Path, folders: list[Path], request: pytest.FixtureRequest) -> l
     """Index the first two vaults, as the test's parameter says, and return those that are asked."""
     prepare: Callable[[list[Path]], None] = request.param
     prepare(folders)
-    for folder in folders[:2] if prepare is not damage_index else folders:
+    for folder in folders if prepare in (damage_index, without_model) else folders[:2]:
         with excerpt.open(folder) as opened:
             opened.load()
+    if prepare is without_model:
+        (folders[0].parent.parent / "model").rename(folders[0].parent.parent / "moved")
     if prepare is damage_index:
         for file in user_paths().index_folder(folders[2].resolve()).rglob("*"):
             if file.is_file():
                 file.write_bytes(b"damaged")
-    return folders if prepare in (load_model, damage_index) else folders[:2]
+    return folders if prepare in (load_model, damage_index, without_model) else folders[:2]
 
 
 def load_model(_: list[Path]) -> None:
@@ -113,6 +115,11 @@ def load_model(_: list[Path]) -> None:
 
 def damage_index(_: list[Path]) -> None:
     """Damage the index of the third vault."""
+
+
+def without_model(folders: list[Path]) -> None:
+    """Give the third vault an embedding model of its own, which is gone once the vault is indexed."""
+    another_model(folders[1:])
 
 
 def ask_api(vaults: list[Path], _command: Excerpt) -> Iterator[Given]:
@@ -129,15 +136,21 @@ def ask_api(vaults: list[Path], _command: Excerpt) -> Iterator[Given]:
             )
 
 
-def ask_app(vaults: list[Path], _command: Excerpt) -> Iterator[Given]:
+def open_app(vaults: list[Path]) -> tuple[EngineWorker, ManualLoop]:
+    """Return the engine of the app, which is opening the vaults, and the event loop that it reports to."""
     folders, paths, loop = VaultFolders.of(vaults), user_paths(), ManualLoop()
-    settings = load_vault_settings(folders.first, paths)
-    worker = EngineWorker(folders, paths, settings, loop)
+    worker = EngineWorker(folders, paths, load_vault_settings(folders.first, paths), loop)
     worker.start()
     worker.open()
+    return worker, loop
+
+
+def ask_app(vaults: list[Path], _command: Excerpt) -> Iterator[Given]:
+    worker, loop = open_app(vaults)
     while not isinstance(loop.next(), IndexOpened):
         pass
-    packer = Packer(folders, paths.config)
+    packer = Packer(VaultFolders.of(vaults), user_paths().config)
+    settings = load_vault_settings(vaults[0].resolve(), user_paths())
     pack_settings = replace(settings.pack, budget=BUDGET, scope=Scope.NEIGHBORS)
 
     def answer_to(question: AskSearch | AskPack) -> object:
@@ -161,8 +174,12 @@ def ask_app(vaults: list[Path], _command: Excerpt) -> Iterator[Given]:
     worker.close()
 
 
+def vault_options(vaults: list[Path]) -> tuple[str | Path, ...]:
+    return tuple(word for vault in vaults for word in ("--vault", vault))
+
+
 def ask_command(vaults: list[Path], command: Excerpt) -> Iterator[Given]:
-    asked = (*(word for vault in vaults for word in ("--vault", vault)), "--no-refresh", "--json")
+    asked = (*vault_options(vaults), "--no-refresh", "--json")
     for query in QUERIES:
         found = command("search", query, *asked, "--limit", str(LIMIT)).json
         pack = command("pack", query, *asked, "--budget", str(BUDGET), "--expand", "neighbors").json
@@ -225,7 +242,7 @@ def ask_line_server(vaults: list[Path], _command: Excerpt) -> Iterator[Given]:
 
 
 @pytest.mark.parametrize(
-    "vaults", [same_settings, another_model, another_tokenizer, load_model, damage_index], indirect=True
+    "vaults", [same_settings, another_model, another_tokenizer, load_model, damage_index, without_model], indirect=True
 )
 def test_every_surface_gives_the_same_list_confidence_and_pack(vaults: list[Path], command: Excerpt) -> None:
     expected = list(ask_api(vaults, command))
@@ -237,3 +254,31 @@ def test_every_surface_gives_the_same_list_confidence_and_pack(vaults: list[Path
             if door is not ask_mcp:
                 assert (door.__name__, query, given.passages) == (door.__name__, query, wanted.passages)
             assert given.pack in ("", wanted.pack)
+
+
+@pytest.mark.parametrize("vaults", [damage_index, without_model], indirect=True)
+def test_every_surface_names_the_vault_that_is_left_out(vaults: list[Path], command: Excerpt) -> None:
+    assert "vault new is left out" in command("search", "soup", "--no-refresh", *vault_options(vaults)).err
+    served = ServedVaults(vaults, watched=False)
+    server, tools = LineServer(served, str), build_server(served, failure_text)
+
+    async def ask() -> tuple[str, str]:
+        request = ClientRequest("search", {"query": "soup", "vaults": [each.name for each in served.all]}, 1, None)
+        answer = await server.answer(request)
+        async with Client(tools) as client:
+            return answer["result"]["freshness"], (
+                await tool_caller(client)("search", query="soup", vault="*")
+            ).first_line
+
+    for freshness in asyncio.run(ask()):
+        assert "new: " in freshness
+    served.end()
+
+
+@pytest.mark.parametrize("vaults", [without_model], indirect=True)
+def test_the_app_names_the_vault_that_is_left_out(vaults: list[Path]) -> None:
+    worker, loop = open_app(vaults)
+    failure = next(event for event in iter(loop.next, None) if isinstance(event, Failure | IndexOpened))
+    assert isinstance(failure, Failure)
+    assert "vault new is left out" in failure.message
+    worker.close()

@@ -43,7 +43,7 @@ from excerpt.corpus.tables import (
     TermPostings,
     run_offsets,
 )
-from excerpt.errors import IndexUnusableError, StoreUnusableError
+from excerpt.errors import ModelError, StoreUnusableError
 from excerpt.model import FileProblem, Fragment, FragmentInfo, NoteInfo, Section, Status
 from excerpt.text.tokens import open_tokenizer
 
@@ -194,17 +194,24 @@ class UnionCorpus:
         """Tags, properties, dates, names and links of the notes, for filters."""
         return UnionFacets(self.vaults, NumberedNotes(self.table.paths, self.table.numbers, self.table.first_keys))
 
-    @property
+    @cached_property
     def embedder(self) -> TextEmbedder:
         """The embedding models that made the vectors of the vaults. Raises ModelError if settings name another."""
-        return self.vaults[0].corpus.embedder if len(self._model_ids) == 1 else self._mixed_embedder
-
-    @cached_property
-    def _mixed_embedder(self) -> MixedEmbedder:
-        corpora = {part.corpus.model_id: part.corpus for part in reversed(self.vaults)}
+        embedders = [self._open_embedder(model_id) for model_id in self._model_ids]
         vectors = self.vectors
-        assert isinstance(vectors, MixedVectors)
-        return MixedEmbedder([corpora[model_id].embedder for model_id in self._model_ids], vectors.dimensions)
+        return MixedEmbedder(embedders, vectors.dimensions) if isinstance(vectors, MixedVectors) else embedders[0]
+
+    def _open_embedder(self, model_id: str) -> TextEmbedder:
+        """Return a model, from the first vault that can load it. Raises ModelError if none can."""
+        failure: ModelError | None = None
+        for part in self.vaults:
+            if part.corpus.model_id == model_id:
+                try:
+                    return part.corpus.embedder
+                except ModelError as error:
+                    failure = failure or error
+        assert failure is not None
+        raise failure
 
     @property
     def model_id(self) -> str:
@@ -305,7 +312,7 @@ class UnionCorpus:
         """Close every index."""
         for part in self.vaults:
             part.corpus.close()
-        for name in ("table", "is_note_row", "lexical", "vectors", "_mixed_embedder", "facets", "languages"):
+        for name in ("table", "is_note_row", "lexical", "vectors", "embedder", "facets", "languages"):
             self.__dict__.pop(name, None)
 
     # --- notes --------------------------------------------------------------------------------------------------------
@@ -784,25 +791,23 @@ class _UnionQueries:
         ]
 
 
-def open_readable(
-    openers: Mapping[str, Callable[[], Value]], on_failure: Callable[[str, IndexUnusableError], object]
-) -> dict[str, Value]:
-    """Open the corpus of each vault, given by name, and return those that can be opened.
+def find_model_failures(corpora: Mapping[str, Corpus]) -> dict[str, ModelError]:
+    """Return why vaults cannot be in a union, by name: no vault can load the embedding model of their vectors.
 
-    `on_failure` is called for each of the others. Raises IndexUnusableError if none can be opened.
+    Loads the other models. Returns {} if none can be loaded: then searches fail, and all other questions are answered.
     """
-    opened: dict[str, Value] = {}
-    failures: dict[str, IndexUnusableError] = {}
-    for name, open_corpus in openers.items():
+    failures: dict[str, ModelError] = {}
+    loaded: set[str] = set()
+    for name, corpus in corpora.items():
+        if corpus.model_id in loaded:
+            continue
         try:
-            opened[name] = open_corpus()
-        except IndexUnusableError as error:
+            _ = corpus.embedder
+        except ModelError as error:
             failures[name] = error
-    if failures and not opened:
-        raise next(iter(failures.values()))
-    for name, failure in failures.items():
-        on_failure(name, failure)
-    return opened
+        else:
+            loaded.add(corpus.model_id)
+    return {name: error for name, error in failures.items() if loaded and corpora[name].model_id not in loaded}
 
 
 def _place_parts(corpora: Sequence[tuple[str, Corpus]]) -> tuple[VaultPart, ...]:

@@ -189,11 +189,13 @@ class Tools:
             union = await self.vaults.ask_union(served, ready, respond)
         if union is not None:
             searched = {"": union}
+            freshness, is_partial = union.snapshot.freshness, union.snapshot.is_partial
         else:
             answered = await ask_each(tuple(ready) or served, respond, progress)
             ready = {each: result.snapshot for each, result in answered.items()}
             searched = {f"{each.name}/" if several else "": result for each, result in answered.items()}
-        is_partial = len(ready) < len(served) or any(each.is_partial for each in ready.values())
+            freshness = describe_freshness(served, ready)
+            is_partial = len(ready) < len(served) or any(each.is_partial for each in ready.values())
         results = {prefix: each.result for prefix, each in searched.items()}
         matched = sum(each.matched for each in searched.values())
         if len(results) == 1:
@@ -216,7 +218,7 @@ class Tools:
             parts=parts,
             total=max(matched, offset + len(parts)),  # under filters, hits also include the nearest in meaning
             vault=vault if several else served[0].name,
-            freshness=describe_freshness(served, ready),
+            freshness=freshness,
             more=lambda shown: f"continue with offset={offset + shown}, or ask with a smaller snippet",
             hint=_query_hints(results.values())
             + (hint if hits else "Try other words, or `overview`.")

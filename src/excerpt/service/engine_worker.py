@@ -12,8 +12,8 @@ import gc
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Protocol
 from excerpt.errors import ExcerptError, IndexUnusableError, SettingsError, StoreUnusableError
 from excerpt.known_vaults import VaultFolders
 from excerpt.service.event_loop import EventLoop, Failure, IndexOpened, QueryVectorsReady
+from excerpt.service.open_vaults import Generation, OpenIndex, OpenStore, OpenVaults, newest_generation
 from excerpt.service.request_queue import Answer, NotReadyError, Priority, Question, Request, RequestQueue
 from excerpt.settings import Paths, Settings, load_vault_settings
 from excerpt.store.address import StoreAddress
@@ -77,11 +78,15 @@ class EngineWorker:
         """
         self._on_question = on_question
         self._vaults = vaults
-        self._store = store
         self._user_paths = user_paths
         self._settings = settings
+        self._open_vaults = OpenVaults(
+            {"": OpenStore(store, settings)} if store is not None else self._create_indexes(),
+            self._create_engine,
+            self._report_left_out,
+        )
         self._loop = loop
-        self._requests = RequestQueue("engine", loop, on_idle=_trim_memory, on_end=self._close_snapshots)
+        self._requests = RequestQueue("engine", loop, on_idle=_trim_memory, on_end=self._close_vaults)
         self._rerank_requests = RequestQueue("rerank", loop)
         self._reranker: ResultReranker | None = None
         self._query_vectors: QueryVectors | None = None
@@ -90,16 +95,15 @@ class EngineWorker:
         self._is_closed = False
         self._has_open_request = False
         self._has_new_settings = False
-        self._next_engine: Engine | None = None
+        self._next_generation: Generation | None = None
         self._generation = 0
         self._is_store_lost = False
-        self._engine: Engine | None = None
         self._use_log: UseLog | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether an index or store is open, so that questions are answered."""
-        return self._engine is not None
+        return self._open_vaults.engine_in_use is not None
 
     def start(self) -> None:
         self._generation_thread.start()
@@ -132,7 +136,7 @@ class EngineWorker:
 
     def check_for_changes(self) -> None:
         """Look for changes pushed to the store since the last check; if the store is not open, try to open it."""
-        if self._engine is not None:
+        if self.is_open:
             self._requests.queue_task("renew", Priority.UPKEEP, partial(self._run_on_engine, self._refresh_engine))
         else:
             self.open()
@@ -193,7 +197,7 @@ class EngineWorker:
 
         Raises NotReadyError if no index is open.
         """
-        engine = self._engine
+        engine = self._open_vaults.engine_in_use
         if engine is None:
             raise NotReadyError
         try:
@@ -208,12 +212,12 @@ class EngineWorker:
         """Open requested generations until the worker is closed; each only after the previous one is in use."""
         while True:
             with self._condition:
-                while not self._is_closed and (self._next_engine is not None or not self._has_open_request):
+                while not self._is_closed and (self._next_generation is not None or not self._has_open_request):
                     self._condition.wait()
                 if self._is_closed:
                     return
                 self._has_open_request = False
-                engine = self._engine
+                engine = self._open_vaults.engine_in_use
             if engine is not None:
                 engine.snapshot.shrink_log()
             try:
@@ -222,47 +226,19 @@ class EngineWorker:
                 self._is_store_lost = self._is_store_lost or isinstance(error, StoreUnusableError)
                 self._loop.report_from_thread(Failure.from_error("open", error))
 
-    def _open_snapshot(self, previous_snapshot: Corpus | None) -> Corpus:
-        """Open the newest state of the store or of the indexes, which may reuse data of the previous snapshot."""
-        if self._store is not None:
-            from excerpt.store.snapshot import StoreSnapshot
+    def _create_indexes(self) -> Mapping[str, OpenIndex]:
+        return {
+            name: OpenIndex(vault, self._user_paths.index_folder(vault), self._settings, self._user_paths)
+            for name, vault in self._vaults.named
+        }
 
-            return StoreSnapshot.open(self._store, self._settings)
-        if self._vaults.is_joined:
-            return self._open_union(previous_snapshot)
-        from excerpt.index.snapshot import Snapshot
-
-        before = previous_snapshot if isinstance(previous_snapshot, Snapshot) else None
-        return Snapshot.open(self._user_paths.index_folder(self._vaults.first), self._settings, before=before)
-
-    def _open_union(self, previous_snapshot: Corpus | None) -> Corpus:
-        """Open the newest state of every vault that has an index, and join them.
-
-        A damaged index is reported, and the other vaults are searched. Raises IndexUnusableError if none can be opened.
-        """
-        from excerpt.corpus.union import UnionCorpus, open_readable
-        from excerpt.index.snapshot import Snapshot
-
-        previous = previous_snapshot.vaults if isinstance(previous_snapshot, UnionCorpus) else ()
-        before = {part.name: part.corpus for part in previous}
-        folders = {name: self._user_paths.index_folder(vault) for name, vault in self._vaults.by_name.items()}
-        with ExitStack() as opened:
-
-            def open_snapshot(name: str) -> Snapshot:
-                old = before.get(name)
-                settings = self._settings_of(self._vaults.by_name[name])
-                snapshot = Snapshot.open(folders[name], settings, before=old if isinstance(old, Snapshot) else None)
-                opened.callback(snapshot.close)
-                return snapshot
-
-            def report(name: str, failure: IndexUnusableError) -> None:
-                if Snapshot.current_generation(folders[name]):  # else the vault is not indexed yet
-                    self._loop.report_from_thread(Failure.from_error("open", failure))
-
-            snapshots = open_readable({name: partial(open_snapshot, name) for name in folders}, report)
-            union = UnionCorpus(snapshots.items())
-            opened.pop_all()
-            return union
+    def _report_left_out(self, name: str, error: ExcerptError) -> None:
+        """Report that a vault of several is left out, unless it has no index yet."""
+        is_unusable = isinstance(error, IndexUnusableError)
+        if is_unusable and not newest_generation([self._user_paths.index_folder(self._vaults.by_name[name])]):
+            return
+        failure = Failure.from_error("open" if is_unusable else "model", error)
+        self._loop.report_from_thread(replace(failure, message=f"The vault {name} is left out: {failure.message}"))
 
     def _settings_of(self, vault: Path) -> Settings:
         """Return the settings of the first vault, with the embedding model of another one: that made its vectors."""
@@ -281,8 +257,7 @@ class EngineWorker:
             self._generation = snapshot.generation
             self._loop.report_from_thread(IndexOpened(snapshot.status()))
 
-    def _open_generation(self) -> None:
-        """Open the newest generation. If it or the settings are new, prepare an engine and queue its use."""
+    def _create_engine(self, corpus: Corpus) -> Engine:
         from excerpt.search.engine import Engine
         from excerpt.search.query_vectors import QueryVectors
         from excerpt.search.usage import UseLog
@@ -291,46 +266,51 @@ class EngineWorker:
             self._query_vectors = QueryVectors(0, lambda: self._loop.report_from_thread(QueryVectorsReady()))
         if self._use_log is None:
             self._use_log = UseLog(self._user_paths.use_file(self._vaults.key))
-        old = self._engine.snapshot if self._engine is not None else None
+        return Engine(corpus, self._settings, self._use_log, query_vectors=self._query_vectors)
+
+    def _open_generation(self) -> None:
+        """Open the newest generation. If it or the settings are new, prepare an engine and queue its use."""
+        old = self._open_vaults.engine_in_use
         with self._condition:
             has_new_settings, self._has_new_settings = self._has_new_settings, False
-        snapshot = self._open_snapshot(old)
+        for name, vault in self._open_vaults.vaults.items():
+            vault.settings = self._settings_of(self._vaults.by_name[name])
+        newest = self._open_vaults.open_newest()
         try:
             # A build may note skipped files without a new generation.
-            status = snapshot.status()
-            is_same_edition = old is not None and snapshot.edition == old.edition and not has_new_settings
-            engine = None
-            if not is_same_edition:
-                engine = Engine(snapshot, self._settings, self._use_log, query_vectors=self._query_vectors)
+            status = newest.corpus.status()
+            is_same_edition = old is not None and newest.corpus.edition == old.snapshot.edition and not has_new_settings
+            engine = None if is_same_edition else self._create_engine(newest.corpus)
             if engine is not None and old is not None:
                 engine.warm_without_model()
         except BaseException:
-            snapshot.close()
+            newest.close()
             raise
         with self._condition:
-            is_next = engine is not None and not self._is_closed
-            if is_next:
-                self._next_engine = engine
-        if is_next:
-            self._requests.queue_task("exchange", Priority.INDEX, lambda: self._swap_engines(status, has_new_settings))
+            if engine is not None and not self._is_closed:
+                self._next_generation = newest
+        if engine is not None and self._next_generation is newest:
+            use = partial(self._use_generation, newest, engine, status, has_new_settings=has_new_settings)
+            self._requests.queue_task("exchange", Priority.INDEX, use)
             return
-        snapshot.close()
+        newest.close()
         self._loop.report_from_thread(IndexOpened(status))
 
-    def _swap_engines(self, status: Status, has_new_settings: bool) -> None:
-        """Use the next engine from now on, post its status, and close the previous one."""
+    def _use_generation(self, newest: Generation, engine: Engine, status: Status, *, has_new_settings: bool) -> None:
+        """Answer from the next generation from now on, post its status, and close the previous one."""
+        is_first = not self.is_open
+        self._open_vaults.use(newest, engine)
         with self._condition:
-            old, self._engine, self._next_engine = self._engine, self._next_engine, None
+            self._next_generation = None
             self._condition.notify_all()
         # The next engine is prepared already.
         self._requests.replace_waiting_task("warm", lambda: self._warm_caches(()))
         self._generation, self._is_store_lost = status.generation, False
         self._loop.report_from_thread(IndexOpened(status, has_new_settings))
-        if old is not None:
-            old.snapshot.close()
+        if is_first:
+            self._warm_caches((*engine.warm_steps(), self._open_tokenizer, self._prepare_reranker))
+        else:
             self._prepare_reranker()
-        elif self._engine is not None:
-            self._warm_caches((*self._engine.warm_steps(), self._open_tokenizer, self._prepare_reranker))
 
     def _warm_caches(self, steps: Sequence[Callable[[], object]]) -> None:
         """Load the caches of the first engine: run the first of `steps`, and queue the rest behind waiting requests.
@@ -360,24 +340,10 @@ class EngineWorker:
         if self._settings.rerank.model:
             self._rerank_requests.queue_task("open", Priority.UPKEEP, self._open_reranker)
 
-    def _close_snapshots(self) -> None:
-        for engine in (self._engine, self._next_engine):
-            if engine is not None:
-                engine.snapshot.close()
-
-
-def newest_generation(folders: Iterable[Path]) -> int:
-    """Return the sum of the numbers of the newest generations in index folders; 0 for an index that cannot be read.
-
-    This imports the modules of the index: call it in a thread.
-    """
-    from excerpt.index.snapshot import Snapshot
-
-    total = 0
-    for folder in folders:
-        with suppress(ExcerptError):
-            total += Snapshot.current_generation(folder)
-    return total
+    def _close_vaults(self) -> None:
+        if self._next_generation is not None:
+            self._next_generation.close()
+        self._open_vaults.close()
 
 
 def _trim_memory() -> None:

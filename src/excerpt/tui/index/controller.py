@@ -28,10 +28,11 @@ from excerpt.index.events import (
 )
 from excerpt.kinds import Strategy
 from excerpt.known_vaults import VaultFolders
-from excerpt.service.engine_worker import EngineWorker, newest_generation
+from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import EventLoop, Failure, IndexOpened
 from excerpt.service.indexing_process import IndexingEnded, ProcessEvent
 from excerpt.service.joined_indexing import Indexing, JoinedIndexing, create_indexing_process
+from excerpt.service.open_vaults import newest_generation
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, format_duration, format_percent
