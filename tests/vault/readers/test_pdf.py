@@ -124,14 +124,16 @@ def test_listings_and_rows_keep_their_lines() -> None:
     ]
     listing = ["def main", "x is 1", "return x plus two", "print main"]
     note = read(written_by_hand(*prose, *prose, prose[0] + ".", *listing, "Name Price", "Apple juice 12", "Pear 3"))
-    assert " ".join(prose) in page(note, 1)
-    assert "\n".join((*listing, "Name Price", "Apple juice 12", "Pear 3")) in page(note, 1)
+    assert " ".join(prose) in text_of_page(note, 1)
+    assert "\n".join((*listing, "Name Price", "Apple juice 12", "Pear 3")) in text_of_page(note, 1)
 
 
 @pytest.mark.needs("Chinese font")
 def test_lines_of_chinese_are_joined_without_a_blank(tmp_path: Path) -> None:
     text = "新的保管库在设备之间同步，用户可以在多个设备上打开同一个保管库，而不需要网络连接。" * 3
-    assert text in page(read(printed(tmp_path, f"<html><body style='width:300px'><p>{text}</p></body></html>")), 1)
+    assert text in text_of_page(
+        read(printed(tmp_path, f"<html><body style='width:300px'><p>{text}</p></body></html>")), 1
+    )
 
 
 def test_ligatures_are_letters(note: Note) -> None:
