@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from excerpt.settings import Paths, Settings
     from excerpt.store.address import StoreAddress
 
-OnProgress: TypeAlias = "Callable[[Progress], None]"
 OnNotice = Callable[[str], None]
 
 _LOCK_WAIT_SECONDS = 1.0  # wait for another process that writes the index, before the existing index is used
@@ -46,7 +45,7 @@ class OpenIndex:
         paths: Paths,
         *,
         refresh: bool = False,
-        on_progress: OnProgress | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
         on_notice: OnNotice = _ignore_notice,
     ) -> None:
         """Open nothing yet. With `refresh`, the index is updated before it is opened for the first time."""
@@ -84,7 +83,7 @@ class OpenIndex:
             return self.open_newest()
         return self._open_if_up_to_date() or self._build_and_open()
 
-    def build(self, on_progress: OnProgress | None) -> BuildReport:
+    def build(self, on_progress: Callable[[Progress], None] | None) -> BuildReport:
         """Update the index from the vault's files; the generation in use stays. Raises as `index.build.build`."""
         from excerpt.index.build import build
 
