@@ -437,7 +437,7 @@ class Vault:
         """Return how many hits to search for `limit` ones: a reranker always reads the same first hits."""
         if not self.settings.rerank.model or rerank is False:
             return limit
-        from excerpt.search.rerank import WINDOW_HITS
+        from excerpt.search.results import WINDOW_HITS
 
         return max(limit, WINDOW_HITS)
 
