@@ -36,8 +36,8 @@ from excerpt.index.vectors import MatrixSource, MatrixWriter, VectorMatrix, quan
 from excerpt.model import Hit, Result
 from excerpt.search import ranking
 from excerpt.search.engine import Engine
-from excerpt.search.rerank import ResultReranker, apply_scores, build_rerank_request
-from excerpt.search.results import RerankScores
+from excerpt.search.rerank import ResultReranker, build_rerank_request
+from excerpt.search.results import RerankScores, apply_scores
 from excerpt.settings import RerankSettings, Settings, user_paths
 
 JUDGED = ("scifact", "cranfield", "cacm", "npl", "xquad-en")

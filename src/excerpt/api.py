@@ -31,6 +31,7 @@ from excerpt.model import (
     NoteInfo,
     Pack,
     PackResult,
+    Progress,
     Result,
     Source,
     Status,
@@ -48,7 +49,6 @@ from excerpt.service.memory_decisions import (
 from excerpt.service.open_memories import MemoryFolders, OpenMemories
 from excerpt.service.open_vaults import (
     OnNotice,
-    OnProgress,
     OpenIndex,
     OpenStore,
     OpenVault,
@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from excerpt.search.verdict import NoteExplanation
     from excerpt.service.packer import Packer
 
+OnProgress = Callable[[Progress], None]
 VaultPaths = str | Path | Sequence[str | Path]
 """A folder of notes or the address of a store, or several folders."""
 Where = Mapping[str, str | date | Sequence[str | date]]
@@ -436,7 +437,7 @@ class Vault:
         """Return how many hits to search for `limit` ones: a reranker always reads the same first hits."""
         if not self.settings.rerank.model or rerank is False:
             return limit
-        from excerpt.search.rerank import WINDOW_HITS
+        from excerpt.search.results import WINDOW_HITS
 
         return max(limit, WINDOW_HITS)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.index.catalog import CATALOG_FILE
-from excerpt.index.listing import _CATALOG_FILE
+from excerpt.service.note_listing import _CATALOG_FILE
 from tests import commands
 from tests.conftest import require_program
 from tests.e2e.conftest import environment

@@ -17,12 +17,11 @@ from excerpt.search.explain_note import explain_fragment, explain_note
 from excerpt.search.rerank import (
     PASSAGE_TOKENS,
     ResultReranker,
-    apply_scores,
     build_passage,
     build_rerank_request,
     can_rerank,
 )
-from excerpt.search.results import RerankScores
+from excerpt.search.results import RerankScores, apply_scores
 from excerpt.settings import RerankSettings, SearchSettings, Settings
 from tests.pack.vaults import Vault
 from tests.search.scripted_models import ScriptedReranker

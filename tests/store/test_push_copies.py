@@ -25,7 +25,7 @@ from excerpt.settings import user_paths
 from excerpt.store.address import parse_address
 from excerpt.store.compare import NO_RULES, PushRefusedError, PushRules
 from excerpt.store.push import push
-from excerpt.store.rights import RightsChanges, parse_right
+from excerpt.store.read_rights import RightsChanges, parse_right
 from tests.cli.test_watch import Child
 from tests.store.conftest import index_of, records_of
 from tests.store.test_push import NOTES, statistics

@@ -26,7 +26,7 @@ from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import parse_address
 from excerpt.store.push import push
-from excerpt.store.rights import RightsChanges, parse_right
+from excerpt.store.read_rights import RightsChanges, parse_right
 from excerpt.store.snapshot import StoreSnapshot
 from mcp import Client
 from tests.mcp.conftest import failure_text, tool_caller

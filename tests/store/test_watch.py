@@ -11,9 +11,9 @@ import pytest
 
 import excerpt
 from excerpt import Vault
-from excerpt.cli.push import PushThread
 from excerpt.index.events import IndexingEvent, IndexingFailed
 from excerpt.model import BuildReport
+from excerpt.service.push_vault import PushThread
 from excerpt.store.address import parse_address
 from excerpt.store.compare import NO_RULES
 from tests.cli.test_watch import PATIENCE, Child

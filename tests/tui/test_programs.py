@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import SuspendNotSupported
 
-from excerpt.corpus.passage_links import find_obsidian_vault, make_obsidian_link
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.known_vaults import VaultFolders
+from excerpt.obsidian import find_obsidian_vault, make_obsidian_link
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import EditRequested

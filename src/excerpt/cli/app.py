@@ -12,10 +12,10 @@ import click
 
 from excerpt.cli.printing import escape_for_stdout, print_line
 from excerpt.cli.vaults import VaultParameter, find_last_vault
-from excerpt.corpus.passage_links import find_obsidian_vault
 from excerpt.errors import StoreUnusableError, VaultError
 from excerpt.kinds import LinkForm
 from excerpt.known_vaults import DEMO, add_recent_vault, detect_move, recent_vaults, refuse_broad_folder
+from excerpt.obsidian import find_obsidian_vault
 from excerpt.settings import (
     Paths,
     Settings,

@@ -45,7 +45,7 @@ def complete_notes(ctx: click.Context, _param: click.Parameter, incomplete: str)
     """Return the paths of notes that begin with `incomplete`, and file names that only one note has."""
     from click.shell_completion import CompletionItem
 
-    from excerpt.index.listing import list_note_paths
+    from excerpt.service.note_listing import list_note_paths
 
     paths = list_note_paths(user_paths().index_folder(_vault_of(ctx)))
     names = Counter(path.rpartition("/")[2] for path in paths) if incomplete and "/" not in incomplete else {}
@@ -57,7 +57,7 @@ def complete_tags(ctx: click.Context, _param: click.Parameter, incomplete: str) 
     """Return the tags of the vault that begin with `incomplete`."""
     from click.shell_completion import CompletionItem
 
-    from excerpt.index.listing import list_tags
+    from excerpt.service.note_listing import list_tags
 
     tags = list_tags(user_paths().index_folder(_vault_of(ctx)))
     return [CompletionItem(tag) for tag in _begin_with(tags, incomplete)]

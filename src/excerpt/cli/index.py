@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,8 +74,8 @@ def index_command(
 
 def _turn_on_ocr(vault: Path, paths: Paths) -> Settings:
     """Turn on OCR in the vault's settings file, print the file's path, and return the new settings."""
+    from excerpt.service.index_update import enable_ocr
     from excerpt.tui.keymap import bindable_actions
-    from excerpt.vault.readers.ocr import enable_ocr
 
     if file := enable_ocr(vault, paths, bindable_actions()):
         print_message(f'OCR is now on for this vault: vault.attachments.ocr = "{Ocr.AUTO}" in {file}.')
@@ -86,15 +85,22 @@ def _turn_on_ocr(vault: Path, paths: Paths) -> Settings:
 def _index_with_progress(vault: Path | None, rebuild: bool, accept_empty: bool, accept_all: bool, ocr: bool) -> int:
     """Update the index, print progress and the outcome as JSON lines, and return the exit code."""
     try:
-        from excerpt.index.build import build
+        from excerpt.service.index_update import update_index
 
         paths = user_paths()
         chosen = resolve_vault(vault)
         if not accept_all:
             refuse_broad_folder(chosen, paths)
         settings = _turn_on_ocr(chosen, paths) if ocr else load_vault_settings(chosen, paths)
-        folder = paths.index_folder(chosen)
-        report = build(chosen, folder, settings, _print_progress, rebuild=rebuild, accept_empty=accept_empty)
+        report = update_index(
+            chosen,
+            settings,
+            paths,
+            _print_progress,
+            rebuild=rebuild,
+            accept_empty=accept_empty,
+            accept_all=accept_all,
+        )
     except ExcerptError as error:
         print_json({"event": "error", "title": error.title, "message": error.message, "hint": error.hint})
         return error.exit_code
@@ -225,6 +231,7 @@ def learned_command(*, vault: Path | None, query: str | None, clear: bool, clear
     one file in its state folder.
     """
     from excerpt.search.usage import UseLog, format_time, normalize_query, summarize_by_query
+    from excerpt.service.index_update import update_use_paths
 
     if clear_all and not clear:
         raise click.UsageError("--all belongs to --clear.")
@@ -235,7 +242,7 @@ def learned_command(*, vault: Path | None, query: str | None, clear: bool, clear
     if clear:
         return _forget_uses(log, query, as_json)
     events = log.events()
-    learned = summarize_by_query(_update_event_paths(events, paths.index_folder(chosen)))
+    learned = summarize_by_query(update_use_paths(events, paths.index_folder(chosen)))
     if query is not None:
         learned = [one for one in learned if normalize_query(one.query) == normalize_query(query)]
     if as_json:
@@ -261,24 +268,6 @@ def learned_command(*, vault: Path | None, query: str | None, clear: bool, clear
 
 # --- learned ----------------------------------------------------------------------------------------------------------
 # `excerpt learned`: show or clear the record of what the user opened, marked or copied.
-
-
-def _update_event_paths(events: Sequence[UseEvent], index_folder: Path) -> Sequence[UseEvent]:
-    """Return the events (recorded uses of notes) with the current paths of renamed notes.
-
-    They are unchanged if the index in `index_folder` cannot be read.
-    """
-    import sqlite3
-
-    from excerpt.index import renames
-    from excerpt.index.catalog import Catalog
-    from excerpt.search.usage import update_paths
-
-    try:
-        with closing(Catalog.open_to_read(index_folder)) as catalog:
-            return update_paths(events, (), lambda path: renames.current_path(catalog.rows, path))
-    except (sqlite3.DatabaseError, OSError):
-        return events
 
 
 def _forget_uses(log: UseLog, query: str | None, as_json: bool) -> int:

@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import sys
-import threading
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from excerpt.cli.printing import ProgressLine, print_json, print_line, print_message
 from excerpt.cli.vaults import VaultParameter, build_index, resolve_vault
-from excerpt.errors import ExcerptError
-from excerpt.index.events import CrashHandler, EventHandler, IndexingEvent, IndexingFailed
-from excerpt.model import BuildReport, Progress
 from excerpt.settings import load_vault_settings, user_paths
-from excerpt.store.rights import ReadRight, RightsChanges, parse_right
+from excerpt.store.read_rights import ReadRight, RightsChanges, parse_right
 from excerpt.text.display import format_count, visible_line
-
-if TYPE_CHECKING:
-    from excerpt.store.address import StoreAddress
-    from excerpt.store.compare import PushRules
-
-_RETRY_SECONDS = 5.0
-"""Time until a failed push is tried again."""
-_REFUSED_SECONDS = 30.0
-"""Time until a push that the rules refused is tried again: a push from elsewhere may have made it possible."""
 
 
 class _RightParameter(click.ParamType[ReadRight]):
@@ -40,85 +26,6 @@ class _RightParameter(click.ParamType[ReadRight]):
             return value if isinstance(value, ReadRight) else parse_right(value)
         except ValueError as error:
             self.fail(f"{error}.", param, ctx)
-
-
-class PushThread:
-    """A thread that pushes a vault to a store whenever its index has changed.
-
-    It is an event handler: call it with the events of `IndexWatcher`. It passes them on to `report` and adds a
-    PushReport after each push. If a push fails or the rules refuse it, it reports one IndexingFailed and retries every
-    few seconds.
-    """
-
-    def __init__(
-        self, vault: Path, address: StoreAddress, report: EventHandler, log_crash: CrashHandler, rules: PushRules
-    ) -> None:
-        self._vault, self._address, self._report, self._log_crash, self._rules = (
-            vault,
-            address,
-            report,
-            log_crash,
-            rules,
-        )
-        self._changed = threading.Event()
-        self._stop_requested = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="push", daemon=True)
-        self._thread.start()
-
-    def __call__(self, event: IndexingEvent) -> None:
-        self._report(event)
-        if isinstance(event, BuildReport):
-            self._changed.set()
-
-    def stop(self) -> None:
-        """Stop the thread after the current push, and wait for its end."""
-        self._stop_requested.set()
-        self._changed.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        from excerpt.index.snapshot import Snapshot
-        from excerpt.store.compare import PushRefusedError
-        from excerpt.store.push import Pusher
-
-        paths, last_error = user_paths(), ""
-        seconds: float | None = None
-        settings = load_vault_settings(self._vault, paths)
-        pusher: Pusher | None = None
-        snapshot: Snapshot | None = None
-        while not self._stop_requested.is_set():
-            self._changed.wait(seconds)
-            if self._stop_requested.is_set():
-                break
-            self._changed.clear()
-            seconds = None
-            try:
-                before = snapshot
-                snapshot = Snapshot.open(paths.index_folder(self._vault), settings, before=before)
-                if before is not None:
-                    before.close()
-                pusher = pusher or Pusher(self._address, paths.push_folder(self._vault))
-                self._report(pusher.push(snapshot, rules=self._rules))
-                last_error = ""
-            except ExcerptError as error:
-                if error.message != last_error:
-                    last_error = error.message
-                    self._report(IndexingFailed.from_error(error))
-                if isinstance(error, PushRefusedError):
-                    seconds = _REFUSED_SECONDS
-                    continue
-                if pusher is not None:
-                    pusher.close()
-                    pusher = None
-                self._changed.set()
-                self._stop_requested.wait(_RETRY_SECONDS)
-            except Exception as error:  # a bug in excerpt: nothing else catches it in a thread
-                message = self._log_crash(error)
-                self._report(IndexingFailed("The push has stopped", message, "Start excerpt again."))
-                break
-        for resource in (pusher, snapshot):
-            if resource is not None:
-                resource.close()
 
 
 @click.command()
@@ -186,10 +93,9 @@ def push_command(
     A push is refused, and writes nothing, if others have changed the store since the last push from this copy, or
     if it would remove more than a fifth of the notes. It then lists the notes and the options that allow the push.
     """
-    from excerpt.index.snapshot import Snapshot
+    from excerpt.service.push_vault import push_vault
     from excerpt.store.address import parse_address
     from excerpt.store.compare import PushRules, conflict_sentence
-    from excerpt.store.push import push
 
     if merge and mirror:
         raise click.UsageError("--merge keeps the notes that others changed, --mirror overwrites them. Use only one.")
@@ -199,22 +105,16 @@ def push_command(
     chosen = resolve_vault(vault)
     settings = load_vault_settings(chosen, paths)
     build_index(chosen, settings, paths)
-    snapshot = Snapshot.open(paths.index_folder(chosen), settings)
-    line, started = ProgressLine(sys.stderr), time.monotonic()
-    try:
-        report = push(
-            snapshot,
-            store_address,
-            paths.push_folder(chosen),
-            lambda done, total: line(
-                Progress("pushing", done, total, 0, 0, "", snapshot.generation, 0, time.monotonic() - started)
-            ),
-            roles=roles,
-            rights=RightsChanges(allowed, forbidden) if allowed or forbidden else None,
-            rules=rules,
-        )
-    finally:
-        snapshot.close()
+    report = push_vault(
+        chosen,
+        settings,
+        paths,
+        store_address,
+        ProgressLine(sys.stderr),
+        roles=roles,
+        rights=RightsChanges(allowed, forbidden) if allowed or forbidden else None,
+        rules=rules,
+    )
     if as_json:
         print_json(report)
     else:

@@ -15,7 +15,6 @@ import click
 from excerpt import known_vaults
 from excerpt.cli.printing import ProgressLine, print_message
 from excerpt.errors import StoreUnusableError
-from excerpt.known_vaults import refuse_broad_folder
 from excerpt.settings import Paths, Settings, open_vault, user_paths
 
 if TYPE_CHECKING:
@@ -163,12 +162,12 @@ def build_index(
     updating the index. Raises VaultError for a vault that lost all its notes, unless `accept_empty`, and for a new
     vault that is a home folder or a whole disk, unless `accept_all`.
     """
-    from excerpt.index.build import build
+    from excerpt.service.index_update import update_index
 
-    if not accept_all:
-        refuse_broad_folder(vault, paths)
-    folder, line = paths.index_folder(vault), ProgressLine(sys.stderr)
-    return build(vault, folder, settings, line, rebuild=rebuild, accept_empty=accept_empty, wait=wait)
+    line = ProgressLine(sys.stderr)
+    return update_index(
+        vault, settings, paths, line, rebuild=rebuild, accept_empty=accept_empty, accept_all=accept_all, wait=wait
+    )
 
 
 def load_vault(folder: Path | Sequence[Path] | None, *, refresh: bool = True, suggest_moves: bool = False) -> Vault:

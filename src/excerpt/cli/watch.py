@@ -15,7 +15,6 @@ import click
 
 from excerpt.cli.crash import log_crash
 from excerpt.cli.printing import ProgressLine, print_json, print_line, print_message
-from excerpt.cli.push import PushThread
 from excerpt.cli.vaults import resolve_vault, vault_option
 from excerpt.errors import ExcerptError, StreamError
 from excerpt.index.events import (
@@ -38,7 +37,7 @@ from excerpt.text.display import visible_line
 from excerpt.vault.watched import mark_watched
 
 if TYPE_CHECKING:
-    from excerpt.index.watcher import IndexWatcher
+    from excerpt.service.index_watcher import IndexWatcher
 
 
 @click.command()
@@ -99,6 +98,8 @@ def _push_changes(
         yield report
         return
     address, rules = to
+    from excerpt.service.push_vault import PushThread
+
     push_thread = PushThread(vault, address, report, _log_crash, rules)
     try:
         yield push_thread
@@ -113,7 +114,7 @@ def _log_crash(error: Exception) -> str:
 
 def _make_watcher(vault: Path, report: EventHandler) -> IndexWatcher:
     """Return the watcher of the vault, which stops on SIGTERM."""
-    from excerpt.index.watcher import IndexWatcher
+    from excerpt.service.index_watcher import IndexWatcher
 
     paths = user_paths()
     watcher = IndexWatcher(

@@ -1,27 +1,23 @@
 """Links to passages, to be pasted elsewhere: wikilinks, Markdown links, Obsidian's addresses, and `path:line`.
 
-A wikilink leads where Obsidian and `LinkResolver` find it from any note. The format of Obsidian's addresses:
-https://obsidian.md/help/uri
+A wikilink leads where Obsidian and `LinkResolver` find it from any note.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
-from urllib.parse import quote
 
 from excerpt.kinds import LinkForm
 from excerpt.locations import first_location
+from excerpt.obsidian import clean_heading, find_obsidian_vault, make_obsidian_link, percent_encode
 from excerpt.text.display import visible_line
 
 if TYPE_CHECKING:
     from excerpt.corpus.interface import Corpus
     from excerpt.known_vaults import VaultFolders
 
-_HEADING_SEPARATORS = re.compile(r"[#^|:%\[\]\\]+")
-"""Characters that Obsidian replaces by a space in a link to a heading."""
 _NOT_IN_WIKILINK = re.compile(r"[#^|\[\]\\\x00-\x1f\x7f\ud800-\udfff]")
 """Characters that the target of a wikilink cannot have."""
 _MARKDOWN_LABEL_SIGNS = re.compile(r"[\\\[\]]")
@@ -55,8 +51,8 @@ def link_passage(corpus: Corpus, passage: LinkedPassage, folders: VaultFolders |
     anchor = "".join(f"#{heading}" for heading in headings)
     label = " › ".join((_title_of(corpus, path), *headings[-1:]))
     escaped = _MARKDOWN_LABEL_SIGNS.sub(r"\\\g<0>", visible_line(label))
-    fragment = f"#{_percent_encode(anchor[1:], safe='#=')}" if anchor else ""
-    markdown = f"[{escaped}]({_percent_encode(inside, safe='/')}{fragment})"
+    fragment = f"#{percent_encode(anchor[1:], safe='#=')}" if anchor else ""
+    markdown = f"[{escaped}]({percent_encode(inside, safe='/')}{fragment})"
     can_be_wikilink = not _NOT_IN_WIKILINK.search(target) and not _NOT_IN_WIKILINK.search("".join(headings))
     links = {
         LinkForm.WIKILINK: f"[[{target}{anchor}]]" if can_be_wikilink else markdown,
@@ -80,7 +76,7 @@ def _anchor_headings(corpus: Corpus, passage: LinkedPassage) -> Sequence[str]:
     if not path or (sections and sections[0].heading_path == path == (_title_of(corpus, passage.path),)):
         return ()
     is_unique = sum(section.heading == path[-1] for section in sections) <= 1
-    return [heading for heading in map(_clean_heading, path[-1:] if is_unique else path) if heading]
+    return [heading for heading in map(clean_heading, path[-1:] if is_unique else path) if heading]
 
 
 def _title_of(corpus: Corpus, path: str) -> str:
@@ -89,33 +85,3 @@ def _title_of(corpus: Corpus, path: str) -> str:
         return corpus.note_info(path).title
     except KeyError:
         return path.rpartition("/")[2].removesuffix(".md")
-
-
-def _clean_heading(heading: str) -> str:
-    """Return a heading as a link has it: on one line, with spaces in place of the signs of links."""
-    return " ".join(_HEADING_SEPARATORS.sub(" ", visible_line(heading)).split())
-
-
-# --- Obsidian ---------------------------------------------------------------------------------------------------------
-
-
-def find_obsidian_vault(folder: Path) -> Path | None:
-    """Return the folder of the Obsidian vault that is `folder` or contains it; None if there is none."""
-    return next((each for each in (folder, *folder.parents) if (each / ".obsidian").is_dir()), None)
-
-
-def make_obsidian_link(root: Path, note: Path, headings: Sequence[str]) -> str:
-    """Return the obsidian:// link to a note in the Obsidian vault `root`, at the section under `headings`."""
-    file = note.relative_to(root).as_posix()
-    if file.lower().endswith(".md"):
-        file = file[:-3]
-    anchor = "".join(f"#{heading}" for heading in map(_clean_heading, headings) if heading)
-    return f"obsidian://open?vault={_percent_encode(root.name)}&file={_percent_encode(file + anchor)}"
-
-
-def _percent_encode(text: str, safe: str = "") -> str:
-    """Return `text` with all reserved characters but `safe` percent-encoded: a slash is %2F, a space %20.
-
-    Invalid UTF-8 of a file name is encoded as its bytes.
-    """
-    return quote(text.encode("utf-8", "surrogateescape"), safe=safe)

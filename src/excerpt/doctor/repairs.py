@@ -32,7 +32,7 @@ def repair(diagnosis: Diagnosis, paths: Paths, progress: Callable[[Progress], No
 
     The content of settings, memories and the vault is not changed. `progress` is called while the index is built.
     """
-    private, index = _restrict_permissions(paths.folders), _repair_index(diagnosis, progress)
+    private, index = _restrict_permissions(paths.folders), _repair_index(diagnosis, paths, progress)
     return Repairs((*private.done, *index.done), (*private.left, *index.left))
 
 
@@ -49,7 +49,7 @@ def _restrict_permissions(folders: Iterable[Path]) -> Repairs:
     return Repairs(done if closed_count else (), left if still_readable else ())
 
 
-def _repair_index(diagnosis: Diagnosis, progress: Callable[[Progress], None]) -> Repairs:
+def _repair_index(diagnosis: Diagnosis, paths: Paths, progress: Callable[[Progress], None]) -> Repairs:
     if not _needs_build(diagnosis):
         return Repairs()
     assert diagnosis.folder is not None
@@ -57,13 +57,13 @@ def _repair_index(diagnosis: Diagnosis, progress: Callable[[Progress], None]) ->
         return Repairs(left=("The index is unchanged: the vault cannot be read.",))
     if not diagnosis.settings_valid:
         return Repairs(left=("The index is unchanged: the settings are not valid.",))
-    from excerpt.index.build import build
     from excerpt.index.verify import schedule_repair
+    from excerpt.service.index_update import update_index
 
     try:
         if diagnosis.health is not None and diagnosis.health.faults:
             schedule_repair(diagnosis.folder, diagnosis.health.faults)
-        report = build(diagnosis.vault, diagnosis.folder, diagnosis.settings, progress)
+        report = update_index(diagnosis.vault, diagnosis.settings, paths, progress, accept_all=True)
     except ExcerptError as error:
         return Repairs(left=(f"The index is unchanged: {error}",))
     except (OSError, sqlite3.Error) as error:

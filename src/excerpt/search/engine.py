@@ -58,15 +58,16 @@ from excerpt.search.ranking import (
     weights_for,
 )
 from excerpt.search.reopened import LearnedQueries, PastUses, add_reopened_signal
+from excerpt.search.results import TOP_HITS
 from excerpt.search.time_signal import dates_of_rows, format_dates, sort_by_date
 from excerpt.search.usage import UseLog
 from excerpt.settings import Fusion, Settings
 
-TOP_HITS, LISTED_HITS = 10, 50
-"""The numbers of first hits in which the hits of one note are limited.
+LISTED_HITS = 50
+"""Number of first hits of which at most twice `search.per_note` are of one note.
 
-The first TOP_HITS hits have at most `search.per_note` (a setting) of one note, and the first LISTED_HITS at most twice
-as many. Hits beyond the limit move behind other notes' hits, so nothing is lost if no other note matches.
+The same limit without the factor holds for the first TOP_HITS hits. Hits beyond a limit move behind other notes' hits,
+so nothing is lost if no other note matches.
 """
 
 IndexArray = npt.NDArray[np.intp]

@@ -20,25 +20,21 @@ from excerpt.encoders.choice import open_reranker
 from excerpt.encoders.interface import Reranker
 from excerpt.errors import ModelError
 from excerpt.kinds import Confidence
-from excerpt.model import Hit, HitRerank, Result, Signal, Span
-from excerpt.search.engine import TOP_HITS, Engine
+from excerpt.model import Hit, Result, Span
+from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL_SIZE
 from excerpt.search.model_thread import ModelThread
-from excerpt.search.results import RerankRequest, RerankScores
+from excerpt.search.results import WINDOW_HITS, RerankRequest, RerankScores, apply_scores
 from excerpt.settings import Settings
 from excerpt.text.display import title_and_headings
 from excerpt.text.snippet import snippet
 
-WINDOW_HITS = 20
-"""Number of first hits that a reranker reads."""
 PASSAGE_TOKENS = 96
 """Maximum tokens of the passage of a hit, its title and headings included, by `_token_cost`."""
 MAX_NAME_TOKENS = 32
 """Maximum tokens of the title and headings in a passage."""
 RETRY_SECONDS = 10.0
 """Seconds after a failure of the reranker in which it is not asked again."""
-SIGNAL = "rerank"
-"""Name of the signal that a reranker adds to the score of a hit."""
 
 
 def can_rerank(result: Result) -> bool:
@@ -83,57 +79,6 @@ def build_passage(hit: Hit, spans: Sequence[Span]) -> str:
     room = PASSAGE_TOKENS - _count_tokens(names)
     text, _ = snippet(hit.text, spans, int(room / _token_cost("a")))
     return f"{names}\n{_cut(text, room)}"
-
-
-def apply_scores(result: Result, answer: RerankScores, settings: Settings) -> Result:
-    """Return a result with the hits that a reranker has scored in their new order; others keep their places.
-
-    Their scores are mixed with the share `rerank.weight`; the signal `rerank` is the difference. As in the first order,
-    a note has at most `search.per_note` of the first TOP_HITS hits if other hits are left. If a scored hit is no longer
-    among the first ones, only the warning is added.
-    """
-    if answer.warning:
-        return replace(result, warnings=(*result.warnings, answer.warning))
-    window = list(result.hits[:WINDOW_HITS])
-    movable = [at for at, hit in enumerate(window) if hit.fragment.id in answer.scores]
-    if len(movable) < max(len(answer.scores), 1):
-        return result
-    weight = settings.rerank.weight
-    fused = [window[at].score for at in movable]
-    low, high = min(fused), max(fused)
-    shares = [(score - low) / (high - low) if high > low else 0.0 for score in fused]
-    reranked = [answer.scores[window[at].fragment.id] for at in movable]
-    mixed = [(1 - weight) * share + weight * score for share, score in zip(shares, reranked, strict=True)]
-    best_first = sorted(range(len(movable)), key=lambda number: -mixed[number])
-    queue = [
-        _with_rerank(window[movable[number]], movable[number] + 1, reranked[number], (low, high), weight)
-        for number in best_first
-    ]
-    hits = _fill_places(window, movable, queue, settings.search.per_note)
-    return replace(result, hits=(*hits, *result.hits[WINDOW_HITS:]))
-
-
-def _with_rerank(hit: Hit, place: int, score: float, bounds: tuple[float, float], weight: float) -> Hit:
-    """Return a hit with the mixed score; `bounds` are the lowest and highest score of the hits that may move."""
-    low, high = bounds
-    value = low + (high - low) * score - hit.score
-    signal = Signal(SIGNAL, value, weight, value * weight)
-    return replace(
-        hit, score=hit.score + signal.part, signals=(*hit.signals, signal), rerank=HitRerank(score, moved_from=place)
-    )
-
-
-def _fill_places(window: Sequence[Hit], movable: Sequence[int], queue: list[Hit], per_note: int) -> list[Hit]:
-    """Return `window` with the hits of `queue`, best first, at the places `movable`."""
-    hits = list(window)
-    kept = [hit.path for at, hit in enumerate(window[:TOP_HITS]) if at not in set(movable)]
-    for place in movable:
-        # A hit of a note that has its share of the first hits waits for a later place.
-        free = (number for number, hit in enumerate(queue) if not per_note or kept.count(hit.path) < per_note)
-        hits[place] = queue.pop(next(free, 0) if place < TOP_HITS else 0)
-        if place < TOP_HITS:
-            kept.append(hits[place].path)
-    return hits
 
 
 def _is_named(hit: Hit) -> bool:

@@ -5,15 +5,21 @@ They import nothing of the engine, so that whoever shows them needs only them. H
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from excerpt.json_forms import attributes_to_json
 from excerpt.kinds import FilterKind
-from excerpt.model import Hit
+from excerpt.model import Hit, HitRerank, Result, Signal
+from excerpt.settings import Settings
 from excerpt.text.periods import NamedPeriod
+
+TOP_HITS = 10
+"""Number of first hits of which at most `search.per_note` (a setting) are of one note."""
+WINDOW_HITS = 20
+"""Number of first hits that a reranker reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +121,57 @@ class RerankScores:
 
     scores: Mapping[str, float]
     warning: str = ""
+
+
+def apply_scores(result: Result, answer: RerankScores, settings: Settings) -> Result:
+    """Return a result with the hits that a reranker has scored in their new order; others keep their places.
+
+    Their scores are mixed with the share `rerank.weight`; the signal `rerank` is the difference. As in the first order,
+    a note has at most `search.per_note` of the first TOP_HITS hits if other hits are left. If a scored hit is no longer
+    among the first ones, only the warning is added.
+    """
+    if answer.warning:
+        return replace(result, warnings=(*result.warnings, answer.warning))
+    window = list(result.hits[:WINDOW_HITS])
+    movable = [at for at, hit in enumerate(window) if hit.fragment.id in answer.scores]
+    if len(movable) < max(len(answer.scores), 1):
+        return result
+    weight = settings.rerank.weight
+    fused = [window[at].score for at in movable]
+    low, high = min(fused), max(fused)
+    shares = [(score - low) / (high - low) if high > low else 0.0 for score in fused]
+    reranked = [answer.scores[window[at].fragment.id] for at in movable]
+    mixed = [(1 - weight) * share + weight * score for share, score in zip(shares, reranked, strict=True)]
+    best_first = sorted(range(len(movable)), key=lambda number: -mixed[number])
+    queue = [
+        _with_rerank(window[movable[number]], movable[number] + 1, reranked[number], (low, high), weight)
+        for number in best_first
+    ]
+    hits = _fill_places(window, movable, queue, settings.search.per_note)
+    return replace(result, hits=(*hits, *result.hits[WINDOW_HITS:]))
+
+
+def _with_rerank(hit: Hit, place: int, score: float, bounds: tuple[float, float], weight: float) -> Hit:
+    """Return a hit with the mixed score; `bounds` are the lowest and highest score of the hits that may move."""
+    low, high = bounds
+    value = low + (high - low) * score - hit.score
+    signal = Signal("rerank", value, weight, value * weight)
+    return replace(
+        hit, score=hit.score + signal.part, signals=(*hit.signals, signal), rerank=HitRerank(score, moved_from=place)
+    )
+
+
+def _fill_places(window: Sequence[Hit], movable: Sequence[int], queue: list[Hit], per_note: int) -> list[Hit]:
+    """Return `window` with the hits of `queue`, best first, at the places `movable`."""
+    hits = list(window)
+    kept = [hit.path for at, hit in enumerate(window[:TOP_HITS]) if at not in set(movable)]
+    for place in movable:
+        # A hit of a note that has its share of the first hits waits for a later place.
+        free = (number for number, hit in enumerate(queue) if not per_note or kept.count(hit.path) < per_note)
+        hits[place] = queue.pop(next(free, 0) if place < TOP_HITS else 0)
+        if place < TOP_HITS:
+            kept.append(hits[place].path)
+    return hits
 
 
 MAX_COMMON_WEIGHT = 0.9

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from excerpt.errors import ExcerptError, IndexUnusableError, VaultEmptiedError
-from excerpt.known_vaults import refuse_broad_folder
+from excerpt.service.index_update import update_index
 from excerpt.state_files import make_private, users_umask
 from excerpt.text.display import local_time
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from excerpt.settings import Paths, Settings
     from excerpt.store.address import StoreAddress
 
-OnProgress: TypeAlias = "Callable[[Progress], None]"
 OnNotice = Callable[[str], None]
 
 _LOCK_WAIT_SECONDS = 1.0  # wait for another process that writes the index, before the existing index is used
@@ -46,7 +45,7 @@ class OpenIndex:
         paths: Paths,
         *,
         refresh: bool = False,
-        on_progress: OnProgress | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
         on_notice: OnNotice = _ignore_notice,
     ) -> None:
         """Open nothing yet. With `refresh`, the index is updated before it is opened for the first time."""
@@ -84,13 +83,10 @@ class OpenIndex:
             return self.open_newest()
         return self._open_if_up_to_date() or self._build_and_open()
 
-    def build(self, on_progress: OnProgress | None) -> BuildReport:
+    def build(self, on_progress: Callable[[Progress], None] | None) -> BuildReport:
         """Update the index from the vault's files; the generation in use stays. Raises as `index.build.build`."""
-        from excerpt.index.build import build
-
-        refuse_broad_folder(self._vault, self._paths)
         make_folders_private(self._paths)
-        report = build(self._vault, self._index_folder, self.settings, on_progress, wait=_LOCK_WAIT_SECONDS)
+        report = update_index(self._vault, self.settings, self._paths, on_progress, wait=_LOCK_WAIT_SECONDS)
         if report.rebuilt:
             self._on_notice(f"Rebuilt {report.rebuilt}")
         return report

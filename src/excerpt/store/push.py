@@ -41,9 +41,9 @@ from excerpt.store.compare import (
     plan_push,
 )
 from excerpt.store.connection import Row, StoreConnection, to_halfvecs
+from excerpt.store.read_rights import RightsChanges
 from excerpt.store.rights import (
     AreaNumbers,
-    RightsChanges,
     area_numbers,
     assume_owner_role,
     change_rights,

@@ -12,13 +12,13 @@ notes; at first, `excerpt_reader` may read it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from excerpt.errors import StoreUnusableError
 from excerpt.model import FolderRights
 from excerpt.store import schema
+from excerpt.store.read_rights import RightsChanges
 
 if TYPE_CHECKING:
     from excerpt.store.connection import StoreConnection
@@ -109,34 +109,6 @@ def _is_role(connection: StoreConnection, role: str) -> bool:
 
 
 # --- folders ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ReadRight:
-    """The right of a role to read a folder of the vault.
-
-    `folder` ends with a slash; "" stands for all notes in no folder with rights of its own.
-    """
-
-    role: str
-    folder: str
-
-
-def parse_right(text: str) -> ReadRight:
-    """Parse a right written as ROLE=FOLDER; an empty FOLDER or "/" means the vault. Raises ValueError."""
-    role, sign, folder = text.partition("=")
-    if not role.strip() or not sign:
-        raise ValueError(f"{text!r} does not have the form ROLE=FOLDER")
-    prefix = normalize("NFC", folder.strip().strip("/"))
-    return ReadRight(role.strip(), f"{prefix}/" if prefix else "")
-
-
-@dataclass(frozen=True, slots=True)
-class RightsChanges:
-    """Rights that a push grants (`allowed`) and revokes (`forbidden`)."""
-
-    allowed: tuple[ReadRight, ...] = ()
-    forbidden: tuple[ReadRight, ...] = ()
 
 
 class AreaNumbers:

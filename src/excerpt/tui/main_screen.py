@@ -605,8 +605,8 @@ class MainScreen(LowLatencyScreen):
 
     async def _enable_ocr(self) -> None:
         """Turn on the reading of images with OCR, in the settings file of each vault."""
+        from excerpt.service.index_update import enable_ocr
         from excerpt.tui.keymap import bindable_actions
-        from excerpt.vault.readers.ocr import enable_ocr
 
         try:
             folders = self.vaults.by_name.values()

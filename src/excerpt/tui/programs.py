@@ -12,10 +12,10 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from excerpt.corpus.passage_links import find_obsidian_vault, make_obsidian_link
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.known_vaults import VaultFolders
 from excerpt.locations import first_page_of
+from excerpt.obsidian import find_obsidian_vault, make_obsidian_link
 from excerpt.processes import find_program, program_command
 from excerpt.state_files import users_umask
 

@@ -136,7 +136,7 @@ class OrderController:
     def _apply(self, result: Result, scores: RerankScores | None) -> Result:
         if scores is None:
             return result
-        from excerpt.search.rerank import apply_scores
+        from excerpt.search.results import apply_scores
 
         return apply_scores(result, scores, self.settings)
 

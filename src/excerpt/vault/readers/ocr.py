@@ -16,14 +16,12 @@ from importlib.util import find_spec
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from excerpt.errors import OcrMissingError, ReadError, SettingsError, install_hint
+from excerpt.errors import OcrMissingError, ReadError, install_hint
 from excerpt.processes import find_program
-from excerpt.settings import Ocr, Paths, load_vault_settings
+from excerpt.settings import Ocr
 from excerpt.vault.readers.image_size import image_size
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rapidocr import RapidOCR
 
 MAX_CPU_SECONDS = 20
@@ -81,28 +79,6 @@ _INSTALL = {
     Ocr.TESSERACT: f"{_TESSERACT.capitalize()}.",
     Ocr.RAPIDOCR: _RAPIDOCR,
 }
-
-
-def enable_ocr(vault: Path, paths: Paths, keys: Mapping[str, tuple[str, str]]) -> Path | None:
-    """Enable OCR in a vault's own settings file; return its path, or None if OCR was enabled already.
-
-    If the file is new, the key bindings `keys` are listed in it as comments. Raises ExcerptError, with nothing changed,
-    if no OCR program is installed or the settings turn off the reading of attachments.
-    """
-    from excerpt.settings_file import change_setting, new_settings_text
-
-    attachments = load_vault_settings(vault, paths).vault.attachments
-    if not attachments.read:
-        raise SettingsError(
-            "Images are not read: vault.attachments.read is false.", "Change it: `excerpt config --vault V --edit`."
-        )
-    if attachments.ocr is not Ocr.OFF:
-        select_engine(attachments.ocr)
-        return None
-    select_engine(Ocr.AUTO)
-    file = paths.vault_settings_file(vault)
-    change_setting(file, "vault.attachments.ocr", Ocr.AUTO.value, new_settings_text(paths, vault, keys))
-    return file
 
 
 def recognise_text(image: bytes, ocr: Ocr, language: str) -> RecognisedText:

@@ -1,4 +1,7 @@
-"""Lists the notes and tags of an index for shell completion, without loading what a search needs."""
+"""Lists the notes and tags of an index for shell completion, without loading what a search needs.
+
+It is a module of its own, since a completion has to answer while a key is held.
+"""
 
 from __future__ import annotations
 
