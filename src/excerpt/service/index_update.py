@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -70,6 +69,8 @@ def update_use_paths(events: Sequence[UseEvent], index: Path) -> Sequence[UseEve
 
     They are unchanged if the index in the folder `index` cannot be read.
     """
+    import sqlite3
+
     from excerpt.index import renames
     from excerpt.index.catalog import Catalog
     from excerpt.search.usage import update_paths

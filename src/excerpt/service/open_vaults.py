@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from excerpt.errors import ExcerptError, IndexUnusableError, VaultEmptiedError
-from excerpt.service.index_update import update_index
+from excerpt.known_vaults import refuse_broad_folder
 from excerpt.state_files import make_private, users_umask
 from excerpt.text.display import local_time
 
@@ -85,8 +85,11 @@ class OpenIndex:
 
     def build(self, on_progress: Callable[[Progress], None] | None) -> BuildReport:
         """Update the index from the vault's files; the generation in use stays. Raises as `index.build.build`."""
+        from excerpt.index.build import build
+
+        refuse_broad_folder(self._vault, self._paths)
         make_folders_private(self._paths)
-        report = update_index(self._vault, self.settings, self._paths, on_progress, wait=_LOCK_WAIT_SECONDS)
+        report = build(self._vault, self._index_folder, self.settings, on_progress, wait=_LOCK_WAIT_SECONDS)
         if report.rebuilt:
             self._on_notice(f"Rebuilt {report.rebuilt}")
         return report
