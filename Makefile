@@ -44,8 +44,9 @@ pictures: $(READY) ## record the pictures of the screen anew that make test comp
 properties: $(READY) ## every property, at random, with at least twenty times as many examples
 	EXCERPT_PROPERTIES=thorough $(BIN)/pytest -n auto --dist worksteal -m hypothesis
 
-fuzz: $(READY) ## 20,000 keys at random, in bursts, on every screen and dialog, with three seeds; is every cell drawn as it should be?
-	EXCERPT_FUZZ=20000 $(BIN)/pytest -n auto tests/tui/test_burst_fuzz.py
+fuzz: $(READY) ## 20,000 keys at random, in bursts, on every screen and dialog, with three seeds; is every cell drawn as it should be? Every story in both sizes
+	EXCERPT_FUZZ=20000 $(BIN)/pytest -n auto -m programs tests/tui/test_burst_fuzz.py
+	EXCERPT_SIZES=both $(BIN)/pytest -n auto -m programs tests/e2e/test_stories.py
 
 programs: $(READY) ## the tests that take longer: servers and their kills, every benchmark, stories in a terminal, bursts of keys, the plugin for Neovim
 	$(BIN)/pytest -n auto --dist worksteal -m programs
@@ -60,7 +61,7 @@ team-test: $(READY) ## vaults on a real PostgreSQL, which it unpacks into build/
 	$(BIN)/pytest -m store tests/store
 
 team-soak: $(READY) ## 50 kills of what writes to a PostgreSQL, and of it; ten minutes of eight readers and two writers
-	EXCERPT_KILLS=50 EXCERPT_SOAK=600 $(BIN)/pytest -m store tests/store/test_push_killed.py tests/store/test_push_killed.py
+	EXCERPT_KILLS=50 EXCERPT_SOAK=600 $(BIN)/pytest -m store tests/store/test_push_killed.py
 
 # With --write a measurement keeps what it prints in benchmarks/results/ too.
 bench: $(READY) ## measure speed against peers in the same run

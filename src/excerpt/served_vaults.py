@@ -404,8 +404,8 @@ class ServedVaults:
         """Call `question` with several vaults as one, and return its result; None if one is a store.
 
         `ready` are those of `served` that have an index; the freshness names the others, and those whose embedding
-        model cannot be loaded. Raises NotIndexedYetError if
-        the vaults are busy for ANSWER_SECONDS, and any error of the question.
+        model cannot be loaded. Raises NotIndexedYetError if the vaults are busy for ANSWER_SECONDS, and any error of
+        the question.
         """
         if any(vault.vault.address for vault in ready):
             return None

@@ -45,6 +45,8 @@ class ModelTestServer:
     replies: list[Reply] = field(default_factory=list)
     requests: list[Received] = field(default_factory=list)
     is_closed: threading.Event = field(default_factory=threading.Event)
+    has_stopped_answering: bool = False
+    """Whether a slow answer has ended by itself, after half a minute."""
 
     @property
     def port(self) -> int:
@@ -136,7 +138,7 @@ def raw_answer(data: bytes) -> Reply:
 
 def never_answer(handler: Handler, body: Any) -> None:
     """Answer nothing until the server is closed."""
-    handler.state.is_closed.wait(30)
+    handler.state.has_stopped_answering = not handler.state.is_closed.wait(30)
     handler.close_connection = True
 
 
@@ -154,6 +156,8 @@ def answer_slowly(handler: Handler, body: Any) -> None:
             handler.wfile.flush()
             if handler.state.is_closed.wait(0.05):
                 break
+        else:
+            handler.state.has_stopped_answering = True
     except OSError:
         pass
     handler.close_connection = True

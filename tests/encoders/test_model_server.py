@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -231,10 +230,9 @@ def test_a_query_waits_at_most_its_seconds_however_slowly_bytes_arrive(
     embedder = embedder_at(server, paths)
     monkeypatch.setattr(model_server, "QUERY_SECONDS", 0.3)
     server.reply = reply
-    start = time.monotonic()
     with pytest.raises(ModelUnreachableError, match=r"within 0\.3 s"):
         embedder.embed_query("storm")
-    assert time.monotonic() - start < 3
+    assert not server.has_stopped_answering
 
 
 def test_a_server_that_is_not_running_is_unreachable(paths: Paths) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import queue
 import random
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -23,6 +25,7 @@ from excerpt.errors import IndexBusyError, ModelError
 from excerpt.index.build import Updater, build
 from excerpt.index.catalog import Catalog
 from excerpt.index.embedding_run import BATCH_TEXTS, EmbeddingRun, count_embedded
+from excerpt.index.embedding_schedule import EmbeddingThread
 from excerpt.index.search_vectors import (
     RECORD_KEY,
     SearchVectorsRecord,
@@ -318,6 +321,35 @@ def test_two_processes_do_not_embed_the_same_vault_at_once(opened: Vault) -> Non
         return True
 
     assert opened.embed(wait) is not None
+
+
+def test_embedding_waits_while_the_user_is_active(
+    opened: Vault, server: ModelTestServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, checks, records = threading.Event(), queue.Queue[None](), queue.Queue[SearchVectorsRecord]()
+
+    def is_busy() -> bool:
+        checks.put(None)
+        return False
+
+    monkeypatch.setattr("excerpt.index.embedding_schedule._YIELD_SECONDS", 3600.0)
+    monkeypatch.setattr("excerpt.index.embedding_schedule._BUSY_CHECK_SECONDS", 0.01)
+    thread = EmbeddingThread(
+        opened.index, opened.settings, stop, is_busy=is_busy, on_record=records.put, report=print, log_crash=str
+    )
+    try:
+        thread.hold()
+        thread.start()
+        for _ in range(5):
+            checks.get(timeout=60)
+        assert embedded_passages(server) == []
+        monkeypatch.setattr("excerpt.index.embedding_schedule._YIELD_SECONDS", 0.0)
+        thread.hold()
+        records.get(timeout=60)
+        assert len(embedded_passages(server)) == len(NOTES)
+    finally:
+        stop.set()
+        thread.end()
 
 
 # --- failures ---------------------------------------------------------------------------------------------------------

@@ -366,6 +366,7 @@ async def test_a_pack_copied_right_after_the_last_letter_answers_the_whole_query
         ("\x1bJ", [("alt+shift+j", None)]),
         ("\x1b.\x1bé", [("alt+full_stop", None), ("alt+é", None)]),
         ("\x1b\x1b[A", [("escape", "\x1b"), ("up", None)]),
+        ("\x1b\x14\x1b\r", [("escape", "\x1b"), ("ctrl+t", "\x14"), ("enter", "\r")]),
         ("aé\x1b[1;3D", [("a", "a"), ("é", "é"), ("alt+left", None)]),
     ],
 )

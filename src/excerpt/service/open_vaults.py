@@ -221,21 +221,19 @@ class OpenVaults:
         With `newer_only`, vaults without a newer one keep theirs. Raises the error of the first vault if none can be
         opened.
         """
-        with ExitStack() as opened:
+        opened: list[Corpus] = []
+        with ExitStack() as close_on_failure:
 
             def open_newest(vault: OpenVault) -> Corpus:
                 if newer_only and vault.corpus is not None and not vault.has_newer:
                     return vault.corpus
                 corpus = vault.open_newest()
-                opened.callback(corpus.close)
+                close_on_failure.callback(corpus.close)
+                opened.append(corpus)
                 return corpus
 
-            corpora, failures = self._open_each(open_newest)
-            in_use = [vault.corpus for vault in self.vaults.values()]
-            generation = self._join(
-                corpora, failures, tuple(corpus for corpus in corpora.values() if corpus not in in_use)
-            )
-            opened.pop_all()
+            generation = self._join(*self._open_each(open_newest), tuple(opened))
+            close_on_failure.pop_all()
             return generation
 
     def use(self, generation: Generation, engine: Engine | None = None) -> None:

@@ -317,13 +317,18 @@ _textual_key_events = XTermParser._sequence_to_key_events
 
 
 def _parse_sequence(parser: XTermParser, sequence: str, alt: bool = False) -> Iterable[events.Key | BackgroundReported]:
-    """Return the tokens of a terminal sequence; escape and a character are the key alt with that character."""
+    """Return the tokens of a terminal sequence; escape and a character are the key alt with that character.
+
+    Escape and a control character are two keys, pressed at nearly the same time: `esc` `^t`.
+    """
     report = _parse_background_report(parser, sequence)
     if report is not None:
         return report
     keys = list(_textual_key_events(parser, sequence, alt))
     if not keys and len(sequence) == 2 and sequence[0] == _ESCAPE and sequence[1] not in _SEQUENCE_STARTS:
         alt, keys = True, list(_textual_key_events(parser, sequence[1], True))
+        if sequence[1] < " " and sequence[1] not in "\t\n\r":
+            keys.insert(0, events.Key("escape", _ESCAPE))
     for key in keys:
         if alt and key.is_printable:
             key.character = None

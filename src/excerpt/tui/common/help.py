@@ -74,9 +74,6 @@ class HelpDialog(Dialog[None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
             box.border_title = "Keys"
-            box.border_subtitle = Content(
-                f"type to filter · {key_sign('help-up', 'help-down')} scroll · {key_sign('dialog-leave')} close"
-            )
             yield Field(placeholder="A key or an action", compact=True, id="keys-filter")
             with VerticalScroll(can_focus=False):
                 yield Static(id="keys")
@@ -100,6 +97,10 @@ class HelpDialog(Dialog[None]):
             part for group in matches for part in _group_table(group, width, colours, shows_ids=shows_ids)
         ]
         self.query_one("#keys", Static).update(Lines(*tables, hint) if matches else none)
+        self.query_one(".box").border_subtitle = Content(
+            f"type to filter · {key_sign('help-up', 'help-down')} scroll · {key_sign('dialog-leave')} "
+            f"{'clear' if typed else 'close'}"
+        )
         self.query_one(VerticalScroll).scroll_to(y=0, animate=False)
 
     def action_scroll(self, pages: float) -> None:

@@ -54,7 +54,7 @@ class TopicStatus(Widget):
     """
 
     DEFAULT_CSS = """
-    TopicStatus { width: 44; max-width: 60%; height: 1; color: $text-soft; padding: 0 1; text-align: right; }
+    TopicStatus { width: 40; max-width: 60%; height: 1; color: $text-soft; padding: 0 1; text-align: right; }
     """
 
     text: reactive[str] = reactive("")
