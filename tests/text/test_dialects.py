@@ -170,3 +170,13 @@ def test_text_without_metadata_at_its_end_stays(text: str) -> None:
 def test_hostile_data_never_fails_and_keeps_the_lines(dialect: Dialect, piece: str) -> None:
     text = piece * 3_000
     assert len(parse_note("a.md", text, "en", dialect).lines) == len(text.split("\n"))
+
+
+@pytest.mark.parametrize("line", ["tags:: ", "tags:: [[", "alias:: ["], ids=["commas", "a link", "a bracket"])
+def test_a_long_list_of_logseq_is_read_in_linear_time(line: str) -> None:
+    assert logseq(line + "," * 100_000 + "\n\ntext\n").lines == ["", "", "text", ""]
+
+
+def test_data_of_a_drawing_without_end_is_read_in_linear_time() -> None:
+    note = parse_note("a.md", "---\nexcalidraw-plugin: parsed\n---\nwords\n" + "```json\n" * 30_000)
+    assert [line for line in note.lines if line] == ["---", "excalidraw-plugin: parsed", "---", "words"]

@@ -212,3 +212,17 @@ def test_unknown_yaml_tags_are_read_as_plain_values() -> None:
 def test_no_yaml_raises_an_error(yaml: str) -> None:
     front = read_frontmatter(f"---\n{yaml}\n---\nbody")
     assert 0 <= front.lines <= yaml.count("\n") + 3
+
+
+@pytest.mark.parametrize(
+    ("line", "count", "first"),
+    [("- [", 60_000, "key:"), ("- #a", 50_000, "tags:"), ("tag: #a", 30_000, "tag: #a")],
+)
+def test_long_frontmatter_is_read_in_linear_time(line: str, count: int, first: str) -> None:
+    front = read_frontmatter(f"---\n{first}\n" + f"{line}\n" * count + "---\n")
+    assert (front.lines, bool(front.warnings)) == (count + 3, True)
+
+
+def test_commented_tags_are_added_to_no_other_list_that_they_share() -> None:
+    front = read_frontmatter("---\ntags: &a [x]\nother: *a\ntags: #y\n---\n")
+    assert front.properties == {"other": ("x",)}

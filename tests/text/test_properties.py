@@ -73,3 +73,8 @@ def test_a_note_has_a_limited_number_of_properties() -> None:
 def test_hostile_text_takes_linear_time(piece: str) -> None:
     text = piece * 6_000
     assert parse_note("note.md", text).text == text
+
+
+def test_many_backticks_take_linear_time() -> None:
+    text = ("a:: 1 " + "`" * 40_000 + "\n\n") * 10
+    assert properties(text)["a"] == ("1 " + "`" * 40_000,)

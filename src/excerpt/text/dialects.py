@@ -55,7 +55,7 @@ def _blank(match: re.Match[str]) -> str:
 
 _DRAWING_PROPERTY = re.compile(r"---[ \t]*\n(?:(?!---).*\n){0,200}?excalidraw-plugin[ \t]*:")
 _DRAWING = re.compile(r"^(?:%%[ \t]*\n)?#{1,2} Drawing[ \t]*\n(?s:.*)", re.MULTILINE)
-_DRAWING_JSON = re.compile(r"^```(?:compressed-)?json\n(?s:.*?)^```[ \t]*$", re.MULTILINE)
+_DRAWING_JSON = re.compile(r"^```(?:compressed-)?json\n(?s:.*?)(?:^```[ \t]*$|\Z)", re.MULTILINE)
 _ELEMENT_ID = re.compile(r" \^[\w-]{8}$", re.MULTILINE)
 _ADVICE = re.compile(r"^==⚠.*⚠==.*$", re.MULTILINE)
 
@@ -124,10 +124,12 @@ _BLOCK_DATA = re.compile(
     r"|ls-type|hl-[\w-]+|query-[\w-]+|card-[\w-]+|logseq\.[\w.-]+)",
     re.IGNORECASE,
 )
-_LOGBOOK = re.compile(r"^[ \t]*:LOGBOOK:[ \t]*\n(?:(?![ \t]*:END:).*\n){0,1000}[ \t]*:END:[ \t]*$", re.MULTILINE)
+_LOGBOOK = re.compile(
+    r"^[ \t]*:LOGBOOK:[ \t]*\n(?:(?![ \t]*:(?:END|LOGBOOK):).*\n){0,1000}[ \t]*:END:[ \t]*$", re.MULTILINE
+)
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _BLOCK_REFERENCE = re.compile(rf"(?P<embed>\{{\{{embed )?\(\((?P<id>{_UUID})\)\)(?(embed)\}}\}})", re.IGNORECASE)
-_LIST_COMMA = re.compile(r",(?![^\[]*\]\])")
+_LIST_COMMA = re.compile(r",(?![^\[]{0,300}\]\])")
 
 
 def logseq_page_name(stem: str) -> str:

@@ -211,7 +211,8 @@ def _parse_by_line(block: str, warnings: list[str], unread: list[int]) -> dict[s
             node = _parse_key(lines, start, end, warnings)
         if node is None:
             items = [] if value else [(number, item) for number in rest if (item := _ITEM.match(lines[number]))]
-            unread += (number + 1 for number in rest if number not in {line for line, _ in items})
+            item_lines = {number for number, _ in items}
+            unread += (number + 1 for number in rest if number not in item_lines)
             node = [_plain_value(item[1], number) for number, item in items] if items else _plain_value(value, start)
         _add_value(tree, _Scalar(match[1].strip(), start), node, warnings)
     return tree
@@ -253,6 +254,7 @@ def _add_commented_tags(tree: dict[str, _Node], block: str, warnings: list[str])
     if "#" not in block:
         return
     key = ""
+    added: dict[str, list[_Scalar]] = {}
     for number, line in enumerate(block.split("\n")):
         found = ""
         if match := _COMMENTED_TAGS.match(line):
@@ -263,15 +265,16 @@ def _add_commented_tags(tree: dict[str, _Node], block: str, warnings: list[str])
             key = ""
         tags = [part for part in re.split(r"[,\s]+", found) if part.startswith("#") and part.strip("#")]
         if tags and key in tree:
-            values = tree[key]
-            known = [values] if not isinstance(values, list) else values
-            kept = [node for node in known if not (isinstance(node, _Scalar) and not node.text)]
-            tree[key] = [*kept, *(_Scalar(tag, number) for tag in tags)]
+            added.setdefault(key, []).extend(_Scalar(tag, number) for tag in tags)
             if len(warnings) < _MAX_WARNINGS:
                 warnings.append(
                     f"Line {number + 1} of the frontmatter has {tags[0][:_MAX_KEY_CHARACTERS]} without quotation "
                     "marks, which is a comment in YAML; it was read as a tag."
                 )
+    for key, scalars in added.items():
+        values = tree[key]
+        known = values if isinstance(values, list) else [values]
+        tree[key] = [*(node for node in known if not isinstance(node, _Scalar) or node.text), *scalars]
 
 
 def _scalars(tree: dict[str, _Node]) -> Iterator[tuple[str, _Scalar]]:

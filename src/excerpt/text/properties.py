@@ -23,7 +23,7 @@ _BRACKETED = re.compile(
     rf"(?<![\w\[(])(?:\[(?P<name>{_NAME})::{_BEFORE_VALUE}(?P<value>(?:\[\[[^\[\]\n]{{0,200}}\]\]|[^\[\]\n]){{0,500}})\]"
     rf"|\((?P<name2>{_NAME})::{_BEFORE_VALUE}(?P<value2>[^()\n]{{0,500}})\))"
 )
-_CODE = re.compile(r"(`+)(?!`)[^`]+?\1(?!`)")
+_CODE = re.compile(r"(?<!`)(`++)[^`]++\1(?!`)")
 _MAX_CHARACTERS = 50_000
 
 

@@ -173,3 +173,25 @@ def test_what_is_no_text_is_refused() -> None:
 def test_hostile_text_is_read_in_linear_time(name: str, piece: str) -> None:
     note = read(piece * (60_000 // len(piece)), name)
     assert note.sections[-1].line_end <= len(note.lines)
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("`" + " " * 4_900, "a.rst"),
+        (":doc:`" + " " * 4_900, "a.rst"),
+        ("== a" + " " * 4_900 + "x", "a.adoc"),
+        ("-" * 4_900 + "!", "a.adoc"),
+    ],
+)
+def test_long_hostile_lines_are_read_in_linear_time(line: str, name: str) -> None:
+    note = read(f"{line}\n" * 500, name)
+    assert len(note.lines) == 501
+
+
+@pytest.mark.parametrize(
+    ("line", "heading"),
+    [("== Glass == ", "Glass"), ("== Glass =", "Glass ="), ("== a==", "a=="), ("# C # D #", "C # D"), ("== ==", "==")],
+)
+def test_a_heading_of_asciidoc_may_end_with_its_signs(line: str, heading: str) -> None:
+    assert [section.heading for section in read(f"{line}\n\nText.\n", "a.adoc").sections[1:]] == [heading]

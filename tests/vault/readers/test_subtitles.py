@@ -74,3 +74,9 @@ def test_what_is_no_text_is_refused() -> None:
 @pytest.mark.parametrize("line", ["<" * 50_000, "<i" * 20_000, "{\\" * 20_000, "&" * 50_000, "a " * 50_000])
 def test_hostile_lines_are_read_in_linear_time(line: str) -> None:
     assert read(f"00:00.000 --> 00:01.000\n{line}\n\n00:02.000 --> 00:03.000\nThe end.\n").text.endswith("The end.")
+
+
+def test_long_hostile_lines_are_read_in_linear_time() -> None:
+    cue = "00:00:01.000 --> 00:00:02.000\n"
+    note = read(cue + "Hello.\n" + (cue + "<v" + " " * 1_990 + "\n") * 2_000)
+    assert note.lines[0] == "Hello."

@@ -215,8 +215,8 @@ def _without_org_links(text: str) -> str:
 
 _RST_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*")
 _RST_FIELD = re.compile(r":([^:\s][^:]{0,40}):(?:[ \t]+(.*))?")
-_RST_ROLE = re.compile(r":(?:doc|download):`(?:([^`<]*?)[ \t]*<([^`<>]+)>|([^`<>]+))`")
-_RST_LINK = re.compile(r"`([^`<]*?)[ \t]*<([^`<>]+)>`_")
+_RST_ROLE = re.compile(r":(?:doc|download):`(?:([^`<]*)<([^`<>]+)>|([^`<>]+))`")
+_RST_LINK = re.compile(r"`([^`<]*)<([^`<>]+)>`_")
 _RST_PICTURE = re.compile(r"[ \t]*\.\. (?:\|[^|]+\| )?(?:image|figure|include|literalinclude):: +(\S.*)")
 
 
@@ -289,9 +289,9 @@ class RstReader(_MarkupReader):
 
 # --- AsciiDoc ---------------------------------------------------------------------------------------------------------
 
-_ADOC_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?[ \t]*")
+_ADOC_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)")
 _ADOC_ATTRIBUTE = re.compile(r":([\w-]+):(?:[ \t]+(.*))?")
-_ADOC_DELIMITER = re.compile(r"(-{4,}|\.{4,}|\+{4,}|/{4,}|`{3,})[\w-]*[ \t]*")
+_ADOC_DELIMITER = re.compile(r"(-{4,}+|\.{4,}|\+{4,}|/{4,}|`{3,})[\w-]*[ \t]*")
 _ADOC_LINK = re.compile(r"(xref|link|include|image)::?([^\[\]\s]+)\[([^\[\]]*)\]")
 _ADOC_REFERENCE = re.compile(r"<<([^<>,]+)(?:,([^<>]*))?>>")
 
@@ -316,9 +316,10 @@ class AsciiDocReader(_MarkupReader):
             elif in_header and (match := _ADOC_ATTRIBUTE.fullmatch(line)):
                 self._read_attribute(document, match[1].lower(), (match[2] or "").strip())
             elif match := _ADOC_HEADING.fullmatch(line):
-                document.headings.append((len(match[1]), match[2], number, number))
+                heading = _without_closing_signs(match[2], match[1])
+                document.headings.append((len(match[1]), heading, number, number))
                 if len(match[1]) == 1 and not document.title and len(document.headings) == 1:
-                    document.title = match[2]
+                    document.title = heading
                 else:
                     in_header = False
                 self._read_links(document, line, number)
@@ -339,3 +340,10 @@ class AsciiDocReader(_MarkupReader):
         for match in _ADOC_REFERENCE.finditer(line) if "<<" in line else ():
             if "." in match[1]:
                 document.add_link(match[1], number, match[2] or "")
+
+
+def _without_closing_signs(heading: str, signs: str) -> str:
+    """Return the text of a heading without the signs of its beginning, where they end it too."""
+    text = heading.rstrip(" \t")
+    before = text.removesuffix(signs)
+    return before.rstrip(" \t") if before[-1:] in (" ", "\t") and before != text else text
