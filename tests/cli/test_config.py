@@ -157,6 +157,16 @@ def test_a_mistake_in_the_settings_of_a_vault_names_their_file(
     assert excerpt("config", "--check").code == 0
 
 
+def test_an_invalid_pattern_for_all_vaults_names_the_file_that_has_it(
+    excerpt: Excerpt, settings_file: Path, vault_file: Path, vault: Path
+) -> None:
+    settings_file.write_text('[vault]\ninclude = ["a[z-b]"]\n', encoding="utf-8")
+    answer = excerpt("config", "--vault", vault, "--check")
+    assert answer.code == 2
+    assert str(settings_file) in answer.err
+    assert str(vault_file) not in answer.err
+
+
 @pytest.mark.parametrize(
     "command", [("search", "lentils"), ("pack", "lentils"), ("status",), ("index",), ("index", "--progress")]
 )

@@ -57,6 +57,33 @@ def test_quick_names_the_omitted_checks(excerpt: Excerpt, vault: Path) -> None:
     assert not any(" postings " in line for line in said)
 
 
+def set_terminal(patch: pytest.MonkeyPatch, columns: int) -> None:
+    """Let stdout pass for a terminal."""
+    patch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    patch.setenv("COLUMNS", str(columns))
+    patch.setenv("NO_COLOR", "1")
+
+
+@pytest.mark.usefixtures("indexed")
+def test_sentences_are_wrapped_at_the_width_of_the_terminal(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_terminal(monkeypatch, 80)
+    lines = excerpt("doctor", "--vault", vault, "--quick").out.splitlines()
+    assert any(line.startswith(" " * 11) for line in lines)
+    assert [line for line in lines if len(line) > 80 and " " in line[11:]] == []  # only a path may be longer
+
+
+def test_a_command_stays_on_one_line(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    excerpt("remember", "Lentils keep well.", "--vault", vault)
+    renamed = vault.rename(tmp_path / "renamed")
+    set_terminal(monkeypatch, 80)
+    answer = excerpt("doctor", "--vault", renamed, "--quick")
+    assert f"\n{' ' * 11}excerpt doctor --vault {renamed} --adopt {vault}\n" in answer.out
+
+
 def test_a_damaged_file_is_named_repaired_by_fix_and_healthy_afterwards(
     excerpt: Excerpt, vault: Path, indexed: Path
 ) -> None:

@@ -109,7 +109,7 @@ def test_waiting_for_a_silent_server_is_reported(
         embeddings(handler, body)
 
     monkeypatch.setattr("excerpt.cli.embedding.print_message", report)
-    monkeypatch.setattr("excerpt.cli.embedding._SILENT_SECONDS", 0.01)
+    monkeypatch.setattr("excerpt.service.embedding_models._SILENT_SECONDS", 0.01)
     server.reply = reply_after_report
     answer = excerpt("embedding", *options, "--vault", vault)
     assert answer.code == 0

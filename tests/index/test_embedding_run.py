@@ -31,13 +31,13 @@ from excerpt.index.search_vectors import (
     SearchVectorsRecord,
     TextVectors,
     TextVectorsWriter,
-    has_vectors_pending,
     vectors_file,
 )
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.vectors import QuantisedVectors, quantise
 from excerpt.model import EmbeddingProgress
 from excerpt.search.engine import Engine
+from excerpt.service.index_update import has_vectors_pending
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings, load_vault_settings, user_paths
 from tests.conftest import THOROUGH
 from tests.encoders import server as replies

@@ -12,10 +12,10 @@ import pytest
 import excerpt
 from excerpt.corpus.interface import CandidateQuery
 from excerpt.corpus.tables import FIELDS
-from excerpt.doctor.checks import Finding, Severity
-from excerpt.doctor.stores import check_store
 from excerpt.errors import StoreUnusableError
 from excerpt.model import PushReport
+from excerpt.service.diagnosis.findings import Finding, Severity
+from excerpt.service.diagnosis.vault_checks import check_store
 from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import parse_address

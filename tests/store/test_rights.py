@@ -16,12 +16,12 @@ import pytest
 
 import excerpt
 from excerpt.cli.main import run
-from excerpt.doctor.stores import check_store
 from excerpt.errors import ExcerptError, StoreUnusableError
 from excerpt.insight.suggest import complete, correct, suggest_queries
 from excerpt.mcp.server import build_server
 from excerpt.model import PushReport
 from excerpt.served_vaults import ServedVaults
+from excerpt.service.diagnosis.vault_checks import check_store
 from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import parse_address

@@ -11,7 +11,9 @@ from textual.command import CommandPalette
 from textual.widgets import OptionList
 
 from excerpt.kinds import Format
+from excerpt.service.note_files import NoteFile
 from excerpt.tui.key_table import CONTEXTS
+from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.pack.dialogs import BudgetDialog, ScopeDialog
 from excerpt.tui.palette import list_commands
 from excerpt.tui.programs import ProgramLauncher
@@ -113,7 +115,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_clipboard: None
         opened.append(file)
         return False
 
-    monkeypatch.setattr(ProgramLauncher, "find_note_file", lambda _, path: Path(path))
+    monkeypatch.setattr(MainScreen, "_find_note_file", lambda _, path: NoteFile(Path(path), ""))
     monkeypatch.setattr(ProgramLauncher, "open_in_obsidian", open_in_obsidian)
     return lambda: (*opened, *(tmp_path / "state").rglob("copies/*"))
 

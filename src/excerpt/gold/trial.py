@@ -33,10 +33,11 @@ class QueryChange:
 
 @dataclass(frozen=True, slots=True)
 class TrialReport:
-    """What an embedder would change. `gold` is None without questions."""
+    """What an embedder would change: for a gold set (None without questions), and for the first hits of queries."""
 
     gold: GoldReport | None
     queries: tuple[QueryChange, ...]
+    compared_hits: int = COMPARED_HITS
 
 
 def find_candidate_keys(engine: Engine, texts: Iterable[str]) -> list[int]:

@@ -14,7 +14,7 @@ import os
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,6 @@ from excerpt.encoders.choice import open_embedder
 from excerpt.encoders.interface import MAX_DIMENSIONS
 from excerpt.encoders.model_names import embedder_source, has_hidden_secret, hide_secrets, is_static_model
 from excerpt.errors import ModelError
-from excerpt.index.catalog import Catalog
 from excerpt.index.files import EMBEDDINGS_FOLDER, RandomAccessFile
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION
 from excerpt.index.vectors import BLOCK_HEAD, BLOCK_MAGIC, QuantisedVectors, pack_block
@@ -115,16 +114,6 @@ def short_digests(digests: Sequence[bytes]) -> Digests:
 def vectors_file(index: Path, model_id: str) -> Path:
     """Return the file for the vectors of a model (by `versioned_id`) in the index folder."""
     return index / EMBEDDINGS_FOLDER / f"{hashlib.blake2b(model_id.encode(), digest_size=8).hexdigest()}.vectors"
-
-
-def has_vectors_pending(index: Path, settings: Settings) -> bool:
-    """Return whether searches do not use the embedder of the settings yet. Raises sqlite3's errors."""
-    model = settings.embedding.model
-    if is_static_model(model):
-        return False
-    with closing(Catalog.open_to_read(index)) as catalog:
-        record = SearchVectorsRecord.from_json(catalog.meta(RECORD_KEY))
-    return record is None or not record.is_of(model)
 
 
 # --- the file ---------------------------------------------------------------------------------------------------------

@@ -7,9 +7,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from excerpt.encoders.model_names import is_static_model
 from excerpt.errors import SettingsError
 from excerpt.known_vaults import refuse_broad_folder
-from excerpt.settings import Ocr, Paths, Settings, load_vault_settings
+from excerpt.settings import Ocr, Paths, Settings, load_settings, load_vault_settings
 
 if TYPE_CHECKING:
     from excerpt.model import BuildReport, Progress
@@ -39,6 +40,30 @@ def update_index(
         refuse_broad_folder(vault, paths)
     index = paths.index_folder(vault)
     return build(vault, index, settings, on_progress, rebuild=rebuild, accept_empty=accept_empty, wait=wait)
+
+
+def has_vectors_pending(index: Path, settings: Settings) -> bool:
+    """Return whether searches do not use the embedder of the settings yet. Raises sqlite3's errors."""
+    from excerpt.index.catalog import Catalog
+    from excerpt.index.search_vectors import RECORD_KEY, SearchVectorsRecord
+
+    model = settings.embedding.model
+    if is_static_model(model):
+        return False
+    with closing(Catalog.open_to_read(index)) as catalog:
+        record = SearchVectorsRecord.from_json(catalog.meta(RECORD_KEY))
+    return record is None or not record.is_of(model)
+
+
+def check_settings_file(file: Path) -> None:
+    """Raise SettingsError, which names `file`, for settings that cannot be loaded or that an update would refuse."""
+    from excerpt.vault.scan import parse_settings_patterns
+
+    settings = load_settings(file)
+    try:
+        parse_settings_patterns(settings.vault)
+    except SettingsError as error:
+        raise SettingsError(f"{file}: {error.message}") from error
 
 
 def enable_ocr(vault: Path, paths: Paths, keys: Mapping[str, tuple[str, str]]) -> Path | None:

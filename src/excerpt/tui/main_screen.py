@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from excerpt.search.usage import UsedHit
     from excerpt.service.event_loop import ServiceEvent
     from excerpt.service.indexing_process import ProcessEvent
+    from excerpt.service.note_files import NoteFile
     from excerpt.service.packer import Packer
     from excerpt.tui.index.dialog import IndexDialog
     from excerpt.tui.insight.overview_pane import OverviewPane
@@ -670,22 +671,26 @@ class MainScreen(LowLatencyScreen):
 
     @on(EditRequested)
     def _handle_edit_request(self, message: EditRequested) -> None:
-        file = self._find_note_file(message.path)
-        if file is not None and self._open_file(file, message) and message.used is not None:
+        note = self._find_note_file(message.path)
+        if note is not None and self._open_file(note, message) and message.used is not None:
             self.run_worker(self._record_use("opened", (message.used,)), group="use")
 
-    def _find_note_file(self, path: str) -> Path | None:
-        """Return the file of the note at `path`; show a notice and return None if there is no file."""
-        if self.store is None:
-            return self._programs.find_note_file(path)
-        self.notify(NO_FILES, severity="error", markup=False)
-        return None
+    def _find_note_file(self, path: str) -> NoteFile | None:
+        """Return the file of the note or attachment at `path`; show a notice and return None if there is no file."""
+        from excerpt.service.note_files import find_note_file
 
-    def _open_file(self, file: Path, message: EditRequested) -> bool:
+        if self.store is not None:
+            self.notify(NO_FILES, severity="error", markup=False)
+            return None
+        note = find_note_file(self.vaults, path, self.settings.vault)
+        if note is None:
+            title = "The note cannot be opened"
+            self.notify(f"{path} is not in the vault.", title=title, severity="error", markup=False)
+        return note
+
+    def _open_file(self, note: NoteFile, message: EditRequested) -> bool:
         """Open a note in the editor or an attachment in its viewer; return whether the program was started."""
-        from excerpt.vault.readers.registry import kind_of_file
-
-        kind = kind_of_file(message.path, self.settings.vault)
+        file, kind = note.file, note.kind
         if kind in ("", *TEXT_KINDS):
             return self._edit_file(file, message.line if not kind else 1)
         reason = self._programs.view(self.settings.screen.viewers.get(kind, ""), kind, file, message.place)
@@ -711,9 +716,9 @@ class MainScreen(LowLatencyScreen):
 
     @on(ObsidianRequested)
     def _handle_obsidian_request(self, message: ObsidianRequested) -> None:
-        file = self._find_note_file(message.path)
-        if file is not None:
-            self.run_worker(self._open_in_obsidian(file, message), group="obsidian")
+        note = self._find_note_file(message.path)
+        if note is not None:
+            self.run_worker(self._open_in_obsidian(note.file, message), group="obsidian")
 
     async def _open_in_obsidian(self, file: Path, message: ObsidianRequested) -> None:
         is_opened = await self._programs.open_in_obsidian(file, message.headings, self._copy_link)

@@ -65,19 +65,6 @@ class ProgramLauncher:
         self._notify = notify
         self._suspend = suspend
 
-    def find_note_file(self, path: str) -> Path | None:
-        """Return the file of the note at `path`.
-
-        If it does not exist or is outside its vault, show a notice and return None.
-        """
-        with suppress(KeyError):
-            vault, own_path = self._vaults.locate(path)
-            file = vault / own_path
-            if file.is_file() and file.resolve().is_relative_to(vault.resolve()):
-                return file
-        self._notify(f"{path} is not in the vault.", title="The note cannot be opened", severity="error", markup=False)
-        return None
-
     def edit(self, setting: str, file: Path, line: int, *, save_hint: str, on_exit: Callable[[], object]) -> bool:
         """Open a file at a line in the user's editor, and return whether the editor was started.
 

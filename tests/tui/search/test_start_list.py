@@ -12,6 +12,7 @@ from excerpt.insight.results import DatedNote
 from excerpt.memory.results import SourceCheck, SourceStatus
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory, Source
+from excerpt.service.note_files import NoteFile
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.pane import MemoryList
 from excerpt.tui.messages import EditRequested
@@ -177,12 +178,12 @@ async def test_enter_shows_a_changed_memory_in_its_tab(app_with_start_list: Scri
 async def test_enter_opens_a_note(app_with_start_list: ScriptedApp, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
 
-    def open_file(_screen: MainScreen, _file: Path, message: EditRequested) -> bool:
+    def open_file(_screen: MainScreen, _note: NoteFile, message: EditRequested) -> bool:
         opened.append(message.path)
         return True
 
     monkeypatch.setattr(MainScreen, "_open_file", open_file)
-    monkeypatch.setattr(MainScreen, "_find_note_file", lambda screen, path: Path(path))
+    monkeypatch.setattr(MainScreen, "_find_note_file", lambda screen, path: NoteFile(Path(path), ""))
     async with app_with_start_list.run_test(size=(80, 24)) as pilot:
         await show_start_list(pilot)
         await press(pilot, "down", "G", "enter")

@@ -1,7 +1,7 @@
-"""Test that the findings of `excerpt doctor` are those of sentences.txt; each is there once, where it first appears.
+"""Test that the findings of `excerpt doctor` are those of doctor_sentences.txt, each once, where it comes first.
 
 Named after its golden file, which is of all checks.
-To rewrite it: EXCERPT_WRITE_GOLDEN=1 pytest tests/doctor/test_sentences.py
+To rewrite it: EXCERPT_WRITE_GOLDEN=1 pytest tests/cli/test_doctor_sentences.py
 """
 
 from __future__ import annotations
@@ -17,34 +17,28 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.doctor import checks
-from excerpt.doctor.checks import (
-    Finding,
-    check_clipboard,
-    check_editor,
+from excerpt.cli.terminal_checks import check_clipboard, check_editor, check_keys, check_terminal
+from excerpt.index.catalog import CATALOG_FILE
+from excerpt.index.writer import LOCK_FILE
+from excerpt.service.diagnosis import diagnose, setup_checks, vault_checks
+from excerpt.service.diagnosis.findings import Finding, run_checks
+from excerpt.service.diagnosis.setup_checks import (
     check_folders,
-    check_keys,
     check_libraries,
-    check_terminal,
+    check_model,
     check_tokenizer,
     check_versions,
 )
-from excerpt.doctor.look import run_checks
-from excerpt.index.catalog import CATALOG_FILE
-from excerpt.index.writer import LOCK_FILE
 from excerpt.settings import ScreenSettings, user_paths
 from tests.cli.conftest import Excerpt
-from tests.cli.conftest import excerpt as run_excerpt
-from tests.cli.conftest import home as excerpt_home
 from tests.cli.test_doctor import HOLD
+from tests.cli.test_terminal_checks import UTF8
 from tests.conftest import programs_finder
-from tests.doctor.test_checks import UTF8
 from tests.golden import read_golden
 from tests.index.conftest import flip_byte
 from tests.sentences import Stage, as_text, stage
 
-excerpt, home = run_excerpt, excerpt_home  # fixtures
-GOLDEN = Path(__file__).with_name("sentences.txt")
+GOLDEN = Path(__file__).with_name("doctor_sentences.txt")
 OF_THE_MACHINE = ("terminal", "keys", "editor", "clipboard", "versions")
 """Groups of findings that differ from machine to machine; scenes of their own check them in a given environment."""
 
@@ -111,9 +105,10 @@ def notes_that_are_left_out(stage: Stage) -> None:
 
 def how_changes_are_seen(stage: Stage) -> None:
     for limit in (2, 100, None):
-        stage.patch.setattr(checks, "watch_limit", lambda limit=limit: limit)
+        stage.patch.setattr(diagnose, "watch_limit", lambda limit=limit: limit)
         look(stage, "--quick")
-    stage.patch.setattr(checks, "lacks_change_events", lambda _: True)
+    for module in (setup_checks, vault_checks):
+        stage.patch.setattr(module, "lacks_change_events", lambda _: True)
     look(stage, "--fix")
 
 
@@ -198,8 +193,8 @@ def settings_and_model(stage: Stage) -> None:
     stage.write("home/config/excerpt.toml", f'[embedding]\nmodel = "{stage.tmp}/no-model"\n')
     look(stage, "--quick")
     stage.write("model/config.json", "{}")
-    record_all(stage, "model", checks.check_model(str(stage.tmp / "model"), ""))
-    record_all(stage, "model", checks.check_model("", "another/1"))
+    record_all(stage, "model", check_model(str(stage.tmp / "model"), ""))
+    record_all(stage, "model", check_model("", "another/1"))
     record_all(stage, "model", (check_tokenizer("o200", ""), check_tokenizer("chars/4", "o200k")))
 
 
@@ -209,7 +204,7 @@ def folders_of_excerpt(stage: Stage) -> None:
     (stage.home / "data").chmod(0o755)
     look(stage, "--quick")
     look(stage, "--quick", "--fix")
-    stage.patch.setattr(checks, "lacks_change_events", lambda _: True)
+    stage.patch.setattr(setup_checks, "lacks_change_events", lambda _: True)
     for free in (1_000, 2e8):
         stage.patch.setattr(shutil, "disk_usage", lambda _, free=free: type("Usage", (), {"free": int(free)}))
         record_all(stage, "folders", check_folders(user_paths(), index_folder(stage), 229_000_000))
@@ -262,7 +257,7 @@ def versions_of_libraries(stage: Stage) -> None:
     def fail() -> Iterator[Finding]:
         raise RuntimeError("boom")
 
-    assert next(iter(check_versions())).what.startswith("excerpt ")
+    assert next(iter(check_versions("1.2.3"))).what.startswith("excerpt 1.2.3, ")
     required = ["click==0.1", "no-such-library>=1", "msgspec>=0.1", "nope; extra == 'x'"]
     for finding in check_libraries(required):
         record(stage, "versions", re.sub(r"click is [\d.]+", "click is {version}", f"{finding.level} {finding.what}"))
@@ -282,7 +277,7 @@ def test_the_findings_are_those_of_the_golden_file(excerpt: Excerpt, tmp_path: P
     known: set[str] = set()
     for scene in SCENES:
         with stage(excerpt, tmp_path / scene.__name__) as opened:
-            opened.patch.setattr(checks, "watch_limit", lambda: 8192)
+            opened.patch.setattr(diagnose, "watch_limit", lambda: 8192)
             scene(opened)
         found.append((scene.__name__.replace("_", " "), [*dict.fromkeys(opened.lines)]))
     shown = []

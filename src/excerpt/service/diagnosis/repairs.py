@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from excerpt.doctor.checks import format_names
-from excerpt.doctor.look import Diagnosis
 from excerpt.errors import ExcerptError
+from excerpt.index.verify import schedule_repair
 from excerpt.model import BuildReport, Progress
+from excerpt.service.diagnosis.diagnose import Diagnosis
+from excerpt.service.diagnosis.findings import format_names
+from excerpt.service.index_update import update_index
 from excerpt.settings import Paths
 from excerpt.state_files import find_shared_paths, remove_others_permissions
 from excerpt.text.display import format_count
@@ -57,9 +59,6 @@ def _repair_index(diagnosis: Diagnosis, paths: Paths, progress: Callable[[Progre
         return Repairs(left=("The index is unchanged: the vault cannot be read.",))
     if not diagnosis.settings_valid:
         return Repairs(left=("The index is unchanged: the settings are not valid.",))
-    from excerpt.index.verify import schedule_repair
-    from excerpt.service.index_update import update_index
-
     try:
         if diagnosis.health is not None and diagnosis.health.faults:
             schedule_repair(diagnosis.folder, diagnosis.health.faults)

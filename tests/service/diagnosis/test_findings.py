@@ -1,0 +1,22 @@
+"""Tests of findings, and of checks that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from excerpt.service.diagnosis.findings import Finding, Severity, format_names, ok, run_checks
+from tests.findings import finding_lines, has_finding
+
+
+def test_a_failing_check_is_a_finding_and_the_others_run() -> None:
+    def fails() -> Iterable[Finding]:
+        raise RuntimeError("boom")
+
+    found = run_checks("x", fails, lambda: [ok("fine")])
+    assert has_finding(finding_lines(found.findings)[:1], Severity.PROBLEM, "(RuntimeError: boom)")
+    assert len(found.findings) == 2
+
+
+def test_a_long_list_of_names_is_shortened_and_counted() -> None:
+    assert format_names(["a", "b"]) == "a, b"
+    assert format_names(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
