@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import excerpt
-from excerpt.prompts import answer_prompt, count_content_words, split_clauses
+from excerpt.prompts import MAX_TOKENS, answer_prompt, count_content_words, find_passages, split_clauses
 
 NOTES = {
     "Hives.md": "# Hives\n\n## Feed a weak hive\n\nA weak hive gets sugar syrup in September, never honey.\n",
@@ -41,6 +41,20 @@ def test_a_question_inside_a_prompt_is_answered(vault: excerpt.Vault, wrap: obje
     assert answer is not None
     assert "catch a swarm" in answer.clause
     assert answer.hits[0].path == "Swarms.md"
+
+
+def test_rows_are_below_the_header_of_their_table(bees: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXCERPT_HOME", str(bees.parent / "home"))
+    rows = "".join(f"| frame{n} | {n * 7} grams of honey |\n" for n in range(90))
+    folder = bees.parent / "harvest"
+    folder.mkdir()
+    (folder / "Honey.md").write_text(f"# Honey harvest\n\n| Frame | Harvest |\n|---|---|\n{rows}", encoding="utf-8")
+    with excerpt.open(folder) as vault:
+        passages = find_passages(vault, "What was the honey harvest of frame77?")
+        assert passages is not None
+        assert ", table header 3-4 · Honey harvest\n\n| Frame | Harvest |\n|---|---|\n[…]\n| frame" in passages.text
+        assert "| frame77 | 539 grams of honey |" in passages.text
+        assert passages.tokens <= MAX_TOKENS
 
 
 def test_a_prompt_that_the_vault_does_not_answer_gets_nothing(vault: excerpt.Vault) -> None:

@@ -462,6 +462,23 @@ class EntryHit:
     heading_path: tuple[str, ...]
 
 
+CUT_MARK = "[…]"
+"""The mark in place of text that a passage leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableHeader:
+    """The header row and the separator row of a table, for a passage that begins at a later row of it."""
+
+    line_start: int
+    line_end: int
+    text: str
+
+    def render_above(self, line: int) -> str:
+        """Return what is written above a passage that begins at `line`: the header, and CUT_MARK for rows between."""
+        return f"{self.text}\n{CUT_MARK}\n" if self.line_end + 1 < line else f"{self.text}\n"
+
+
 @dataclass(frozen=True, slots=True)
 class Pack:
     """A pack: consecutive lines of one note around one or more hits, for use in a prompt.
@@ -471,7 +488,7 @@ class Pack:
     continues there but did not fit; then `text` may begin or end within a line. `modified` is the day of the note's
     last change, ISO 8601, "" if unknown. `link` is the address that opens the note in Obsidian; "" for a memory, and
     if not requested. `kind` and `place` locate the text in an attachment, as in Fragment; over several pages the place
-    is `page=12-13`.
+    is `page=12-13`. If the text begins below the header of a table, `table_header` is rendered above it.
     """
 
     id: str
@@ -492,6 +509,17 @@ class Pack:
     link: str = ""
     kind: str = ""
     place: str = ""
+    table_header: TableHeader | None = None
+
+    @property
+    def rendered_header(self) -> str:
+        """The lines that are rendered above the text: those of the table's header, or none."""
+        return self.table_header.render_above(self.line_start) if self.table_header is not None else ""
+
+    @property
+    def rendered_text(self) -> str:
+        """The text as it is rendered, below the header of its table, if it has one."""
+        return f"{self.rendered_header}{self.text}"
 
     def to_dict(self, number: int) -> dict[str, Any]:
         """Return the JSON object that `excerpt pack` writes for the pack with this number (counted from 1)."""
@@ -502,6 +530,7 @@ class Pack:
             **attributes_to_json(self, "tokens", "text", "title", "modified", "digest", "cut_above", "cut_below"),
             "number": number,
             **({"link": self.link} if self.link else {}),
+            **(attributes_to_json(self, "table_header") if self.table_header is not None else {}),
         }
 
 

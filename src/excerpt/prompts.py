@@ -12,7 +12,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import excerpt
-from excerpt.text.display import extend_fence, format_source_location, title_and_headings, visible, visible_line
+from excerpt.text.display import (
+    extend_fence,
+    format_source_location,
+    line_range,
+    title_and_headings,
+    visible,
+    visible_line,
+)
+from excerpt.text.line_context import find_table_header
 from excerpt.text.words import detect_language, fold, is_function_word, is_question_word, query_terms
 
 MAX_PASSAGES, MAX_TOKENS = 4, 600
@@ -105,7 +113,7 @@ def find_passages(vault: excerpt.Vault, prompt: str, shown_before: Collection[st
     quotations: list[str] = []
     total = 0
     for hit in answer.hits:
-        quotation = _quote(hit.fragment)
+        quotation = _quote(vault, hit.fragment)
         tokens = vault.tokens(quotation)
         if hit.fragment.id not in shown_before and total + tokens <= MAX_TOKENS:
             shown.append(hit)
@@ -129,10 +137,19 @@ def find_passages(vault: excerpt.Vault, prompt: str, shown_before: Collection[st
     )
 
 
-def _quote(fragment: excerpt.Fragment) -> str:
-    """Return a fragment below its source and headings, all in a fence that none of them can end."""
+def _quote(vault: excerpt.Vault, fragment: excerpt.Fragment) -> str:
+    """Return a fragment below its source and headings, all in a fence that none of them can end.
+
+    A fragment that begins at a later row of a table is below the table's header, whose lines are named.
+    """
     headings = visible_line(title_and_headings(fragment.title, fragment.heading_path))
-    quotation = f"{_source(fragment)} · {headings}\n\n{visible(fragment.text)}"
+    source, text = _source(fragment), fragment.text
+    if "|" in text.partition("\n")[0]:
+        header = find_table_header(vault.read(fragment.path).text.split("\n"), fragment.line_start)
+        if header is not None:
+            source += f", table header {line_range(header.line_start, header.line_end)}"
+            text = f"{header.render_above(fragment.line_start)}{text}"
+    quotation = f"{source} · {headings}\n\n{visible(text)}"
     fence = extend_fence(_FENCE, quotation)
     return f"{fence}\n{quotation}\n{fence}"
 

@@ -38,6 +38,15 @@ def test_a_fragment_holds_the_passages_that_answer(bees: Path, vault: str) -> No
     assert prompt.count("Confidence that the notes answer: strong") == 1
 
 
+def test_rows_are_below_the_header_of_their_table(bees: Path) -> None:
+    rows = [f"| frame{n} | {n * 7} grams of honey |\n" for n in range(90)]
+    rows[77] = "| frame77 | propolis |\n"
+    (bees / "Frames.md").write_text(f"# Frames\n\n| Frame | Harvest |\n|---|---|\n{''.join(rows)}", encoding="utf-8")
+    prompt = json.loads(run_llm("-f", f"excerpt:{bees}?query=propolis frame77&scope=none").output)["prompt"]
+    assert "```\n| Frame | Harvest |\n|---|---|\n[…]\n| frame" in prompt
+    assert "| frame77 | propolis |" in prompt
+
+
 def test_the_log_of_llm_has_the_source(bees: Path) -> None:
     run_llm("-f", "excerpt:how do I catch a swarm", "Summarise")
     fragments = CliRunner().invoke(cli, ["fragments", "list"])

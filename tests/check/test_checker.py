@@ -15,7 +15,7 @@ from excerpt.check.checker import check_answer
 from excerpt.check.source_state import SourceState
 from excerpt.check.verdicts import AnswerCheck, CheckedCitation, CheckedQuotation, Verdict
 from excerpt.kinds import Strategy
-from excerpt.model import Hit
+from excerpt.model import Hit, TableHeader
 from excerpt.pack.build import build_pack
 from excerpt.pack.formats.pack_format import PackFile, PackSource
 from excerpt.pack.formats.registry import read_pack
@@ -239,6 +239,19 @@ def test_a_repeated_question_is_not_checked() -> None:
 
 def test_titles_and_paths_of_a_source_may_be_quoted() -> None:
     assert quotation('See "Soup.md" [2].').verdict is Verdict.TRUE
+
+
+def test_the_header_above_rows_of_a_table_may_be_quoted() -> None:
+    table = "| Article | Price in whole euro |\n|---|---|\n| nails | 4 |\n| screws | 7 |"
+    header = TableHeader(1, 2, "| Article | Price in whole euro |\n|---|---|")
+    rows = replace(source(1, "Stock.md", 4, "| screws | 7 |"), table_header=header)
+    answer = 'The "Price in whole euro" is 7 [1].'
+    (found,) = check(answer, {"Stock.md": table}, PackFile((rows,))).quotations
+    assert (found.verdict, found.place and found.place.line_start) == (Verdict.TRUE, 1)
+    (changed,) = check(answer, {"Stock.md": table.replace("whole", "old")}, PackFile((rows,))).quotations
+    assert changed.verdict is Verdict.CHANGED
+    (sentence,) = check("The Article screws is 7 euro [1].", {"Stock.md": table}, PackFile((rows,))).sentences
+    assert sentence.holds
 
 
 def test_bracketed_numbers_of_the_note_itself_are_not_citations() -> None:

@@ -54,6 +54,8 @@ def printed_forms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[
     for path, text in NOTES.items():
         (vault / path).parent.mkdir(parents=True, exist_ok=True)
         (vault / path).write_text(text, encoding="utf-8")
+    rows = "".join(f"| frame{number} | {number * 7} grams |\n" for number in range(90))
+    (vault / "Frames.md").write_text(f"| Frame | Wax |\n|---|---|\n{rows}| last | propolis |\n", encoding="utf-8")
     (vault / "Combs.md").write_text("What is on the combs is told where Swarms are.\n", encoding="utf-8")
     (vault / "Scan.md").write_bytes(b"\0\0")
     (vault / "Boat.txt").write_text("Keel, mast and rudder.\n", encoding="utf-8")
@@ -91,6 +93,7 @@ def _printed(vault: Path, root: Path) -> Iterator[tuple[str, Any]]:
     yield "batch", ask("search", "--batch", queries)
     yield from _of_reranker(ask, queries)
     yield "pack", ask("pack", "swarm queen cells", "--budget", "150")
+    yield "packed rows", ask("pack", "propolis", "--expand", "none")
     pack, answer = root / "pack.md", root / "answer.md"
     told("pack", "swarm queen cells", "-o", pack)
     answer.write_text(
@@ -201,6 +204,7 @@ FORMS = {
     "not reranked": "search",
     "not reranked batch": "A batch",
     "pack": "pack",
+    "packed rows": "pack",
     "check": "check",
     "overview": "overview",
     "related": "related",

@@ -11,7 +11,7 @@ import pytest
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
-from excerpt.model import Hit, HitRerank, PackResult, Result, Span
+from excerpt.model import Hit, HitRerank, PackResult, Result, Span, TableHeader
 from excerpt.pack.build import ENOUGH_SHARE, MARK_SCORE, PackCache, build_pack, search_queries
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.xml_format import XmlRenderer
@@ -21,7 +21,7 @@ from excerpt.search.engine import Engine
 from excerpt.settings import PackSettings, Settings
 from excerpt.text.fragments import note_id
 from excerpt.text.tokens import open_tokenizer
-from tests.pack.vaults import Vault, sentence
+from tests.pack.vaults import Vault, long_table, sentence
 
 PLENTY = 1_000_000
 
@@ -134,6 +134,55 @@ def test_a_note_is_added_whole(vault: Vault) -> None:
     ]
     assert pack.id == f"{note_id('guide.md')}:o:0-4"
     assert pack.heading_path == ()
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stock() -> Vault:
+    return Vault({"stock.md": f"# Stock\n\nIntro.\n\n{long_table('nail', 300)}\n"}, "o200k")
+
+
+@pytest.mark.parametrize("scope", [Scope.NONE, Scope.NEIGHBORS])
+def test_rows_from_the_middle_of_a_table_have_its_header_with_its_lines(stock: Vault, scope: Scope) -> None:
+    result = packed(stock, stock.hit("| nail150 |"), scope=scope)
+    (pack,) = result.passages
+    assert pack.table_header == TableHeader(5, 6, "| Article | Price |\n|---|---|")
+    assert pack.line_start > 7
+    assert "| Article | Price |\n|---|---|\n[…]\n| nail" in result.text
+    assert result.costs == (result.tokens,)
+
+
+@pytest.mark.parametrize("scope", [Scope.SECTION, Scope.NOTE])
+def test_a_part_of_a_section_or_note_has_the_header_of_its_table(stock: Vault, scope: Scope) -> None:
+    (whole,) = packed(stock, stock.hit("| nail150 |"), scope=scope).passages
+    assert whole.table_header is None
+    part = packed(stock, stock.hit("| nail150 |"), scope=scope, budget=1500)
+    assert part.tokens <= 1500
+    assert "| Article | Price |\n|---|---|\n[…]\n| nail" in part.text
+
+
+def test_rows_directly_below_the_header_have_no_mark_of_a_cut(stock: Vault) -> None:
+    header = "| Article | Price |\n|---|---|\n"
+    marked = next(each for each in stock.fragments if "| nail0 |" in each.text)
+    first_row = replace(marked, line_start=7, text=marked.text.partition(header)[2])
+    assert TableHeader(5, 6, header[:-1]).render_above(first_row.line_start) == header
+
+
+def test_a_row_without_room_for_the_header_goes_alone(stock: Vault) -> None:
+    texts = [packed(stock, stock.hit("| nail150 |"), scope=Scope.NONE, budget=budget).text for budget in range(40, 400)]
+    rows = [text for text in texts if "| nail150 | 1050 euro |" in text]
+    alone = [text for text in rows if "| Article |" not in text]
+    assert rows
+    assert rows[: len(alone)] == alone
+    assert all(text.count("| nail") == 1 for text in alone)
+
+
+def test_a_header_that_is_longer_than_most_passages_is_not_packed() -> None:
+    vault = Vault({"wide.md": long_table("nail", 200, f"| {'very wide ' * 300}| Price |")}, "o200k")
+    (pack,) = packed(vault, vault.hit("| nail150 |"), scope=Scope.NONE).passages
+    assert pack.table_header is None
 
 
 # --- merging ----------------------------------------------------------------------------------------------------------

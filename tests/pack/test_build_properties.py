@@ -31,6 +31,7 @@ from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
 from excerpt.pack.source import NoteSource
 from excerpt.settings import PackSettings, Settings
+from excerpt.text.line_context import find_table_header
 from excerpt.text.tokens import Tokenizer, open_tokenizer
 from tests.check.lookups import Notes
 from tests.pack.vaults import Case, Vault, cases, patient_renderer, sentence, tokenizers
@@ -181,6 +182,21 @@ def test_the_text_of_a_pack_is_the_notes_lines_or_a_part_of_them_if_cut(case: Ca
         assert pack.text.strip()
 
 
+@given(cases(), pack_settings)
+def test_a_passage_from_the_middle_of_a_table_has_its_header(case: Case, options: PackSettings) -> None:
+    for pack in packed(case, options).passages:
+        lines = case.vault.note_text(pack.path).split("\n")
+        expected = find_table_header(lines, pack.line_start)
+        if expected is None or pack.line_end > pack.line_start:
+            assert pack.table_header == expected
+        else:  # a row alone, or a part of it, if there is no room for the header beside it
+            assert pack.table_header in (None, expected)
+        if pack.table_header is not None:
+            assert pack.table_header.text == "\n".join(
+                lines[pack.table_header.line_start - 1 : pack.table_header.line_end]
+            )
+
+
 @given(
     st.lists(st.integers(12, 400), min_size=1, max_size=5),
     st.lists(st.floats(0.01, 1), min_size=5, max_size=5),
@@ -207,6 +223,7 @@ def test_every_source_of_a_pack_is_found_when_it_is_checked(case: Case, options:
         for source in read_pack(text).sources:
             assert source.intact
             assert compare_source(source, lookup).state is SourceState.STANDS
+            assert source.table_header == result.passages[source.number - 1].table_header
 
 
 @pytest.mark.programs
@@ -314,7 +331,7 @@ def test_nothing_in_a_note_can_close_its_fence(case: Case, options: PackSettings
     tokens = MarkdownIt().parse(result.text)
     fences = [token.content for token in tokens if token.type == "fence" and token.level == 0]
     headings = [token for token in tokens if token.type == "heading_open"]
-    assert fences == [f"{pack.text}\n" for pack in result.passages]
+    assert fences == [f"{pack.rendered_text}\n" for pack in result.passages]
     assert len(headings) == len(result.passages)
 
 

@@ -103,12 +103,24 @@ def sentence(word: str, count: int) -> str:
     return " ".join(f"{word}{number}" for number in range(count)) + "."
 
 
+def long_table(word: str, rows: int, header: str = "| Article | Price |") -> str:
+    """Return a table of two columns, too long for one fragment if it has more than some eighty rows."""
+    return "\n".join([header, "|---|---|", *(f"| {word}{row} | {row * 7} euro |" for row in range(rows))])
+
+
 _PARAGRAPH = st.builds(
     sentence, st.sampled_from(["sync", "naïve", "同步", "x", "Straße"]), st.sampled_from([1, 3, 40, 120, 200, 240])
+)
+_TABLE = st.builds(
+    long_table,
+    st.sampled_from(["nail", "釘", "Nägel"]),
+    st.sampled_from([2, 90, 200]),
+    st.sampled_from(["| Article | Price |", "| 品名 | 価格 |", f"| {'wide ' * 40}| Price |"]),
 )
 _BLOCK = st.one_of(
     _PARAGRAPH,
     _PARAGRAPH,
+    _TABLE,
     st.sampled_from(
         [
             "```python\nprint(1)\n# not a heading\n```",

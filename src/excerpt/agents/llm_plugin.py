@@ -107,9 +107,9 @@ def _format_confidence(packed: excerpt.PackResult) -> str:
 
 def _quote(pack: excerpt.Pack) -> str:
     """Return a passage in a fence that its text cannot end, below its place and headings."""
-    fence = extend_fence("```", pack.text)
+    fence = extend_fence("```", pack.rendered_text)
     headings = visible_line(" › ".join(pack.heading_path))
-    return f"{_place(pack)}{f' · {headings}' if headings else ''}\n{fence}\n{pack.text}\n{fence}\n"
+    return f"{_place(pack)}{f' · {headings}' if headings else ''}\n{fence}\n{pack.rendered_text}\n{fence}\n"
 
 
 def _place(pack: excerpt.Pack) -> str:

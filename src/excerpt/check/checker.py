@@ -224,6 +224,14 @@ class AnswerChecker:
                     if verdict is Verdict.TRUE and now is None:
                         verdict = Verdict.CHANGED
                     return CheckedQuotation(quotation, verdict, lines, passage.differences, now=now)
+                header = source.table_header
+                if header is not None and (passage := find_quotation(reading, header.text)):
+                    lines = _source_lines(header.text, passage, source.path, header.line_start, source.number)
+                    in_vault = self._search_vault(reading, source.path)
+                    if verdict is Verdict.TRUE and in_vault is None:
+                        verdict = Verdict.CHANGED
+                    now = in_vault[0] if in_vault is not None else None
+                    return CheckedQuotation(quotation, verdict, lines, passage.differences, now=now)
                 for named in (source.heading, source.path):
                     if passage := find_quotation(reading, named):
                         lines = SourceLines(source.path, source.line_start, source.line_start, named, source.number)
@@ -340,6 +348,8 @@ class AnswerChecker:
         if number not in self._words_by_source:
             source = self._sources[number]
             heading = f"{source.heading}\n{source.path}, lines {source.line_start}-{source.line_end}"
+            if source.table_header is not None:
+                heading += f"\n{source.table_header.text}"
             self._words_by_source[number] = read_source_words(heading, source.text, self.lookup)
         return self._words_by_source[number]
 

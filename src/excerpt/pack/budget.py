@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 
@@ -21,6 +21,7 @@ from excerpt.pack.expand import (
     build_ordinal_span,
     build_span_pack,
     find_block_span,
+    find_header_above,
     iterate_block_parts,
 )
 from excerpt.pack.formats.pack_format import Renderer
@@ -443,7 +444,8 @@ class CandidateChoices:
 
     def iterate_parts(self, room: int) -> Iterator[DraftPack]:
         """Yield packs of growing parts of the best hit's best block, as long as they cost at most `room` tokens."""
-        for line_span in iterate_block_parts(self.candidate.best_hit):
+        hit = self.candidate.best_hit
+        for line_span in iterate_block_parts(hit, begins_in_table=self._begins_in_table(hit.fragment)):
             pack = self._draft_pack(line_span, self.candidate.hit_spans[:1])
             if pack.cost > room:
                 break
@@ -454,6 +456,10 @@ class CandidateChoices:
         line_span = find_block_span(self.candidate.best_hit)
         pack = self._draft_pack(line_span, self.candidate.hit_spans[:1]) if line_span else None
         return pack if pack is None or pack.cost <= room else None
+
+    def _begins_in_table(self, fragment: Fragment) -> bool:
+        """Return whether a fragment begins at a row of a table, below its header."""
+        return find_header_above(fragment.text, fragment.line_start, self.note) is not None
 
     def _draft_pack(self, line_span: LineSpan, hit_spans: Sequence[HitSpan]) -> DraftPack:
         pack = build_span_pack(line_span, hit_spans, self.note)
@@ -515,8 +521,10 @@ def build_choices(
     `hit_count` is the number of hits of all candidates, `hit_digests` are the digests of their texts. Of the first
     candidate, the best hit is required: it is the best of all.
     """
-    frame = costs.count_frame(2, build_frame_sample(candidate, note))
+    sample = build_frame_sample(candidate, note)
+    frame = costs.count_frame(2, sample)
     pieces = tuple(_divide_into_units(candidate))
+    in_table = _count_header_tokens(candidate, note, costs, sample, pieces)
     values = _compute_fragment_values(candidate, note, hit_digests, VALUE_UNIT / _MAX_HIT_VALUE / hit_count)
     hit_ordinals = {each.hit.fragment.ordinal for each in candidate.hit_spans}
     inside = [costs.count_range(*ordinals, note) for ordinals in pieces]
@@ -525,7 +533,7 @@ def build_choices(
     above = {each.first_ordinal: costs.count_heading_tokens(each, note) for each in line_spans}
     units = tuple(
         ChainUnit(
-            opening_cost=frame + above.get(ordinals[0], 0) + tokens + 1,
+            opening_cost=frame + in_table.get(ordinals[0], 0) + above.get(ordinals[0], 0) + tokens + 1,
             following_cost=between + tokens,
             value=sum(values[ordinal] for ordinal in range(ordinals[0], ordinals[1] + 1)),
             has_hit=ordinals[0] in hit_ordinals,
@@ -536,6 +544,24 @@ def build_choices(
     return CandidateChoices(
         candidate, note, costs, pieces, UnitChain(units, pieces.index((own, own)) if is_first else None)
     )
+
+
+def _count_header_tokens(
+    candidate: PackCandidate, note: CachedNote, costs: TokenCosts, sample: Pack, units: Sequence[_OrdinalRange]
+) -> dict[int, int]:
+    """Return the tokens of the table's header above each unit that begins at a later row of a table, by its ordinal.
+
+    Most notes need not be read for it: none of their hits has a bar. `sample` is a pack without a header.
+    """
+    if not any("|" in each.hit.fragment.text for each in candidate.hit_spans):
+        return {}
+    headers = {first: note.table_header(note.parts(first, first)[0].line_start) for first, _ in units}
+    frame = costs.count_frame(2, sample)
+    return {
+        first: costs.count_frame(2, replace(sample, table_header=header)) - frame
+        for first, header in headers.items()
+        if header is not None
+    }
 
 
 def _compute_fragment_values(

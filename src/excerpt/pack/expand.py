@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from excerpt.kinds import BlockKind, Scope
 from excerpt.locations import location_of_lines
-from excerpt.model import Block, EntryHit, Fragment, Hit, Pack, Span
+from excerpt.model import Block, EntryHit, Fragment, Hit, Pack, Span, TableHeader
 from excerpt.pack.source import CachedNote, FragmentRange
 from excerpt.text.fragments import digest_of_text, note_id
 from excerpt.text.words import WIDE_CHARACTERS, fold
@@ -28,7 +28,8 @@ class LineSpan:
 
     Lines count from 1, both ends included. A section or a note may have blank lines at its ends, which a pack leaves
     out. `section_ordinal` is set if the span is exactly this section. `skipped_characters` are the numbers of
-    characters left out at the beginning of the first line and at the end of the last line.
+    characters left out at the beginning of the first line and at the end of the last line. `without_table_header` is
+    set for a row of a table, or a part of it, that is packed alone.
     """
 
     path: str
@@ -39,6 +40,7 @@ class LineSpan:
     scope: Scope
     section_ordinal: int | None = None
     skipped_characters: tuple[int, int] = (0, 0)
+    without_table_header: bool = False
 
 
 def find_expansion_range(fragment: Fragment, scope: Scope, neighbors: int) -> FragmentRange:
@@ -224,7 +226,21 @@ def build_span_pack(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: Cac
     text = "\n".join(lines)
     trimmed = replace(line_span, line_start=first, line_end=last)
     cut = _is_text_left_out_above(trimmed, hit_spans, note), _is_cut_below(trimmed, hit_spans, note)
-    return _make_pack(trimmed, hit_spans, note, text=text, digest=digest_of_text(text), modified=note.modified, cut=cut)
+    return _make_pack(
+        trimmed,
+        hit_spans,
+        note,
+        text=text,
+        digest=digest_of_text(text),
+        modified=note.modified,
+        cut=cut,
+        table_header=None if line_span.without_table_header else find_header_above(lines[0], first, note),
+    )
+
+
+def find_header_above(text: str, line: int, note: CachedNote) -> TableHeader | None:
+    """Return the header of the table that has a line, which begins `text`, among its rows; None if there is none."""
+    return note.table_header(line) if "|" in text.partition("\n")[0] else None
 
 
 _WHOLE_SCOPES = (Scope.SECTION, Scope.NOTE)
@@ -264,6 +280,7 @@ def _make_pack(
     digest: str,
     modified: str,
     cut: tuple[bool, bool],
+    table_header: TableHeader | None = None,
 ) -> Pack:
     """Return the pack of a span, with a given text; `cut` says whether it is cut above and below."""
     hit = hit_spans[0].hit
@@ -298,6 +315,7 @@ def _make_pack(
         modified=modified,
         kind=fragment.kind,
         place=location_of_lines(note.sections, line_span.line_start, line_span.line_end) if fragment.place else "",
+        table_header=table_header,
     )
 
 
@@ -310,7 +328,6 @@ _MAX_CACHED_FRAGMENTS = 64  # whose blocks stay parsed: the best hits of the las
 _MIN_WORDS_PER_SIDE = 4  # words kept on each side of a match: fewer have no meaning
 _MAX_SIDE_CHARACTERS = 100_000  # characters read on each side of a match: a block may be a whole file
 
-_WITHOUT_SENTENCES = (BlockKind.CODE, BlockKind.TABLE)
 _NONBLANK_LINE = re.compile(r"[^\n]*\S[^\n]*")
 _WORD_PATTERN = re.compile(rf"[{WIDE_CHARACTERS}][^\w\s]*|[^\s{WIDE_CHARACTERS}]+")
 
@@ -335,14 +352,16 @@ def find_block_span(hit: Hit) -> LineSpan | None:
     )
 
 
-def iterate_block_parts(hit: Hit) -> Iterator[LineSpan]:
+def iterate_block_parts(hit: Hit, *, begins_in_table: bool = False) -> Iterator[LineSpan]:
     """Yield growing parts of the block with most matches, for a block that does not fit.
 
-    The parts begin with a few words around the match and grow by words, then by lines, then by sentences.
+    The parts begin with a few words around the match and grow by words, then by lines, then by sentences. Of a table,
+    they are words of a row, the row, the row below the table's header, and more rows below it. `begins_in_table` is set
+    if the fragment begins at a later row of a table.
     """
     text = hit.fragment.text
-    within, sentences = _find_densest_block(hit)
-    levels = []
+    block, sentences, is_table = _find_densest_block(hit, begins_in_table=begins_in_table)
+    within, levels = block, []
     for pieces, reach in ((sentences, 0), (_NONBLANK_LINE, 0), (_WORD_PATTERN, _MIN_WORDS_PER_SIDE)):
         inside = _split_into_pieces(pieces, text, within)
         if not inside:
@@ -351,7 +370,13 @@ def iterate_block_parts(hit: Hit) -> Iterator[LineSpan]:
         levels.append([(inside[a][0], inside[b][1]) for a, b in _iterate_growing_ranges(centre, len(inside), reach)])
         within = inside[centre]
     for start, end in (part for level in reversed(levels) for part in level):
-        yield _make_line_span(hit.fragment, start, end)
+        line_span = _make_line_span(hit.fragment, start, end)
+        is_row = is_table and line_span.line_start == line_span.line_end
+        yield replace(line_span, without_table_header=is_row)
+        if is_row and line_span.skipped_characters == (0, 0):
+            yield line_span
+    if is_table and "\n" not in text[slice(*block)]:
+        yield replace(_make_line_span(hit.fragment, *block), without_table_header=True)
 
 
 @lru_cache(maxsize=_MAX_CACHED_FRAGMENTS)
@@ -383,16 +408,17 @@ def _iterate_growing_ranges(centre: int, count: int, reach: int = 0) -> Iterator
 # --- within a block ---------------------------------------------------------------------------------------------------
 
 
-def _find_densest_block(hit: Hit) -> tuple[_TextRange, Sequence[_TextRange]]:
-    """Return the characters of the block with most matches, and of its sentences, list items and quotes.
+def _find_densest_block(hit: Hit, *, begins_in_table: bool) -> tuple[_TextRange, Sequence[_TextRange], bool]:
+    """Return the characters of the block with most matches, of its sentences, and whether it is a table.
 
-    A code block or a table has no sentences: the block itself is returned as one.
+    List items and quotes count as sentences. A code block or a table has none: the block itself is returned as one.
     """
     text = hit.fragment.text
     blocks = _parse_blocks(hit.fragment.path, text)
     if not blocks:
-        return (0, len(text)), [(0, len(text))]
+        return (0, len(text)), [(0, len(text))], begins_in_table
     block = blocks[_find_best_block(blocks, hit)]
+    is_table = block.kind is BlockKind.TABLE or (begins_in_table and block is blocks[0])
     lines = [0, *(match.end() for match in re.finditer("\n", text)), len(text) + 1]
     start, end = lines[block.line_start - 2], lines[block.line_end - 1] - 1
     middle = next((span.start for span in hit.spans if start <= span.start < end), start)
@@ -400,14 +426,14 @@ def _find_densest_block(hit: Hit) -> tuple[_TextRange, Sequence[_TextRange]]:
         start = _find_offset_after_space(text, middle - _MAX_SIDE_CHARACTERS, middle)
     if end - middle > _MAX_SIDE_CHARACTERS:
         end = _find_offset_after_space(text, middle + _MAX_SIDE_CHARACTERS, end)
-    if block.kind in _WITHOUT_SENTENCES:
-        return (start, end), [(start, end)]
+    if is_table or block.kind is BlockKind.CODE:
+        return (start, end), [(start, end)], is_table
     from excerpt.text.paragraphs import Paragraph
 
     ends = {start + stop for _, stop in Paragraph(text[start:end]).sentences()}
     ends |= {at for line in block.cuts if start < (at := lines[line - 2]) < end}
     borders = sorted(ends | {start, end})
-    return (start, end), list(pairwise(borders))
+    return (start, end), list(pairwise(borders)), False
 
 
 def _find_offset_after_space(text: str, offset: int, limit: int) -> int:

@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Protocol
 from weakref import WeakKeyDictionary, proxy
 
-from excerpt.model import Fragment, FragmentInfo, Section
+from excerpt.model import Fragment, FragmentInfo, Section, TableHeader
+from excerpt.text.line_context import TableLines, find_table_header, find_tables
 
 _MAX_CACHED_NOTES = 256  # that stay in memory from one pack to the next
 _NO_END = 1 << 62
@@ -80,6 +81,14 @@ class CachedNote:
         """Return the lines `line_start` to `line_end`, both included; the lines of hits come from the cache."""
         own = self._texts.get((line_start, line_end))
         return own if own is not None else "\n".join(self.lines[line_start - 1 : line_end])
+
+    def table_header(self, line: int) -> TableHeader | None:
+        """Return the header of the table that has a line among its rows, None if there is none."""
+        return find_table_header(self.lines, line, self._tables)
+
+    @cached_property
+    def _tables(self) -> Sequence[TableLines]:
+        return find_tables(self.lines)
 
     def parts(self, first: int, last: int) -> Sequence[FragmentInfo]:
         """Return the existing fragments with the ordinals `first` to `last`."""

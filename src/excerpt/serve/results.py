@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 
 from excerpt import WordContribution
 from excerpt.kinds import Confidence, StopReason, Strategy
-from excerpt.model import EntryHit, FileProblem, HitRerank, OmittedHit, QueryPeriod, UnreadFiles
+from excerpt.model import EntryHit, FileProblem, HitRerank, OmittedHit, QueryPeriod, TableHeader, UnreadFiles
 
 FilePlace = dict[str, str | int]
 """The place in an attachment: its `kind`, such as "page", and the ends of its range, `from` and `to`."""
@@ -132,6 +132,7 @@ class PassageForm(LocatedText):
     cut_below: bool
     number: int
     link: NotRequired[str]
+    table_header: NotRequired[TableHeader]
 
 
 class PackAnswer(TypedDict):

@@ -1,11 +1,14 @@
-"""Detection of the context of each line of a note: frontmatter, code, callout or prose."""
+"""Detection of the context of each line of a note: frontmatter, code, callout or prose; and of the tables in it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from enum import IntEnum, auto
 from typing import NamedTuple
+
+from excerpt.model import TableHeader
 
 
 class Context(IntEnum):
@@ -84,3 +87,83 @@ def _callout_kind(line: str, previous: str) -> str:
         return ""
     opens = CALLOUT.match(line, quote.end())
     return opens[1].lower() if opens else previous
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+class TableLines(NamedTuple):
+    """The first and last line of a table: its header row, which is above its separator row, and its last row."""
+
+    header: int
+    last: int
+
+
+MAX_TABLE_HEADER = 2_000
+"""Most characters of a header that is repeated: a longer one would take the place of the rows."""
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+_SEPARATOR_BORDER = re.compile(r"[|+]")  # a plus in tables of org
+_SEPARATOR_CELL = re.compile(r"[ \t]*:?-+:?[ \t]*")
+_LIST_MARK = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
+# What ends a table without a blank line: another block in place of a row.
+_OTHER_BLOCK = re.compile(r"\s*(?:#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|```|~~~|\$\$|%%|<!--|(?:[-*_][ \t]*){3,}$)")
+
+
+def find_tables(lines: Sequence[str]) -> list[TableLines]:
+    """Return the tables of a note in order, also those in lists, quotes and callouts; `lines` are all lines of it."""
+    tables: list[TableLines] = []
+    after = 0  # index of the first line after the last table
+    for row in range(1, len(lines)):
+        if row > after and "-" in lines[row] and "|" in lines[row] and _is_table_start(lines[row - 1], lines[row]):
+            after = row + 1
+            depth = _split_quote_marks(lines[row])[0]
+            while after < len(lines) and _is_table_row(lines[after], depth):
+                after += 1
+            tables.append(TableLines(row, after))
+    return tables
+
+
+def find_table_header(
+    lines: Sequence[str], number: int, tables: Sequence[TableLines] | None = None
+) -> TableHeader | None:
+    """Return the header of the table that has line `number` (from 1) among its rows; None if there is none.
+
+    `tables` are the tables of the note, if they are known. A header of more than MAX_TABLE_HEADER characters is none.
+    """
+    known = find_tables(lines) if tables is None else tables
+    index = bisect_left(known, number, key=lambda table: table.last)
+    if index == len(known) or number <= known[index].header + 1:
+        return None
+    first = known[index].header
+    text = "\n".join(lines[first - 1 : first + 1])
+    return TableHeader(first, first + 1, text) if len(text) <= MAX_TABLE_HEADER else None
+
+
+def _is_table_start(above: str, line: str) -> bool:
+    """Return whether `line` is the separator row of a table with the header row `above`."""
+    depth, separator = _split_quote_marks(line)
+    depth_above, header = _split_quote_marks(above)
+    cells = list(_split_cells(separator, _SEPARATOR_BORDER))
+    if depth != depth_above or not all(map(_SEPARATOR_CELL.fullmatch, cells)):
+        return False
+    return "|" in header and len(list(_split_cells(_LIST_MARK.sub("", header, count=1), _CELL_BORDER))) == len(cells)
+
+
+def _is_table_row(line: str, depth: int) -> bool:
+    """Return whether a line below the rows of a table is another row of it; `depth` counts the quotes around it."""
+    if not line.strip():
+        return False
+    own_depth, row = _split_quote_marks(line)
+    return own_depth == depth and bool(row.strip()) and not _OTHER_BLOCK.match(row)
+
+
+def _split_quote_marks(line: str) -> tuple[int, str]:
+    """Return the number of quotes that a line is in, and the line without their marks."""
+    marks = QUOTE_MARKS.match(line) if ">" in line else None
+    return (marks[1].count(">"), line[marks.end() :]) if marks else (0, line)
+
+
+def _split_cells(row: str, border: re.Pattern[str]) -> Iterator[str]:
+    """Yield the cells of a row of a table; the bars at its ends are optional."""
+    cells = border.split(row.strip())
+    return iter(cells[not cells[0].strip() : len(cells) - (len(cells) > 1 and not cells[-1].strip())])

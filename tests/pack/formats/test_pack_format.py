@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import VaultFolders
-from excerpt.model import EntryHit, OmittedHit, Pack, PackResult
+from excerpt.model import EntryHit, OmittedHit, Pack, PackResult, TableHeader
 from excerpt.pack.build import build_pack
 from excerpt.pack.formats.json_format import render_json
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
@@ -45,6 +45,7 @@ PACK = Pack(
     digest="0c5d9a44e7f1b2a3",
     modified="2025-03-01",
 )
+ROWS = replace(PACK, text="| a | 1 |\n| b<c | 2 |", table_header=TableHeader(5, 6, "| Article | n < 9 |\n|---|---|"))
 CUT = replace(PACK, line_end=12, text="a < b && c", cut_above=True, cut_below=True)
 LINKS = PackLinks(VaultFolders.of([Path("/home/me/My notes")]))
 
@@ -96,6 +97,25 @@ def test_plain_text_has_rules_around_each_source() -> None:
         "\n"
         "Question: Why two?\n"
     )
+
+
+def test_rows_are_below_the_header_of_their_table_which_has_its_own_lines() -> None:
+    assert MarkdownRenderer().render([ROWS]) == (
+        "## [1] Sync › Conflicts › By hand\n"
+        "From Guides/Sync.md:12-14, table header 5-6, modified 2025-03-01, digest 0c5d9a\n"
+        "\n"
+        "```\n"
+        "| Article | n < 9 |\n"
+        "|---|---|\n"
+        "[…]\n"
+        "| a | 1 |\n"
+        "| b<c | 2 |\n"
+        "```\n"
+    )
+    header = "| Article | n &lt; 9 |\n|---|---|"
+    assert f'\n<table_header lines="5-6">{header}</table_header>\n<document_content>|' in XmlRenderer().render([ROWS])
+    below = replace(ROWS, line_start=7, line_end=8)
+    assert "\n=====\n| Article | n < 9 |\n|---|---|\n| a | 1 |\n" in PlainRenderer().render([below])
 
 
 def test_an_unknown_day_is_said_to_be_unknown() -> None:
@@ -340,7 +360,7 @@ def test_a_title_and_a_path_stay_on_their_lines() -> None:
 @pytest.mark.parametrize("renderer", [MarkdownRenderer(("Why?",)), PlainRenderer(("Why?",)), XmlRenderer(("Why?",))])
 def test_tokens_of_frames_and_texts_sum_to_the_whole_within_two_per_source(renderer: Renderer, tokenizer: str) -> None:
     count = open_tokenizer(tokenizer).count
-    packs: Sequence[Pack] = [PACK, CUT, replace(PACK, text="````\ncode & more\n````\n\n=====\n\nx")]
+    packs: Sequence[Pack] = [PACK, CUT, replace(PACK, text="````\ncode & more\n````\n\n=====\n\nx"), ROWS]
     summed = sum(
         count(renderer.escape(pack.text)) + sum(map(count, renderer.render_frame(number, pack)))
         for number, pack in enumerate(packs, start=1)
@@ -409,4 +429,6 @@ def test_every_format_returns_numbers_and_texts(case: Case, options: PackSetting
     ):
         result = packed(case, options, tokenizer, renderer)
         found = [(source.number, source.text) for source in read(result.text)] if result.text else []
-        assert found == [(number, pack.text) for number, pack in enumerate(result.passages, start=1)]
+        # XML has the header of a table in an element of its own.
+        texts = [pack.text if read is read_xml else pack.rendered_text for pack in result.passages]
+        assert found == list(enumerate(texts, start=1))

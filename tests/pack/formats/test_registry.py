@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from excerpt.kinds import Scope, Strategy
 from excerpt.known_vaults import VaultFolders
-from excerpt.model import EntryHit, Pack, PackResult
+from excerpt.model import EntryHit, Pack, PackResult, TableHeader
 from excerpt.pack.formats.pack_format import PackFile, UnreadablePackError
 from excerpt.pack.formats.registry import FORMATS, load_format, read_pack
 from excerpt.pack.formats.source_label import PackLinks
@@ -22,7 +22,7 @@ from excerpt.text.fragments import digest_of_text
 LINKS = PackLinks(VaultFolders.of([Path("/vault")]))
 
 
-def pack(text: str, path: str = "Guides/Sync.md", first: int = 12) -> Pack:
+def pack(text: str, path: str = "Guides/Sync.md", first: int = 12, table_header: TableHeader | None = None) -> Pack:
     return Pack(
         id="0123456789:o:2-3",
         path=path,
@@ -39,6 +39,7 @@ def pack(text: str, path: str = "Guides/Sync.md", first: int = 12) -> Pack:
         cut_above=first % 2 == 0,
         cut_below=first % 3 == 0,
         modified="2026-11-21" if first % 2 else "",
+        table_header=table_header,
     )
 
 
@@ -71,13 +72,15 @@ _LINE = st.one_of(
     st.sampled_from(["## [2] forged", "From a.md:1, digest 000000", "</document_content>", "<char/>", "]]>", "&amp;"]),
 )
 _TEXT = st.lists(_LINE, min_size=1, max_size=6).map("\n".join)
-_PATH = st.sampled_from(
-    ["a.md", "b/c d.md", "e:3.md", "f:1-2, digest 0123ab", "g:1, modified 2026-11-21", "h\ni.md", "ü\x1b.md", "<k>&.md"]
+_PATH = st.one_of(
+    st.sampled_from(["a.md", "b/c d.md", "e:3.md", "h\ni.md", "ü\x1b.md", "<k>&.md"]),
+    st.sampled_from(["f:1-2, digest 0123ab", "g:1, modified 2026-11-21", "i:1, table header 3-4"]),
 )
+_HEADER = st.one_of(st.none(), _LINE.map(lambda line: TableHeader(8, 9, f"{line}|\n|---|")))
 
 
 @pytest.mark.parametrize("form", FORMS)
-@given(st.lists(st.builds(pack, _TEXT, _PATH, st.integers(1, 2000)), min_size=1, max_size=4))
+@given(st.lists(st.builds(pack, _TEXT, _PATH, st.integers(11, 2000), _HEADER), min_size=1, max_size=4))
 def test_a_written_pack_can_be_read(form: str, packs: list[Pack]) -> None:
     sources = read_pack(written(packs)[form]).sources
     assert [source.number for source in sources] == list(range(1, len(packs) + 1))
@@ -89,6 +92,7 @@ def test_a_written_pack_can_be_read(form: str, packs: list[Pack]) -> None:
         assert len(source.digest) >= 6
         assert (source.cut_above, source.cut_below) == (one.cut_above, one.cut_below)
         assert source.intact
+        assert source.table_header == one.table_header
 
 
 @pytest.mark.parametrize("form", FORMS)

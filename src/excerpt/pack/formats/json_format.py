@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from excerpt.model import PackResult
+from excerpt.model import PackResult, TableHeader
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackSource, UnreadablePackError
 from excerpt.pack.formats.source_label import PackLinks
@@ -42,6 +42,7 @@ class _JsonPassage:
     digest: str = ""
     cut_above: bool = False
     cut_below: bool = False
+    table_header: TableHeader | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ def read(text: str) -> PackFile:
             digest=pack.digest,
             cut_above=pack.cut_above,
             cut_below=pack.cut_below,
+            table_header=pack.table_header,
         )
         for number, pack in enumerate(file.passages, 1)
     )

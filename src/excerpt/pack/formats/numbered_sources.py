@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from excerpt.model import Pack
+from excerpt.model import CUT_MARK, Pack, TableHeader
 from excerpt.pack.formats.pack_format import PackFile, PackSource, UnreadablePackError
 from excerpt.pack.formats.source_label import (
     UNKNOWN_DATE,
@@ -20,10 +20,8 @@ from excerpt.pack.formats.source_label import (
     join_lines,
     shorten_digest,
 )
-from excerpt.text.display import extend_fence
+from excerpt.text.display import extend_fence, line_range
 
-_CUT_MARK = "[…]"
-"""The mark in place of text that was cut to fit the budget."""
 _QUESTION_PREFIX = "Question: "
 
 
@@ -59,11 +57,11 @@ class NumberedSourcesRenderer:
         return text
 
     def _render_borders(self, number: int, pack: Pack) -> tuple[str, str]:
-        border, separator = extend_fence(self.min_border, pack.text), self.separator
+        border, separator = extend_fence(self.min_border, pack.rendered_text), self.separator
         above = f"{self.heading_prefix}[{number}] {format_headings(pack)}\n{_format_location_line(pack)}\n{separator}"
-        cut_above = f"{_CUT_MARK}\n{separator}" if pack.cut_above else ""
-        cut_below = f"{separator}{_CUT_MARK}\n" if pack.cut_below else ""
-        return f"{above}{cut_above}{border}\n", f"{border}\n{cut_below}"
+        cut_above = f"{CUT_MARK}\n{separator}" if pack.cut_above else ""
+        cut_below = f"{separator}{CUT_MARK}\n" if pack.cut_below else ""
+        return f"{above}{cut_above}{border}\n{pack.rendered_header}", f"{border}\n{cut_below}"
 
     def _render_questions(self) -> str:
         """Return the lines with the questions, for the end of the pack, where models pay most attention."""
@@ -77,7 +75,9 @@ def _format_location_line(pack: Pack) -> str:
     the path have a fixed form, so that the line can be parsed from its end.
     """
     modified = pack.modified or UNKNOWN_DATE
-    return f"From {format_pack_location(pack)}, modified {modified}, digest {shorten_digest(pack)}"
+    header = pack.table_header
+    header_lines = f", table header {line_range(header.line_start, header.line_end)}" if header is not None else ""
+    return f"From {format_pack_location(pack)}{header_lines}, modified {modified}, digest {shorten_digest(pack)}"
 
 
 # --- read -------------------------------------------------------------------------------------------------------------
@@ -86,7 +86,8 @@ _HEADING_LINE = re.compile(r"(?:## )?\[(\d{1,6})\] (.*)")
 # A path may look like any of these lines, but the text after it does not: the longest match is the path.
 _LOCATION_LINE = re.compile(
     r"From (?P<path>.*)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?|#(?P<place>[^#]+))"
-    r"(?(place) \([^()]*\)|(?: \([^()]*\))?)(?:, modified (?:[\d-]{1,10}|unknown))?, digest (?P<digest>[0-9a-f]{1,16})"
+    r"(?(place) \([^()]*\)|(?: \([^()]*\))?)(?:, table header (?P<header>\d{1,9}-\d{1,9}))?"
+    r"(?:, modified (?:[\d-]{1,10}|unknown))?, digest (?P<digest>[0-9a-f]{1,16})"
 )
 _BORDER_LINE = re.compile(r"(?:`{3,}|={5,})")
 _MAX_LINES_ABOVE_BORDER = 4  # between location and border: blank lines, and the mark of a cut
@@ -109,16 +110,32 @@ def read(text: str) -> PackFile:
         if head and location:
             number, heading = int(head[1]), head[2]
             above = at + 1
-            first, last, at = _find_text_lines(lines, above, number)
+            opened, last, at = _find_text_lines(lines, above, number)
             begin = int(location["first"] or 0)
+            header, above_text = _read_table_header(location["header"], begin, lines[opened:last])
+            inner = "\n".join(lines[opened + above_text : last])
             end = int(location["last"] or begin)
-            inner = "\n".join(lines[first:last])
-            cut = _CUT_MARK in lines[above:first], _CUT_MARK in lines[at : at + 2]
+            cut = CUT_MARK in lines[above:opened], CUT_MARK in lines[at : at + 2]
             path, digest, at_place = location["path"], location["digest"], location["place"] or ""
-            sources.append(PackSource(number, path, heading, begin, end, inner, digest, *cut, at_place))
+            sources.append(PackSource(number, path, heading, begin, end, inner, digest, *cut, at_place, header))
         elif line.startswith(_QUESTION_PREFIX):
             questions.append(line.removeprefix(_QUESTION_PREFIX))
     return PackFile(tuple(sources), "\n".join(questions))
+
+
+def _read_table_header(header_lines: str | None, begin: int, lines: Sequence[str]) -> tuple[TableHeader | None, int]:
+    """Return the header of the table that a source has above its text, and the number of lines above the text.
+
+    `header_lines` are the header's lines in the note, None if there is none; the text begins at line `begin` of it.
+    `lines` are those between the borders.
+    """
+    if header_lines is None:
+        return None, 0
+    first, last = map(int, header_lines.split("-"))
+    count = last - first + 1
+    if not 0 < count < len(lines):
+        return None, 0
+    return TableHeader(first, last, "\n".join(lines[:count])), count + (begin != last + 1 and lines[count] == CUT_MARK)
 
 
 def _find_text_lines(lines: Sequence[str], at: int, number: int) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from excerpt.errors import ExcerptError
-from excerpt.model import Pack, PackResult
+from excerpt.model import Pack, PackResult, TableHeader
 from excerpt.pack.formats.source_label import PackLinks
 
 
@@ -54,6 +54,7 @@ class PackSource:
     `number` is cited as `[number]`. `path` has visible signs in place of control characters. `digest` is the beginning
     of the text's digest, as long as the pack shows it, or "". `cut_above` and `cut_below` say that the text was cut, so
     that it may begin or end within a line. An attachment may have a `place`, such as `page=12`, with lines of 0.
+    `table_header` is above the text if that begins below the header of a table.
     """
 
     number: int
@@ -66,6 +67,7 @@ class PackSource:
     cut_above: bool = False
     cut_below: bool = False
     place: str = ""
+    table_header: TableHeader | None = None
 
     @property
     def intact(self) -> bool:

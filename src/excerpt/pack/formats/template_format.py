@@ -29,7 +29,7 @@ from excerpt.model import EntryHit, Pack
 from excerpt.pack.formats.source_label import PackLinks, format_headings, format_pack_lines, join_lines, shorten_digest
 from excerpt.processes import start_arguments
 from excerpt.state_files import read_text
-from excerpt.text.display import format_count, visible_line
+from excerpt.text.display import format_count, line_range, visible_line
 
 MAX_CPU_SECONDS = 2.0
 """CPU seconds for all renderings of one pack; CPU time, so that a good template does not fail on a busy machine."""
@@ -61,7 +61,8 @@ class TemplateSource:
     """The fields of a source that a template can use; all except `text` are kept to one line.
 
     `lines` is a range such as `8-12`; `place` is `path:line`, or `path#place` for an attachment. `file` is the absolute
-    path with the line, `link` the address in Obsidian.
+    path with the line, `link` the address in Obsidian. If the passage begins below the header of a table, `text` begins
+    with the header, and `header_lines` are the header's lines.
     """
 
     number: int
@@ -81,11 +82,13 @@ class TemplateSource:
     place: str
     file: str
     link: str
+    header_lines: str
 
 
 def make_template_source(number: int, pack: Pack, links: PackLinks) -> TemplateSource:
     """Return a pack as the source with this number, for a template."""
     path = visible_line(pack.path)
+    header = pack.table_header
     return TemplateSource(
         number=number,
         path=path,
@@ -98,12 +101,13 @@ def make_template_source(number: int, pack: Pack, links: PackLinks) -> TemplateS
         modified=pack.modified,
         digest=shorten_digest(pack),
         score=pack.entry.score,
-        text=pack.text,
+        text=pack.rendered_text,
         cut_above=pack.cut_above,
         cut_below=pack.cut_below,
         place=f"{path}#{visible_line(pack.place)}" if pack.place else f"{path}:{pack.line_start}",
         file=visible_line(links.format_file_location(pack)),
         link=links.format_obsidian_link(pack),
+        header_lines=line_range(header.line_start, header.line_end) if header is not None else "",
     )
 
 
@@ -138,9 +142,10 @@ class TemplateRenderer:
     def render_frame(self, number: int, pack: Pack) -> Sequence[str]:
         """Return the text that a source without its passage adds to a rendering of one other source.
 
-        For source 1, return the rendering of this source alone, with everything around the sources.
+        For source 1, return the rendering of this source alone, with everything around the sources. The header of a
+        table belongs to what is added.
         """
-        source = replace(make_template_source(number, pack, self.links), text="")
+        source = replace(make_template_source(number, pack, self.links), text=pack.rendered_header)
         return (
             self._render_sources([source])
             if number == 1

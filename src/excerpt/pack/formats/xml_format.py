@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from excerpt.locations import format_kind
-from excerpt.model import Pack
+from excerpt.model import Pack, TableHeader
 from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackSource, UnreadablePackError
 from excerpt.pack.formats.source_label import (
     UNKNOWN_DATE,
@@ -17,7 +17,7 @@ from excerpt.pack.formats.source_label import (
     join_lines,
     shorten_digest,
 )
-from excerpt.text.display import visible_line
+from excerpt.text.display import line_range, visible_line
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -68,6 +68,10 @@ def _render_document_tags(number: int, pack: Pack) -> tuple[str, str]:
         f"<heading_path>{escape_xml(format_headings(pack))}</heading_path>\n"
         f"<lines>{format_pack_lines(pack)}</lines>\n{location}{modified}<digest>{shorten_digest(pack)}</digest>\n"
     )
+    header = pack.table_header
+    if header is not None:
+        lines = line_range(header.line_start, header.line_end)
+        above += f'<table_header lines="{lines}">{escape_xml(header.text)}</table_header>\n'
     opening = f'<document_content cut="{cut}">' if cut else "<document_content>"
     return f"{above}{opening}", "</document_content>\n</document>\n"
 
@@ -123,7 +127,14 @@ def _parse_source(document: Element) -> PackSource:
         cut_above="above" in cut,
         cut_below="below" in cut,
         place=part["place"].get("at", "") if "place" in part else "",
+        table_header=_parse_table_header(part["table_header"]) if "table_header" in part else None,
     )
+
+
+def _parse_table_header(element: Element) -> TableHeader:
+    """Parse a `table_header` element. Raises ValueError if its lines are invalid."""
+    first, _, last = element.get("lines", "").partition("-")
+    return TableHeader(int(first), int(last or first), _read_element_text(element))
 
 
 def _read_element_text(element: Element) -> str:

@@ -273,6 +273,8 @@ class PackPanel(RowList):
             return "", "", self._pack_reason(pack)
         cut = " […]" if pack.cut_above or pack.cut_below else ""
         lines = format_place(pack.place, pack.line_start, pack.line_end)
+        if (header := pack.table_header) is not None:
+            lines = f"{line_range(header.line_start, header.line_end, '–')}, {lines}"
         return lines, scope_label(pack.scope) + cut, self._pack_reason(pack)
 
     def _column_widths(self, width: int) -> tuple[int, int, int]:
