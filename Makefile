@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning embedders packs agents serve-bench serve-soak limits messy prompts sentences screenshots keys settings docs breaks model clean
+.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning embedders packs agents serve-bench serve-soak limits accents messy prompts sentences screenshots keys settings docs breaks model clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -106,6 +106,9 @@ limits: $(READY) ## ask every tool, method and the hook with up to 10 MB of host
 
 serve-soak: $(READY) ## 10,000 lines at random for the line server and as many messages for the MCP server, and 20 kills
 	EXCERPT_FUZZED_LINES=10000 EXCERPT_FUZZED_MESSAGES=10000 EXCERPT_KILLS=20 $(BIN)/pytest -n auto -m programs tests/serve/test_server.py tests/mcp/test_connections.py
+
+accents: $(READY) ## measure what is lost by typing words without their accents, in six languages (VAULT=~/notes: and in that folder)
+	$(BIN)/python -m benchmarks.accents --write $(if $(VAULT),--vault $(VAULT))
 
 messy: $(READY) ## what becomes of 200 hostile and damaged files (DATA=../shared)
 	$(BIN)/python -m benchmarks.messy --write $(if $(DATA),--data $(DATA))

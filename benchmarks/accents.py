@@ -1,22 +1,25 @@
 """Measure what is lost by typing words without their accents: `python -m benchmarks.accents`.
 
 A query is two words with accents that stand in one passage only; it is asked as written, and without the accents. It
-is found if the passage is the first hit. The passages are of six languages, twenty of each, one vault a language. With
-`DATA=path`, the notes of that folder (Markdown, any language) are asked in the same way.
+is found if the passage is the first hit. The passages are of six languages, twenty of each: in one note and vault a
+language, and each in a note of its own in one vault, whose languages are told by a sentence. With `--vault`, the notes
+of a folder (Markdown, any language) are asked in the same way.
 """
 
 from __future__ import annotations
 
-import os
+import argparse
 import random
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import excerpt
+from benchmarks.measure import result, table, write_option
+from benchmarks.targets import verdict
 from excerpt.kinds import Confidence
 from excerpt.text.words import fold
 
@@ -156,37 +159,64 @@ Dịch giả sửa bài thơ mà vẫn giữ vần điệu cổ xưa.
 }
 MAX_QUERIES = 120
 """Queries of a vault, taken at even distances from all passages that have two rare words with accents."""
+MAX_LOST = 2
+"""Maximum number of queries of a vault that find their passage with accents, but not without."""
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _SHORT_WORD = re.compile(r"[^\W\d_]{2,}")
+"""Words of Vietnamese are syllables."""
 
 
-def measure() -> None:
-    print("| text | queries | found as written | without accents | nothing answers, as written | without accents |")
-    print("|---|---|---|---|---|---|")
-    totals: Counter[str] = Counter()
-    for language, text in TEXTS.items():
-        with TemporaryDirectory() as folder:
-            sections = (f"## {number}\n\n{line}\n" for number, line in enumerate(text.strip().splitlines()))
-            Path(folder, f"{language}.md").write_text("\n".join(sections), encoding="utf-8")
-            # Words of Vietnamese are syllables.
-            totals += _measure_vault(language, Path(folder), _SHORT_WORD if language == "vi" else _WORD)
-    _print_row("all", totals)
-    if other := os.environ.get("DATA"):
-        _measure_vault(Path(other).name, Path(other), _WORD)
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.accents", description=__doc__)
+    parser.add_argument("--vault", type=Path, nargs="*", default=(), help="measure these folders of notes too")
+    write_option(parser, "accents")
+    args = parser.parse_args()
+    with result("accents", "Words without their accents", write=args.write):
+        measure(args.vault)
 
 
-def _measure_vault(name: str, folder: Path, word: re.Pattern[str]) -> Counter[str]:
+def measure(others: Iterable[Path] = ()) -> None:
+    by_language = {language: text.strip().splitlines() for language, text in TEXTS.items()}
+    measured: dict[str, Counter[str]] = {}
+    for language, lines in by_language.items():
+        sections = (f"## {number}\n\n{line}\n" for number, line in enumerate(lines))
+        word = _SHORT_WORD if language == "vi" else _WORD
+        measured[language] = _measure_notes({language: "\n".join(sections)}, word)
+    measured["all six"] = sum(measured.values(), Counter())
+    notes = {f"{language} {at}": line for language, lines in by_language.items() for at, line in enumerate(lines)}
+    measured["120 notes in one vault"] = _measure_notes(notes, _WORD)
+    for folder in others:
+        measured[f"{folder.name} (folder)"] = _measure_vault(folder, _WORD)
+    keys = ("queries", "found written", "found plain", "nothing written", "nothing plain")
+    head = ("text", "queries", "found as written", "without accents", "nothing answers", "without accents")
+    table(head, [(name, *(str(counts[key]) for key in keys)) for name, counts in measured.items()])
+    print()
+    for name, counts in measured.items():
+        print(verdict(counts["lost"] <= MAX_LOST, f"{name}: {counts['lost']} of {counts['queries']} lost"))
+
+
+def _measure_notes(notes: Mapping[str, str], word: re.Pattern[str]) -> Counter[str]:
+    with TemporaryDirectory() as folder:
+        for name, text in notes.items():
+            Path(folder, f"{name}.md").write_text(f"{text}\n", encoding="utf-8")
+        return _measure_vault(Path(folder), word)
+
+
+def _measure_vault(folder: Path, word: re.Pattern[str]) -> Counter[str]:
     counts: Counter[str] = Counter()
     with excerpt.open(folder) as vault:
         passages = {fragment.id: fragment.text for note in vault.notes() for fragment in vault.fragments(note.path)}
         for passage, query in zip(passages, choose_queries([*passages.values()], word), strict=True):
-            if query:
-                for way, typed in (("written", query), ("plain", fold(query))):
-                    result = vault.search(typed, limit=1)
-                    counts[f"found {way}"] += passage in {hit.fragment.id for hit in result.hits}
-                    counts[f"nothing {way}"] += result.confidence is Confidence.NOTHING
-                counts["queries"] += 1
-    _print_row(name, counts)
+            if not query:
+                continue
+            found = {}
+            for way, typed in (("written", query), ("plain", fold(query))):
+                answer = vault.search(typed, limit=1)
+                found[way] = passage in {hit.fragment.id for hit in answer.hits}
+                counts[f"found {way}"] += found[way]
+                counts[f"nothing {way}"] += answer.confidence is Confidence.NOTHING
+            counts["queries"] += 1
+            counts["lost"] += found["written"] and not found["plain"]
     return counts
 
 
@@ -208,10 +238,5 @@ def choose_queries(texts: Sequence[str], word: re.Pattern[str] = _WORD) -> list[
     return [" ".join(choose.sample(found, 2)) if at in chosen else "" for at, found in enumerate(rare)]
 
 
-def _print_row(name: str, counts: Counter[str]) -> None:
-    keys = ("queries", "found written", "found plain", "nothing written", "nothing plain")
-    print("| " + " | ".join([name, *(str(counts[key]) for key in keys)]) + " |")
-
-
 if __name__ == "__main__":
-    measure()
+    main()

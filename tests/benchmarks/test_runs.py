@@ -205,7 +205,7 @@ RUNS: Mapping[str, Callable[[str], object]] = {
     "packs": lambda data: _main(packs.main, "--data", data, "--sets", SET, "--checked", "1"),
     "quality": lambda data: _quality("--data", data, "--sets", SET, "weather"),
     "readers": lambda data: readers.main(Path(data) / "attachments"),
-    "accents": lambda _: accents.measure(),
+    "accents": lambda _: _main(accents.main),
     "related": lambda data: related.measure(Data(Path(data))),
     "screenshots": lambda _data: _main(screenshots.main),
     "servers": lambda data: _main(servers.main, "--data", data),
