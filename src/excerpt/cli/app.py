@@ -1,4 +1,4 @@
-"""Open the terminal app on a vault, or on the demo vault that ships with excerpt."""
+"""Open the terminal app on a vault, on several, or on the one opened last."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ import click
 from excerpt.cli.printing import escape_for_stdout, print_line
 from excerpt.cli.vaults import VaultParameter, find_last_vault
 from excerpt.errors import StoreUnusableError, VaultError
-from excerpt.kinds import LinkForm
-from excerpt.known_vaults import DEMO, add_recent_vault, detect_move, recent_vaults, refuse_broad_folder
-from excerpt.obsidian import find_obsidian_vault
+from excerpt.known_vaults import add_recent_vault, detect_move, recent_vaults, refuse_broad_folder
 from excerpt.settings import (
     Paths,
     Settings,
@@ -28,8 +26,6 @@ from excerpt.settings import (
 from excerpt.store.address import StoreAddress, is_address, parse_address
 from excerpt.tui.picking import PickOptions, draw_on_terminal, has_terminal
 from excerpt.tui.startup import configure_interpreter
-
-# --- app --------------------------------------------------------------------------------------------------------------
 
 
 @click.command(add_help_option=False)
@@ -154,41 +150,3 @@ def _open_folders(
             refuse_broad_folder(vault, user_folders)
         messages.extend(detect_move(user_folders, vault))
         yield vault
-
-
-@click.command()
-@click.argument("vaults", nargs=-1, type=VaultParameter(), metavar="[VAULT]...")
-@click.option("--query", default="", help="The query to begin with.")
-@click.option(
-    "--print",
-    "form",
-    type=click.Choice(["lines", "link", "markdown", "obsidian", "path", "pack"]),
-    default="lines",
-    show_default=True,
-    help="What to print: path:line, a link in this form, the path of the note, or the pack.",
-)
-@click.pass_obj
-def pick_command(plain: bool, vaults: tuple[Path, ...], query: str, form: str) -> int:
-    """Pick passages in the app, and print them: those marked, or else the selected one.
-
-    The app is drawn on the terminal, also if the output is a pipe. Enter prints and leaves. Exits with 130 if you leave
-    otherwise, by ctrl+c or escape. Without VAULT, opens the vault in $EXCERPT_VAULT, or else the one opened last.
-    """
-    chosen, opened = None if form == "pack" else LinkForm(form), vaults or (find_last_vault(),)
-    other = next((each for each in opened if find_obsidian_vault(each.absolute()) is None), None)
-    if chosen is LinkForm.OBSIDIAN and other is not None:
-        raise click.UsageError(f"{other} has no folder .obsidian. Open it in Obsidian once; Obsidian creates it.")
-    configure_interpreter()
-    return start_app(*opened, plain=plain, pick=PickOptions(chosen, query))
-
-
-@click.command()
-@click.option("--path", is_flag=True, help="Print the path of the demo vault instead of opening it.")
-@click.pass_obj
-def demo_command(plain: bool, path: bool) -> int:
-    """Open the demo vault, which is also the user guide."""
-    if path:
-        print_line(str(DEMO))
-        return 0
-    configure_interpreter()
-    return start_app(DEMO, keep_as_last=False, plain=plain)

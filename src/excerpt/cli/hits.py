@@ -22,7 +22,7 @@ from excerpt.tui.picking import path_for_shell
 INDENT = " " * 5
 """Indent of the lines below a hit's first line."""
 _SNIPPET_LINES = 2  # below each hit
-_MAX_COLUMNS = 120  # used of a wider terminal
+MAX_COLUMNS = 120  # used of a wider terminal
 
 
 def confidence_label(hit: Hit) -> str:
@@ -39,7 +39,7 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
     """
     from excerpt.text.snippet import snippet
 
-    width = min(shutil.get_terminal_size((_MAX_COLUMNS, 24)).columns, _MAX_COLUMNS) - len(INDENT)
+    width = min(shutil.get_terminal_size((MAX_COLUMNS, 24)).columns, MAX_COLUMNS) - len(INDENT)
     for rank, hit in enumerate(hits, 1):
         fragment = hit.fragment
         if rank > 1:
@@ -82,8 +82,8 @@ def print_hit_lines(hits: Sequence[Hit], folders: VaultFolders | None) -> None:
         fragment = hit.fragment
         path = fragment.path if folders is None else path_for_shell(*folders.locate(fragment.path))
         names = title_and_headings(fragment.title, fragment.heading_path)
-        text, _ = snippet(fragment.text, hit.spans, _MAX_COLUMNS)
-        print_line(visible_line(f"{path}:{fragment.line_start}:{names} · {truncate(text, _MAX_COLUMNS)}"))
+        text, _ = snippet(fragment.text, hit.spans, MAX_COLUMNS)
+        print_line(visible_line(f"{path}:{fragment.line_start}:{names} · {truncate(text, MAX_COLUMNS)}"))
 
 
 def format_bar(part: float, maximum: float, columns: int) -> str:

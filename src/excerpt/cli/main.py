@@ -32,38 +32,38 @@ if TYPE_CHECKING:
 
 SUCCESS, NOTHING_FOUND, USAGE, FAILURE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
 
-COMMANDS = {
-    "demo": "app",
-    "pick": "app",
-    "search": "search",
-    "pack": "pack",
-    "check": "check",
-    "overview": "insight",
-    "related": "insight",
-    "map": "insight",
-    "read": "insight",
-    "peek": "insight",
-    "remember": "memories",
-    "recall": "memories",
-    "edit": "memories",
-    "forget": "memories",
-    "news": "news",
-    "gold": "gold",
-    "learned": "index",
-    "index": "index",
-    "embedding": "embedding",
-    "watch": "watch",
-    "push": "push",
-    "mcp": "mcp",
-    "serve": "serve",
-    "editor": "editor",
-    "agents": "agents",
-    "status": "index",
-    "config": "config",
-    "completion": "completion",
-    "doctor": "doctor",
-}
-"""Commands, each with the module of `excerpt.cli` that defines its function NAME_command and is imported on demand."""
+COMMANDS = (
+    "demo",
+    "pick",
+    "search",
+    "pack",
+    "check",
+    "overview",
+    "related",
+    "map",
+    "read",
+    "peek",
+    "remember",
+    "recall",
+    "edit",
+    "forget",
+    "news",
+    "gold",
+    "learned",
+    "index",
+    "embedding",
+    "watch",
+    "push",
+    "mcp",
+    "serve",
+    "editor",
+    "agents",
+    "status",
+    "config",
+    "completion",
+    "doctor",
+)
+"""Commands. The function NAME_command is in the module `excerpt.cli.NAME`, which is imported on demand."""
 
 COMPLETION_VARIABLE = "_EXCERPT_COMPLETE"
 """Name of the variable by which the script of a shell asks for completions; its value is the shell."""
@@ -88,7 +88,7 @@ class VaultOrCommand(click.Group):
         if cmd_name not in COMMANDS:
             return None
         gc.set_threshold(*_GC_THRESHOLDS)
-        module = importlib.import_module(f"excerpt.cli.{COMMANDS[cmd_name]}")
+        module = importlib.import_module(f"excerpt.cli.{cmd_name}")
         command = getattr(module, f"{cmd_name}_command")
         assert isinstance(command, click.Command)
         return command

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from excerpt.corpus.interface import Corpus, TermReader
 from excerpt.search.bm25 import FIELD_WEIGHTS, FIELDS_BY_NUMBER, NO_ROWS, Rows
-from excerpt.text.inline import visible_characters
 from excerpt.text.words import QueryWord, fold
 
 # --- proximity --------------------------------------------------------------------------------------------------------
@@ -241,6 +240,8 @@ def _find_readable_rows(snapshot: Corpus, phrase: str, words: Sequence[QueryWord
 
 
 def _readable_text(text: str) -> str:
+    from excerpt.text.inline import visible_characters  # needs markdown-it, which a search without phrases does not
+
     lines = _FOOTNOTE_MARK.sub("", text).split("\n")
     return "\n".join("".join(visible_characters(line)) for line in lines)
 

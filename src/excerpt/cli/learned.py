@@ -1,0 +1,86 @@
+"""`excerpt learned`: show what the user opened, marked or copied in the app, or forget it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from excerpt.cli.printing import print_json, print_line, print_message
+from excerpt.cli.vaults import resolve_vault, vault_option
+from excerpt.errors import ExcerptError
+from excerpt.json_forms import to_json_value
+from excerpt.settings import user_paths
+from excerpt.text.display import format_count, visible_line
+
+if TYPE_CHECKING:
+    from excerpt.search.usage import UseEvent, UseLog
+
+
+@click.command()
+@vault_option
+@click.argument("query", required=False)
+@click.option("--clear", is_flag=True, help="Forget what was learned for QUERY, or with --all for every query.")
+@click.option("--all", "clear_all", is_flag=True, help="With --clear: forget everything learned in this vault.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def learned_command(*, vault: Path | None, query: str | None, clear: bool, clear_all: bool, as_json: bool) -> int:
+    """Show what you opened, marked or copied in the app, by query; for QUERY only, if given.
+
+    The app raises these notes for similar words. The last used come first. excerpt records queries, paths and times in
+    one file in its state folder.
+    """
+    from excerpt.search.usage import UseLog, format_time, normalize_query, summarize_by_query
+    from excerpt.service.index_update import update_use_paths
+
+    if clear_all and not clear:
+        raise click.UsageError("--all belongs to --clear.")
+    if clear and clear_all == (query is not None):
+        raise click.UsageError("Name the query to forget, or add --all to forget every query.")
+    chosen, paths = resolve_vault(vault), user_paths()
+    log = UseLog(paths.use_file(chosen))
+    if clear:
+        return _forget_uses(log, query, as_json)
+    events = log.events()
+    learned = summarize_by_query(update_use_paths(events, paths.index_folder(chosen)))
+    if query is not None:
+        learned = [one for one in learned if normalize_query(one.query) == normalize_query(query)]
+    if as_json:
+        rows = [{**to_json_value(one), "last": format_time(one.last)} for one in learned]
+        print_json({"vault": chosen, "file": log.file, "events": len(events), "learned": rows})
+    for one in () if as_json else learned:
+        uses = ", ".join(
+            f"{kind} {count}×"
+            for kind, count in (("opened", one.opened), ("marked", one.marked), ("copied", one.copied))
+            if count
+        )
+        print_line(visible_line(f"{format_time(one.last)[:10]}  {uses:<12}  {one.query}  {one.path}"))
+    if learned:
+        print_message(f"{format_count(len(learned), 'pair')} of query and note, kept in {log.file}.")
+    else:
+        print_message(
+            "Nothing was opened, marked or copied in the app for this query."
+            if query is not None
+            else "No note of this vault has been opened, marked or copied in the app for a query yet."
+        )
+    return 0 if learned else 1
+
+
+def _forget_uses(log: UseLog, query: str | None, as_json: bool) -> int:
+    """Delete the record of uses, or those for `query`, print how many events it had, and return the exit code."""
+    from excerpt.search.usage import normalize_query
+
+    def is_forgotten(event: UseEvent) -> bool:
+        return query is None or normalize_query(event.query) == normalize_query(query)
+
+    try:
+        forgotten = log.forget(is_forgotten)
+    except OSError as error:
+        raise ExcerptError(
+            f"{log.file} cannot be changed: {error.strerror or error}.", "Check the permissions of its folder."
+        ) from error
+    if as_json:
+        print_json({"forgotten": forgotten})
+    else:
+        print_line(f"Deleted {format_count(forgotten, 'event')}." if forgotten else "There was nothing to delete.")
+    return 0
