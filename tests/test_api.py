@@ -111,6 +111,31 @@ def test_a_filter_may_be_a_day(opened: excerpt.Vault, vault: Path, day: date | l
     assert "Diary.md" not in [hit.path for hit in opened.search("tea", where={"-date": day})]
 
 
+def test_a_file_without_text_is_found_by_name_and_filter_and_packed_by_its_name(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "people"
+    folder.mkdir()
+    texts = {"Ada Lovelace.md": "", "Jürgen Größe.md": "\n\n", "山田太郎.md": "", "Лев.org": "#+TITLE: Лев Толстой\n"}
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "Notes.md").write_text("A letter to [[山田太郎]] about [[Ada Lovelace]].\n", encoding="utf-8")
+    with excerpt.open(folder) as people:
+        queries = {
+            "ada lovelace": "Ada Lovelace.md",
+            "groesse": "Jürgen Größe.md",
+            "山田": "山田太郎.md",
+            "толстой": "Лев.org",
+        }
+        assert {query: people.search(query).hits[0].path for query in queries} == queries
+        listed = {hit.path for query in ("file:ada", "from:Notes") for hit in people.search(query).hits}
+        assert listed == {"Ada Lovelace.md", "山田太郎.md"}
+        assert people.search("ada lovelace").confidence == "strong"
+        assert people.pack("ada lovelace", scope="note").text.startswith(
+            "## [1] Ada Lovelace\nFrom Ada Lovelace.md:1, "
+        )
+        assert people.read("Ada Lovelace").text == ""
+        assert people.peek("Ada Lovelace").linked_from == 1
+
+
 def test_an_unknown_filter_is_refused(opened: excerpt.Vault) -> None:
     with pytest.raises(ValueError, match="'colour' with 'red' is no filter"):
         opened.search("notes", where={"colour": "red"})

@@ -336,7 +336,7 @@ def test_the_same_vault_gives_the_same_overview(hive_overview: Overview, tmp_pat
     assert replace(again, generation=hive_overview.generation) == hive_overview
 
 
-def test_a_note_without_a_fragment_causes_no_error(tmp_path: Path) -> None:
+def test_an_empty_note_causes_no_error(tmp_path: Path) -> None:
     notes = {"Empty.md": "", "A.md": "A hive. See [[Empty]].\n", "B.md": "Another hive. See [[Empty]] too.\n"}
     found = overview_of_vault(tmp_path, notes, "hive")
     assert [one.place.path for one in found.related] == ["Empty.md"]

@@ -225,7 +225,7 @@ def test_a_note_with_nothing_in_common_is_not_listed(engine: Engine) -> None:
 def test_an_empty_note_has_no_related_notes_and_no_error(engine: Engine) -> None:
     found = related(engine, "Empty.md")
     assert not found.notes
-    assert related(engine, "Empty.md", line=3).fragment is None
+    assert not related(engine, "Empty.md", line=3).notes
 
 
 def test_shared_words_of_a_script_without_spaces_are_whole_and_counted(tmp_path: Path) -> None:

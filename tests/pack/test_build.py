@@ -14,6 +14,7 @@ from excerpt.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
 from excerpt.model import Hit, HitRerank, PackResult, Result, Span, TableHeader
 from excerpt.pack.build import ENOUGH_SHARE, MARK_SCORE, PackCache, build_pack, search_queries
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
+from excerpt.pack.formats.registry import read_pack
 from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
 from excerpt.pack.source import NoteSource
@@ -134,6 +135,19 @@ def test_a_note_is_added_whole(vault: Vault) -> None:
     ]
     assert pack.id == f"{note_id('guide.md')}:o:0-4"
     assert pack.heading_path == ()
+
+
+def test_empty_notes_are_packed_by_their_names_and_are_no_copies_of_each_other() -> None:
+    vault = Vault({"Ada.md": "", "山田.md": "\n\n", "Straße.md": "---\n---\n"}, "o200k")
+    for scope in Scope:
+        result = packed(vault, *(Hit(fragment, 1.0) for fragment in vault.fragments), scope=scope)
+        assert [(pack.title, pack.text.strip("-\n")) for pack in result.passages] == [
+            ("Ada", ""),
+            ("Straße", ""),
+            ("山田", ""),
+        ]
+        assert [source.path for source in read_pack(result.text).sources] == ["Ada.md", "Straße.md", "山田.md"]
+        assert not result.left_out
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

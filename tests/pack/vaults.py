@@ -142,12 +142,13 @@ _PARTS = st.lists(st.one_of(_BLOCK, _BLOCK, _HEADING), max_size=12)
 _FRONTMATTER = st.sampled_from(["", "", "---\ntitle: A [title]\ntags: [a]\n---\n"])
 _GAP = st.sampled_from(["\n\n", "\n\n\n"])
 _NOTE = st.builds(lambda front, gap, parts: front + gap.join(parts), _FRONTMATTER, _GAP, _PARTS)
+_EMPTY = st.sampled_from(["", "\n\n", "---\n---\n"])
 _PATHS = ["a.md", "b/c.md", "b/ü d.md", "e```f.md"]
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    vault = Vault({path: draw(_NOTE) for path in _PATHS})
+    vault = Vault({path: draw(st.one_of(_NOTE, _NOTE, _NOTE, _EMPTY)) for path in _PATHS})
     fragments = vault.fragments
     if not fragments:
         return Case(vault, ())

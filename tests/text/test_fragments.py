@@ -80,7 +80,12 @@ def test_a_line_above_the_maximum_is_kept_whole() -> None:
 
 def test_a_note_of_headings_only_is_one_fragment() -> None:
     assert fragment_lines("\n# A\n\n## B\n\n# C\n") == [(2, 6)]
-    assert fragment_lines("") == []
+
+
+def test_an_empty_note_is_one_fragment_without_text() -> None:
+    assert fragment_lines("") == fragment_lines("\n \n") == [(1, 1)]
+    (fragment,) = fragments_of(parse_note("People/Ada.md", ""), len)
+    assert (fragment.title, fragment.text, fragment.tokens) == ("Ada", "", 0)
 
 
 def test_a_fragment_has_its_position() -> None:

@@ -89,7 +89,7 @@ def test_a_given_language_is_not_detected() -> None:
         ("a\n\n[ref]: b\n[two]: c\n\nd", [("paragraph", 1, 1), ("other", 3, 4), ("paragraph", 6, 6)]),
         ("[ref]: b\ntext", [("other", 1, 1), ("paragraph", 2, 2)]),
         ("[^1]: foot\n\n    more\n\ntext", [("other", 1, 3), ("paragraph", 5, 5)]),
-        ("\n\n  \n", []),
+        ("\n\n  \n", [("other", 1, 1)]),
     ],
 )
 def test_blocks_have_their_lines(text: str, found: list[tuple[str, int, int]]) -> None:
@@ -132,9 +132,17 @@ def test_sections_nest_by_level() -> None:
 
 
 def test_there_is_always_an_opening_section() -> None:
-    (opening,) = parse_note("a.md", "").sections
-    assert opening == Section(0, 0, "", (), 1, 1, ())
-    assert parse_note("a.md", "# A").sections[0].blocks == ()
+    assert parse_note("a.md", "# A").sections[0] == Section(0, 0, "", (), 1, 1, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [("", 1), ("\n \n\n", 1), ("---\n---\n", 2), ("---\ntags:\n---\n\n", 3), ("---\ntags: [a]\n---\n", 2)],
+)
+def test_a_note_without_text_has_a_block_so_that_it_can_be_found(text: str, last: int) -> None:
+    (opening,) = parse_note("a.md", text).sections
+    (block,) = opening.blocks
+    assert (block.line_end, opening.line_end) == (last, last)
 
 
 def test_a_setext_heading_includes_its_underline() -> None:
@@ -192,8 +200,8 @@ def test_blocks_are_ordered_disjoint_and_in_the_text(text: str) -> None:
     for section in note.sections:
         for block in section.blocks:
             assert last < block.line_start <= block.line_end <= len(note.lines)
-            assert note.lines[block.line_start - 1].strip()
-            assert note.lines[block.line_end - 1].strip()
+            assert note.lines[block.line_start - 1].strip() or not text.strip()
+            assert note.lines[block.line_end - 1].strip() or not text.strip()
             last = block.line_end
 
 

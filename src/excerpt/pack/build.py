@@ -187,7 +187,12 @@ class HitCollector:
         return dict(self.overrides.scopes)
 
     def _find_duplicate(self, fragment: Fragment, duplicate: DuplicateRule) -> tuple[Fragment | None, str]:
-        """Return the better hit that has the same text or nearly so, if any, and the reason to leave out `fragment`."""
+        """Return the better hit that has the same text or nearly so, if any, and the reason to leave out `fragment`.
+
+        Empty notes have no text, and are not the same.
+        """
+        if not fragment.text.strip():
+            return None, ""
         if fragment.digest in self._by_digest:
             return self._by_digest[fragment.digest], SAME_TEXT_REASON
         return duplicate(fragment, self._by_digest.values()), NEAR_COPY_REASON

@@ -217,10 +217,10 @@ def build_span_pack(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: Cac
     first, last = line_span.line_start, line_span.line_end
     text = note.text(first, last)
     lines = text[line_span.skipped_characters[0] : len(text) - line_span.skipped_characters[1]].split("\n")
-    while not lines[0].strip():
+    while len(lines) > 1 and not lines[0].strip():
         del lines[0]
         first += 1
-    while not lines[-1].strip():
+    while len(lines) > 1 and not lines[-1].strip():
         del lines[-1]
         last -= 1
     text = "\n".join(lines)

@@ -79,7 +79,7 @@ def fragments_of(
     """Divide a note into fragments and return them in the order of its lines; each block is in one fragment.
 
     `count_tokens` returns the number of tokens of a text. A note that has only headings is one fragment, from the first
-    heading to the last, so that searches can find the note.
+    heading to the last, and an empty note one without text, so that searches can find them.
     """
     lines = note.lines
     cut = [(section, *lines_of) for section in note.sections for lines_of in _fragment_ranges(section, lines, limits)]

@@ -295,7 +295,7 @@ def parse_note(path: str, text: str, language: str = "", dialect: Dialect = Dial
     warnings = list(front.warnings)
     body = _parse_body(lines, front.lines, warnings)
     links = [link for number in range(front.lines) for link in property_links(lines[number], number + 1)]
-    body.parts = [*_unread_blocks(front.unread_lines), *body.parts] or list(_frontmatter_block(front))
+    body.parts = [*_unread_blocks(front.unread_lines), *body.parts] or [_block_of_empty_note(front)]
     return Note(
         path=path,
         title=front.title or data.title or PurePosixPath(path).stem,
@@ -498,10 +498,11 @@ def _fill_gaps(
     yield from _uncovered_blocks(lines, at, len(lines))
 
 
-def _frontmatter_block(front: Frontmatter) -> Iterator[Block]:
-    """Yield the keys and values of a note without text as its only block, so that the note can be found."""
+def _block_of_empty_note(front: Frontmatter) -> Block:
+    """Return the only block of a note without text, so that the note can be found: its frontmatter or first line."""
     if front.values:
-        yield Block(BlockKind.OTHER, 2, front.lines - 1)
+        return Block(BlockKind.OTHER, 2, front.lines - 1)
+    return Block(BlockKind.OTHER, 1, max(front.lines, 1))
 
 
 def _unread_blocks(lines: Sequence[int]) -> Iterator[Block]:

@@ -91,6 +91,8 @@ def _sections_of(document: _Document) -> tuple[Section, ...]:
         last -= 1
     begins = [first for _, _, first, _ in headings]
     blocks = tuple(_blocks_of(lines, 1, begins[0] - 1 if begins else last))
+    if not blocks and not begins:
+        blocks = (Block(BlockKind.OTHER, 1, 1),)  # so that a file without text can be found
     sections = [Section(0, 0, "", (), 1, blocks[-1].line_end if blocks else 1, blocks)]
     path: list[tuple[int, str]] = []
     ends = _section_ends(headings, last)
