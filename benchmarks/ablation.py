@@ -9,7 +9,9 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
+
+from msgspec import structs
 
 from benchmarks.cases import LINKS, Cases, Variant, auto, summaries
 from benchmarks.judgements import QuerySet, Summary, mean_of
@@ -87,7 +89,7 @@ def without_each() -> list[tuple[str, Variant]]:
 
 def halved_and_doubled() -> list[Variant]:
     """Return hybrid with each weight halved, and with each weight doubled."""
-    weights = {**asdict(HYBRID), "links": LINKS}
+    weights = {**structs.asdict(HYBRID), "links": LINKS}
     return [_hybrid_with(name, factor * weight) for name, weight in weights.items() for factor in (0.5, 2.0)]
 
 
@@ -95,7 +97,7 @@ def _hybrid_with(name: str, weight: float) -> Variant:
     plain = Variant(f"{name} {weight:g}", Strategy.HYBRID, STRATEGY_WEIGHTS)
     if name == "links":
         return replace(plain, links=weight)
-    return replace(plain, weights={Strategy.HYBRID: replace(HYBRID, **{name: weight})})
+    return replace(plain, weights={Strategy.HYBRID: structs.replace(HYBRID, **{name: weight})})
 
 
 def against_best(reached: Mapping[str, Reached]) -> str:
@@ -175,7 +177,7 @@ def led(weights: SignalWeights, lead_weight: float) -> Mapping[Strategy, SignalW
         return [name for name in SIGNALS if getattr(more, name) != getattr(HYBRID, name)]
 
     return {
-        leader: replace(weights, **{name: getattr(weights, name) + lead_weight for name in own(leader)})
+        leader: structs.replace(weights, **{name: getattr(weights, name) + lead_weight for name in own(leader)})
         for leader in Strategy
     }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, fields
+
+from msgspec.structs import astuple, fields
 
 from benchmarks.ablation import HYBRID, led, progress
 from benchmarks.cases import LINKS, Cases, Variant, auto, summaries

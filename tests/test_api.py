@@ -417,6 +417,18 @@ def test_every_error_of_the_engine_is_public_or_a_subclass_of_a_public_one() -> 
     assert others - caught_below == {"PushRefusedError", "StreamError"}  # of commands alone
 
 
+def test_a_value_is_a_dataclass_if_it_is_public_and_else_a_struct() -> None:
+    sources = Path(excerpt.__file__).parent.rglob("*.py")
+    dataclasses = {
+        name
+        for source in sources
+        for name in re.findall(r"^@dataclass\(.*slots=True.*\)\nclass (\w+)", source.read_text("utf-8"), re.MULTILINE)
+    }
+    without_msgspec = {"InputLine", "HookEvent", "HookRecord", "HookState"}  # of the prompt hook
+    hidden_from_rich = {"ServerKey"}
+    assert dataclasses - without_msgspec - hidden_from_rich <= set(excerpt.__all__)
+
+
 def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Engine'"):
         _ = excerpt.Engine

@@ -100,6 +100,7 @@ if TYPE_CHECKING:
         Source,
         Span,
         Status,
+        TableHeader,
         UnreadFiles,
         VaultHit,
     )
@@ -154,7 +155,7 @@ _NAMES_BY_MODULE = {
     "memory.results": "DiffRow RecalledMemory SavedMemory SimilarMemory SourceCheck SourceStatus",
     "memory.store": "CopiedMemory LoadedMemories",
     "model": "BuildReport EntryHit FileProblem Fragment Hit HitRerank Memory NoteInfo OmittedHit Pack PackResult "
-    "PastUse Progress QueryHint QueryPeriod Result Signal Source Span Status UnreadFiles VaultHit",
+    "PastUse Progress QueryHint QueryPeriod Result Signal Source Span Status TableHeader UnreadFiles VaultHit",
     "pack.formats.pack_format": "PackFile PackSource UnreadablePackError",
     "pack.formats.template_format": "TemplateStoppedError",
     "search.results": "Explanation FieldCount QueryNews SignalGap TermLikeness TermVariant WordContribution",
@@ -282,6 +283,7 @@ __all__ = [
     "StoreUnusableError",
     "Strategy",
     "StrategyRank",
+    "TableHeader",
     "TemplateStoppedError",
     "TermLikeness",
     "TermVariant",

@@ -18,6 +18,8 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec import Struct
+
 from excerpt.errors import ExcerptError, FileOpenError, VaultError
 from excerpt.settings import Paths, contains_home, vault_slug
 from excerpt.state_files import make_folder, read_value, write_value
@@ -46,24 +48,21 @@ _MAX_LIST_BYTES = 1_000_000
 """Largest size of a list of vaults in bytes; larger files are ignored."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecentVault:
+class RecentVault(Struct, frozen=True):
     """A vault that was opened; `opened` is in seconds since the epoch."""
 
     path: str
     opened: float
 
 
-@dataclass(frozen=True, slots=True)
-class _ObsidianVault:
+class _ObsidianVault(Struct, frozen=True):
     """An entry of Obsidian's list of vaults; `ts` is the time of the last use, in milliseconds since the epoch."""
 
     path: str
     ts: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _ObsidianList:
+class _ObsidianList(Struct, frozen=True):
     """The content of `obsidian.json`: vaults by Obsidian's id."""
 
     vaults: dict[str, _ObsidianVault]
@@ -330,16 +329,14 @@ _MAX_AGE_SECONDS = 86_400.0
 """Seconds after which the fingerprint is written again; that of a vault smaller than a sample is written each time."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Fingerprint:
+class _Fingerprint(Struct, frozen=True):
     """The path of a vault and the digests of a sample of its notes, by path; of a store its address, and no digests."""
 
     path: str
     notes: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class FormerVault:
+class FormerVault(Struct, frozen=True):
     """A vault for which excerpt still has data, compared with the vault that is open now.
 
     `slug` names its data files; `path` is its last known path, "" if unknown, and `exists` whether a folder is there.

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
+import msgspec
+from msgspec import Struct
+
 from excerpt.json_forms import attributes_to_json, dataclass_to_json
 from excerpt.kinds import BlockKind, Confidence, Dialect, Format, LinkKind, Scope, StopReason, Strategy
 from excerpt.locations import file_location_to_dict
@@ -19,8 +22,7 @@ from excerpt.locations import file_location_to_dict
 # --- a note and its parts ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A Markdown block: consecutive lines of a note that form a paragraph, list, table or other unit.
 
     `block_id` is Obsidian's `^id` at the end of the block, without the caret. `cuts` are numbers of lines: a block that
@@ -34,8 +36,7 @@ class Block:
     cuts: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A heading and its content, up to the next heading of its level or higher.
 
     `ordinal` counts the sections of the note. Section 0 holds the text before the first heading: its level is 0, its
@@ -54,8 +55,7 @@ class Section:
     place: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A link in a note to a note or attachment.
 
     `target` is the address as written but percent-decoded, without the part after "#"; "" for a link within the note.
@@ -71,8 +71,7 @@ class Link:
     text: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """A parsed file of the vault: a Markdown note, or an attachment with its extracted text.
 
     `text` has LF line ends and no BOM. `properties` are the frontmatter's values as strings (lists flattened), without
@@ -85,7 +84,7 @@ class Note:
     text: str
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    properties: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    properties: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     language: str = ""
     sections: tuple[Section, ...] = ()
     links: tuple[Link, ...] = ()
@@ -170,8 +169,7 @@ class Fragment:
         return dataclass_to_json(self)
 
 
-@dataclass(frozen=True, slots=True)
-class FragmentInfo:
+class FragmentInfo(Struct, frozen=True):
     """A fragment without its text: its position in the note, its heading and its size in tokens.
 
     `level` and `heading` are of the section's heading; 0 and "" before the first heading. The other fields are those of
@@ -637,8 +635,7 @@ class Progress:
     current_seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingProgress:
+class EmbeddingProgress(Struct, frozen=True):
     """The progress of an embedder that works in the background.
 
     `model` is its name, `done` of `total` different texts have a vector, and the others take about
@@ -705,8 +702,7 @@ def sum_reports(reports: Mapping[str, BuildReport], generation: int) -> BuildRep
     )
 
 
-@dataclass(frozen=True, slots=True)
-class FolderRights:
+class FolderRights(Struct, frozen=True):
     """Who may read a folder of a vault in a store (a shared PostgreSQL database).
 
     `folder` is "" for the notes that are in no folder with rights of its own. `roles` are the database roles that may
@@ -718,8 +714,7 @@ class FolderRights:
     notes: int
 
 
-@dataclass(frozen=True, slots=True)
-class PushReport:
+class PushReport(Struct, frozen=True):
     """Summary of a push of a vault's index to a store (a shared PostgreSQL database).
 
     `added`, `changed`, `removed` and `unchanged` count notes. `kept` counts notes of which the store's version was kept

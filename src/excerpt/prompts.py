@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 import excerpt
 from excerpt.text.display import (
@@ -55,8 +56,7 @@ _QUESTION_START = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PromptAnswer:
+class PromptAnswer(Struct, frozen=True):
     """What a vault has on a prompt: the clause that it answers, and its hits, at most MAX_PASSAGES.
 
     Hits whose confidence is `nothing` are left out.
@@ -81,8 +81,7 @@ def answer_prompt(vault: excerpt.Vault, prompt: str) -> PromptAnswer | None:
     return max(answers, key=lambda answer: (_named(answer.hits[0]), len(answer.clause)), default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class PromptPassages:
+class PromptPassages(Struct, frozen=True):
     """The text to add to a prompt, and what is in it: ids and sources (`path:lines`) of fragments, and their tokens."""
 
     text: str

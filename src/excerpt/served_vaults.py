@@ -14,9 +14,11 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 import excerpt
 from excerpt.cancellation import CancelToken, cancelled_by
@@ -61,8 +63,7 @@ class VaultBusyError(ExcerptError):
     title = "The vault is busy"
 
 
-@dataclass(frozen=True, slots=True)
-class IndexingState:
+class IndexingState(Struct, frozen=True):
     """What the indexing process of a vault has reported so far.
 
     `files` are the numbers of files that the running build has read and has to read, None if no build runs. `failed` is
@@ -137,8 +138,7 @@ class VaultIndexing:
                 self.state = replace(self.state, files=None, failed=failed, has_scanned=True)
 
 
-@dataclass(frozen=True, slots=True)
-class ServedSnapshot:
+class ServedSnapshot(Struct, frozen=True):
     """A vault as it is while one question is answered.
 
     `freshness` says in a few words whether the open index is up to date. `is_partial` means that much of the vault may

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import msgspec
+from msgspec import Struct
 
 from excerpt.errors import ExcerptError, SettingsError, VaultError
 from excerpt.kinds import Fill, Format, Scope, Strategy
@@ -200,8 +201,7 @@ class Settings:
     screen: ScreenSettings = field(default_factory=ScreenSettings)
 
 
-@dataclass(frozen=True, slots=True)
-class Paths:
+class Paths(Struct, frozen=True):
     """The folders that excerpt uses; none is inside a vault. EXCERPT_HOME puts all of them under one folder."""
 
     config: Path

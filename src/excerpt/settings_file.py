@@ -7,13 +7,14 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
 from typing import Any, cast, get_origin, get_type_hints
 
 import msgspec
+from msgspec import Struct
 
 from excerpt.errors import SettingsError
 from excerpt.settings import MAX_SETTINGS_BYTES, MEANING, Paths, Settings, check_settings
@@ -32,8 +33,7 @@ The package of the screen defines the actions, so callers of this module pass th
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """One setting, as declared by its field in `Settings`."""
 
     key: str

@@ -13,9 +13,10 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from excerpt.errors import FileOpenError
 
@@ -30,8 +31,7 @@ _PARENT_FLAGS = _FOLDER_FLAGS | getattr(os, "O_PATH", 0)
 _LINK_ERRORS = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
 
 
-@dataclass(frozen=True, slots=True)
-class OpenFolder:
+class OpenFolder(Struct, frozen=True):
     """An open folder of a vault; `path` is relative to the vault, "" for the vault itself.
 
     `descriptor` is the file descriptor of the folder: it still refers to this folder if another one takes its path. It

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from benchmarks.ablation import (
     BELOW_BEST,
@@ -18,6 +16,7 @@ from benchmarks.ablation import (
 )
 from benchmarks.cases import LINKS
 from benchmarks.judgements import Summary
+from msgspec.structs import replace
 
 from excerpt.kinds import Strategy
 from excerpt.search import ranking

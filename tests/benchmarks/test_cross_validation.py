@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
 from pathlib import Path
 
 import pytest
 from benchmarks.ablation import HYBRID
 from benchmarks.cross_validation import FACTOR, by_family, chosen_without, sample
 from benchmarks.judgements import QuerySet
+from msgspec.structs import astuple
 
 from excerpt.kinds import Strategy
 

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as configure
 from hypothesis import strategies as st
+from msgspec import structs
 
 from excerpt.corpus.union import UnionCorpus
 from excerpt.errors import IndexBusyError, ModelError
@@ -279,7 +280,7 @@ def test_an_index_with_a_stored_key_recognises_its_embedder_and_drops_the_key(op
     assert record is not None
     model = opened.settings.embedding.model
     with closing(Catalog.open_to_write(opened.index)) as catalog, catalog.transaction():
-        catalog.set_meta(RECORD_KEY, replace(record, model=model, source=model).to_json())
+        catalog.set_meta(RECORD_KEY, structs.replace(record, model=model, source=model).to_json())
     assert opened.model_in_use == "letters"
     opened.embed()
     assert not [file for file in opened.index.rglob("*") if file.is_file() and b"secret" in file.read_bytes()]

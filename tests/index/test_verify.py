@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from excerpt.index import postings
 from excerpt.index.build import build
@@ -288,7 +289,7 @@ def misplaced(built: Path, vault: Path, settings: Settings, write: WriteNote, mo
 
     def shifted(parts: list[Inverted]) -> Segment:
         made = merge_fields(parts)
-        return replace(made, positions=made.positions + 1)
+        return structs.replace(made, positions=made.positions + 1)
 
     write("Kettle.md", "# Kettle\n\nTea and sugar.\n")
     with monkeypatch.context() as patch:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from msgspec import structs
 
 from excerpt.check.source_state import SourceState, compare_source
 from excerpt.index.build import build
@@ -393,7 +394,9 @@ def test_parts_are_the_fragments_without_text(folders: tuple[Path, Path]) -> Non
     ranges = [("guide.md", 0, None), ("gone.md", 0, None), ("b/plain.md", 1, 1), ("b/plain.md", 2, 9)]
     for (path, first, last), parts in zip(ranges, snapshot.parts(ranges), strict=True):
         fragments = snapshot.note_fragments(path, first, last)
-        assert [replace(part, key=0) for part in parts] == list(Vault(NOTES, "o200k").parts([(path, first, last)])[0])
+        assert [structs.replace(part, key=0) for part in parts] == list(
+            Vault(NOTES, "o200k").parts([(path, first, last)])[0]
+        )
         assert [part.key for part in parts] == [fragment.key for fragment in fragments]
     snapshot.close()
 

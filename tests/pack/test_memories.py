@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import VaultFolders
@@ -130,7 +131,9 @@ def marks_of(path: str, *fragment_ids: str) -> tuple[MarkedFragment, ...]:
 def follow_moves(saved: SavedMarks, source: NoteSourceWithMoves) -> SavedMarks:
     """Return marks and overrides with the current ids and paths of moved fragments."""
     moves = find_moved_fragments(saved.marks, source)
-    return replace(saved, marks=moves.update_marks(saved.marks), overrides=moves.update_overrides(saved.overrides))
+    return structs.replace(
+        saved, marks=moves.update_marks(saved.marks), overrides=moves.update_overrides(saved.overrides)
+    )
 
 
 def test_a_mark_stays_on_its_fragment_among_equal_texts() -> None:

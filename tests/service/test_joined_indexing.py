@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from msgspec import structs
 
 from excerpt.index.events import (
     EmbeddingFailed,
@@ -117,7 +118,7 @@ def test_watching_is_reported_once_every_vault_is_watched() -> None:
 
 def test_a_failing_vault_is_named_after_each_build_and_the_others_continue() -> None:
     joined = Joined()
-    named = replace(FAILED, message="b: There is no folder at /b.")
+    named = structs.replace(FAILED, message="b: There is no folder at /b.")
     assert joined.says("b", FAILED, ENDED) == [named]
     for _ in range(2):
         built, failed = joined.says("a", REPORT)

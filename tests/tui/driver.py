@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec import structs
 from textual import events
 from textual.app import App
 from textual.keys import _character_to_key
@@ -433,7 +434,7 @@ def _window_of(question: AskWindow[NoteWindow], notes: Vault) -> NoteWindow | No
         for number, line in enumerate(text.split("\n"), 1)
         for span in find_spans(line.casefold(), words)
     ]
-    view, headings = replace(question.view, near=near), notes.sections(fragment.path)
+    view, headings = structs.replace(question.view, near=near), notes.sections(fragment.path)
     return draw_window(text, fragment, question.location.spans, view, headings=headings, outside_matches=elsewhere)
 
 
@@ -452,7 +453,7 @@ class ScriptedScreen(MainScreen):
         vaults = VaultFolders.of([vault])
         super().__init__(vaults, settings, user_paths, {}, session, use_settings=use_settings)
         self.index.engine = ScriptedEngine(vault, user_paths, self)
-        memory_paths = replace(user_paths, cache=user_paths.data / "cache")
+        memory_paths = structs.replace(user_paths, cache=user_paths.data / "cache")
         self.memories.worker = MemoryWorker(vaults, memory_paths, settings, self)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from textual.widgets import Static
 
 from excerpt.kinds import Fill, Format, Scope, Strategy
@@ -80,7 +81,7 @@ def test_an_invalid_file_is_a_new_session(tmp_path: Path, damage: str) -> None:
 
 
 def test_an_oversized_query_is_a_new_session(tmp_path: Path) -> None:
-    write_session(tmp_path / "session.json", replace(KEPT, query="x" * 10_001))
+    write_session(tmp_path / "session.json", structs.replace(KEPT, query="x" * 10_001))
     assert read_session(tmp_path / "session.json") == NEW_SESSION
 
 
@@ -93,7 +94,7 @@ def test_the_selection_is_restored_by_its_id_or_nearby_in_its_note() -> None:
 
 def test_the_selection_is_restored_only_in_the_first_result_of_its_query(tmp_path: Path) -> None:
     before, hits = (
-        replace(KEPT, place=SelectedPosition("b", "B.md", 9)),
+        structs.replace(KEPT, place=SelectedPosition("b", "B.md", 9)),
         [make_hit("a", 1, "A.md"), make_hit("b", 9, "B.md")],
     )
     session = SessionController(tmp_path / "session.json", before, print)
@@ -107,7 +108,7 @@ def test_a_choice_equal_to_the_settings_is_not_a_manual_change() -> None:
     search, pack = settings.search, settings.pack
     as_set = Session("memory", "sync", None, search.strategy, pack.scope, pack.budget, pack.format, DEFAULT_LIST_SHARE)
     assert drop_default_values(as_set, settings) == Session("memory", "sync")
-    assert drop_default_values(replace(as_set, budget=8000), settings).budget == 8000
+    assert drop_default_values(structs.replace(as_set, budget=8000), settings).budget == 8000
 
 
 async def test_nothing_is_written_before_the_file_was_read(tmp_path: Path) -> None:

@@ -250,12 +250,14 @@ def _ask_server(file: Path, vault: str, prompt: str, shown_before: frozenset[str
 
 
 def _search_vault(vault: str, prompt: str, shown_before: frozenset[str]) -> PassagesForm | None:
+    from msgspec import structs
+
     import excerpt
     from excerpt.prompts import find_passages
 
     with suppress(excerpt.ExcerptError), excerpt.open(vault, refresh=False, on_notice=_ignore) as opened:
         passages = find_passages(opened, prompt, shown_before)
-        return None if passages is None else cast("PassagesForm", asdict(passages))
+        return None if passages is None else cast("PassagesForm", structs.asdict(passages))
     return None
 
 

@@ -16,12 +16,12 @@ import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import tomlkit
+from msgspec import Struct
 from tomlkit.exceptions import TOMLKitError
 
 from excerpt.agents import json_text
@@ -45,8 +45,7 @@ Found = TypeVar("Found")
 Arguments = ParamSpec("Arguments")
 
 
-@dataclass(frozen=True, slots=True)
-class AgentFiles:
+class AgentFiles(Struct, frozen=True):
     """The files of an agent's configuration that excerpt changes, for one user or one project.
 
     `hooks` is None for an agent without a prompt hook that may add text.
@@ -57,8 +56,7 @@ class AgentFiles:
     hooks: Path | None
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """A change of one file: its text before (None: no such file) and after (None: the file is removed).
 
     `file` is the path without links, so that what is shown is what is written.
@@ -80,8 +78,7 @@ class Edit:
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
-@dataclass(frozen=True, slots=True)
-class KeptFile:
+class KeptFile(Struct, frozen=True):
     """A file as it was before excerpt changed it: the copy ("" if there was no file), and a digest of what we wrote.
 
     `copy` is None if others have changed the file between two installations: the copy would undo that too.
@@ -91,15 +88,13 @@ class KeptFile:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class KeptFiles:
+class KeptFiles(Struct, frozen=True):
     """The files that excerpt has changed, by path."""
 
     files: dict[str, KeptFile]
 
 
-@dataclass(frozen=True, slots=True)
-class Installed:
+class Installed(Struct, frozen=True):
     """What is installed for an agent, for the user or in a project.
 
     `vaults` are those that the tools ask, `hook_vaults` those of the hook. `problem` says which file cannot be read, or
@@ -132,8 +127,7 @@ class Installed:
         return ", ".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class OwnHook:
+class OwnHook(Struct, frozen=True):
     """A hook of excerpt: its index and that of its group in the list of prompt hooks, its command and its vaults."""
 
     group: int

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 Key = str | int
 
@@ -19,8 +20,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _decoder = json.JSONDecoder()
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(Struct, frozen=True):
     """A member of an object or an element of an array: its key ("" in an array), and where it is in the text.
 
     The member is at characters `start` to `end` (exclusive), its value from `value_start` on.

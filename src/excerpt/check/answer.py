@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, cached_property
 from html import unescape
@@ -19,6 +19,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
 from mdit_py_plugins.footnote.index import footnote_def
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.text.fragments import count_words
 from excerpt.text.markdown import normalise_newlines
@@ -109,8 +111,7 @@ class UnpairedQuotationMark:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class CitedAnswer:
+class CitedAnswer(Struct, frozen=True):
     """The parts of an LLM's answer that are checked, each in the order of lines."""
 
     citations: tuple[Citation, ...]
@@ -151,8 +152,7 @@ def parse_answer(text: str) -> CitedAnswer:
 # --- blocks -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(Struct, frozen=True):
     """A paragraph, heading, table row or the like of an answer, with its first line.
 
     `quoted` is true in a blockquote, `heading` for a heading or the head of a table.
@@ -295,8 +295,7 @@ MAX_UNCHECKED_TEXT = 200
 """Maximum number of characters shown of a text that could not be checked."""
 
 
-@dataclass(frozen=True, slots=True)
-class _PlacedQuotation:
+class _PlacedQuotation(Struct, frozen=True):
     """A quotation with its range of characters in its block; `end` is exclusive."""
 
     start: int

@@ -9,11 +9,11 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from excerpt.corpus.interface import CandidateQuery, Corpus, Floats
 from excerpt.locations import locations_overlap
@@ -26,8 +26,7 @@ from excerpt.text.display import visible_line
 from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
 
 
-@dataclass(frozen=True, slots=True)
-class NoteExtract:
+class NoteExtract(Struct, frozen=True):
     """Lines of a note; `text` begins at line `line_start` of the note at `path`."""
 
     path: str

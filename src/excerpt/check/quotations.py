@@ -12,11 +12,12 @@ import re
 import unicodedata
 from array import array
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rapidfuzz import fuzz
 
 from excerpt.text.fragments import count_words
@@ -34,8 +35,7 @@ class QuotationDifference(StrEnum):
     ELLIPSIS = "words left out"
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedSpan:
+class MatchedSpan(Struct, frozen=True):
     """The range of characters in a text, `end` exclusive, that has a quotation or is most similar to it.
 
     `differences` are the differences of the quotation from the text. `turned_by` are words that an ellipsis in the

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from excerpt.check.answer import Sentence
 from excerpt.check.lookup import VaultLookup
@@ -30,8 +31,7 @@ Fewer words beside a quotation may only introduce it: "The documentation recomme
 """
 
 
-@dataclass(frozen=True, slots=True)
-class SourceWords:
+class SourceWords(Struct, frozen=True):
     """The words of a source: `terms` of the analyzer, `joined` neighbouring words, and the values of its numbers.
 
     `text` is the source's text, `language` the language of it, "" if unknown.
@@ -44,8 +44,7 @@ class SourceWords:
     language: str
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedSentence:
+class ComparedSentence(Struct, frozen=True):
     """The important words of a sentence, those that no source has, and whether these are too few to miss."""
 
     words: tuple[str, ...]

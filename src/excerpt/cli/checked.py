@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, unified_diff
 from itertools import groupby
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt import (
     AnswerCheck,
@@ -72,8 +74,7 @@ def _limit_rows(rows: Sequence[_TableRow]) -> Sequence[_TableRow]:
     return [rows[number] for number in sorted(first)]
 
 
-@dataclass(frozen=True, slots=True)
-class _TableRow:
+class _TableRow(Struct, frozen=True):
     """A row of the table: a checked text in line `line` of the answer, with its verdict and detail lines.
 
     `times` is the number of equal findings that the row stands for.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from excerpt.cli.hits import MAX_COLUMNS, format_bar, style_text
 from excerpt.cli.printing import print_json, print_line, print_message
@@ -98,8 +98,7 @@ def format_map_lines(vault_map: VaultMap, depth: int, top: int) -> Iterator[str]
         yield from tree.format_lines(branches)
 
 
-@dataclass(frozen=True, slots=True)
-class _TreePrinter:
+class _TreePrinter(Struct, frozen=True):
     """Formats one tree of a map as lines, with a bar for each branch.
 
     A bar of `bar_columns` columns stands for `max_fragments` fragments. At most `max_depth` levels are printed, and

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from excerpt.corpus.links import LinkResolver
 from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, FacetQueries
@@ -80,8 +80,7 @@ def _joined_name(name: str) -> str:
     return name.replace("-", "").replace("_", "")
 
 
-@dataclass(frozen=True, slots=True)
-class NumberedNotes:
+class NumberedNotes(Struct, frozen=True):
     """All notes of one generation (a committed state of the index), in the order of their note numbers.
 
     Item i of each field belongs to note i. `paths` are sorted, `catalog_numbers` are the notes' row ids in the
@@ -108,16 +107,14 @@ class NumberedNotes:
         return np.flatnonzero(~is_same).astype(np.int32)
 
 
-@dataclass(frozen=True, slots=True)
-class CachedLinks:
+class CachedLinks(Struct, frozen=True):
     """The links between the notes of an older generation, as arrays of source and of target note numbers."""
 
     notes: NumberedNotes
     links: tuple[Ints, Ints]
 
 
-@dataclass(frozen=True, slots=True)
-class HeadingDates:
+class HeadingDates(Struct, frozen=True):
     """The sections with a date in their heading, outer before inner ones.
 
     Item i of each field belongs to section i: its note number, its first and last line, and its day since 1970.

@@ -9,10 +9,10 @@ index always has all fragments.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from excerpt.corpus.facets import Facets
@@ -35,8 +35,7 @@ Rows = NDArray[np.int32]
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateQuery:
+class CandidateQuery(Struct, frozen=True):
     """A request for the fragments that a query needs from a store: the best ones by words and by vector.
 
     - Ranking: the best `limit` by `terms` (all variants of the query's words), and the best `vector_limit` by cosine

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from excerpt.corpus.names import NameTerms
 from excerpt.model import Fragment, FragmentInfo, Section
@@ -15,8 +16,7 @@ LABEL_SEPARATOR = "\x1e"
 """Separator of a wikilink's target and its label, if the label has no blank, and so may be a target in Dendron."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoteRow:
+class NoteRow(Struct, frozen=True):
     """The database row of a note: its id (`number`), and its data when the file was indexed.
 
     `kind` is "" for a note and for example "pdf" for an attachment.

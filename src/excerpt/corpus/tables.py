@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Rows = NDArray[np.int32]
@@ -18,8 +17,7 @@ for the first fragment of a note only.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class FragmentTable:
+class FragmentTable(Struct, frozen=True):
     """Where each fragment is (by row), and the data of each note (by note number).
 
     By row: `keys` of the fragments, `notes` (note numbers: indexes into `paths`), `lines` (first lines). By note
@@ -37,24 +35,21 @@ class FragmentTable:
     is_attachment: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class TermPostings:
+class TermPostings(Struct, frozen=True):
     """The postings of a term in one field: the rows that have the term, ascending, and its count (`tf`) in each row."""
 
     rows: Rows
     tf: NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Positions:
+class Positions(Struct, frozen=True):
     """Positions of a term in its rows: those in the i-th row are `values[offsets[i]:offsets[i + 1]]`, ascending."""
 
     offsets: NDArray[np.int64]
     values: NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True)
-class TermEntries:
+class TermEntries(Struct, frozen=True):
     """The postings of a term in all fields, one item for each row and field that has the term.
 
     `rows` ascend, `fields` are indexes into FIELDS, and `tf` are the counts of the term.
@@ -65,8 +60,7 @@ class TermEntries:
     tf: NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True)
-class TermOccurrences:
+class TermOccurrences(Struct, frozen=True):
     """Every occurrence of a term in some requested rows.
 
     `row_indices` are ascending indexes into the requested rows, `fields` are indexes into FIELDS, and `positions` are
@@ -78,8 +72,7 @@ class TermOccurrences:
     positions: NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentFrequency:
+class DocumentFrequency(Struct, frozen=True):
     """How many fragments have at least one of some terms.
 
     `fragments` counts in the whole vault. `sample_matches` of `sample_size` fragments give the rarity of the terms; the

@@ -10,12 +10,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from excerpt.corpus.facets import Facets, Ints, NumberedNotes, Times
@@ -53,8 +54,7 @@ _ID_SEPARATOR = "@"
 """Separates the id of a fragment in its vault, which has only hex digits, from the name of the vault."""
 
 
-@dataclass(frozen=True, slots=True)
-class VaultPart:
+class VaultPart(Struct, frozen=True):
     """A vault of a union: its name, its corpus, and what is added to its rows, note numbers, row ids and keys.
 
     `count` counts the tokens of a text if the vault's own numbers are of another tokenizer than the union's, else None.
@@ -92,7 +92,7 @@ class VaultPart:
         if self.count is not None:
             tokens = [self.count(each.text) for each in self.corpus.fragments([info.key for info in infos])]
         return [
-            replace(info, id=self.fragment_id(info.id), key=info.key + self.first_key, tokens=count)
+            structs.replace(info, id=self.fragment_id(info.id), key=info.key + self.first_key, tokens=count)
             for info, count in zip(infos, tokens, strict=True)
         ]
 

@@ -11,10 +11,11 @@ import json
 import socket
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from ipaddress import IPv6Address, ip_address
 from typing import Any, cast
+
+from msgspec import Struct
 
 from excerpt.encoders.server_address import ServerAddress, ServerKey
 from excerpt.errors import ModelError, ModelUnreachableError
@@ -26,8 +27,7 @@ _FRAMING_BYTES = 1 << 18
 """Bytes of a status line, headers, and sizes of chunks, beside the content of an answer and as many again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The answer of a server: its status, its content, and the seconds after which it wants to be asked again."""
 
     status: int

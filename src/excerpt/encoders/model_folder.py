@@ -9,10 +9,11 @@ import hashlib
 import json
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from excerpt.errors import ModelError
 from excerpt.state_files import read_limited, read_text
@@ -91,16 +92,14 @@ def describe_files(folder: Path) -> str:
     return hashlib.blake2b(repr(states).encode(), digest_size=8).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Prompts:
+class Prompts(Struct, frozen=True):
     """Texts that a model wants in front of a query and of a passage, such as "query: "; empty for most models."""
 
     query: str = ""
     passage: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFolder:
+class ModelFolder(Struct, frozen=True):
     """A model folder: its files, and its options as read from their configuration."""
 
     folder: Path

@@ -10,6 +10,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from msgspec import Struct
+
 from excerpt.errors import ModelError
 from excerpt.state_files import read_text
 
@@ -20,8 +22,7 @@ _PORTS = {"http": 80, "https": 443}
 _MAX_KEYS_BYTES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class ServerAddress:
+class ServerAddress(Struct, frozen=True):
     """The address of a server, and the name of the model that it is asked for."""
 
     scheme: str

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from excerpt.errors import GoldUnusableError, NotFoundError
 from excerpt.state_files import encode_line, exclusive_lock, read_limited, replace_file
@@ -78,8 +79,7 @@ class GoldSet:
     unreadable: tuple[UnreadableLine, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RelevantPlace:
+class RelevantPlace(Struct, frozen=True):
     """A target as a file states it. `line_start` tells sections with the same heading apart; 0 if not stated."""
 
     path: str
@@ -87,18 +87,16 @@ class RelevantPlace:
     line_start: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionLine:
+class QuestionLine(Struct, frozen=True):
     """The keys of a line that excerpt reads."""
 
     query: str
     relevant: list[RelevantPlace]
     id: str | int = ""
-    exclude: list[str] = field(default_factory=list)
+    exclude: list[str] = msgspec.field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Struct, frozen=True):
     """A line of the file: its bytes, its JSON object, and the question in it or the reason why there is none."""
 
     data: bytes

@@ -14,6 +14,8 @@ from itertools import count
 from math import comb
 from typing import Any
 
+from msgspec import Struct
+
 from excerpt.corpus.interface import Corpus
 from excerpt.errors import NotFoundError
 from excerpt.gold.questions import (
@@ -155,8 +157,7 @@ def target_of_fragment(fragment: Fragment) -> GoldTarget:
     return GoldTarget(fragment.path, fragment.place or "#".join(fragment.heading_path))
 
 
-@dataclass(frozen=True, slots=True)
-class _TargetLines:
+class _TargetLines(Struct, frozen=True):
     """The lines of a target in the vault as it is now."""
 
     path: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from excerpt.encoders.model_names import hide_secrets
 from excerpt.gold.questions import GoldQuestion
@@ -18,8 +19,7 @@ POOL = 50
 COMPARED_HITS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class QueryChange:
+class QueryChange(Struct, frozen=True):
     """The first hits of a query now and with the embedder; `common` of the first COMPARED_HITS are in both lists.
 
     `before` and `after` are locations such as "Sync.md:3-9", "" without a hit.
@@ -31,8 +31,7 @@ class QueryChange:
     common: int
 
 
-@dataclass(frozen=True, slots=True)
-class TrialReport:
+class TrialReport(Struct, frozen=True):
     """What an embedder would change: for a gold set (None without questions), and for the first hits of queries."""
 
     gold: GoldReport | None

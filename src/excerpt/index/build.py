@@ -10,11 +10,12 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
 from filelock import Timeout
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
 from excerpt.index import lexical, renames
@@ -242,8 +243,7 @@ _FIRST_BATCH_BYTES = 500_000
 _MAX_BATCH_BYTES = 8_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class VaultScan:
+class VaultScan(Struct, frozen=True):
     """The files that a scan of the vault found, and how the vault was scanned.
 
     `only` holds the paths to which the scan was limited, None for the whole vault. `accept_empty` allows a build that

@@ -11,12 +11,12 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from excerpt.corpus.names import NameTerms
@@ -43,8 +43,7 @@ FragmentPosition = tuple[int, int, int]
 """A fragment's key, the row id of its note, and its first line."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoteRows:
+class NoteRows(Struct, frozen=True):
     """The rows of one note, as they are inserted into the catalog.
 
     `size` (bytes), `mtime_ns`, `ctime_ns` and `digest` are those of the file. `cut` is the version of the code and
@@ -83,8 +82,7 @@ class DamagedRowError(sqlite3.DatabaseError):
         super().__init__(f"a row of the catalog is damaged ({what})")
 
 
-@dataclass(frozen=True, slots=True)
-class KnownNote:
+class KnownNote(Struct, frozen=True):
     """The stored data of a file that decide whether the next build must read it again.
 
     `digest` is that of its content, `cut` the version of the code and settings that prepared it
@@ -99,8 +97,7 @@ class KnownNote:
     unread: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class GivenUpFile:
+class GivenUpFile(Struct, frozen=True):
     """A file that is skipped until it changes, because it exceeded a limit of time or memory or its reader failed.
 
     `cut` is the version of the code and settings that tried to prepare it; `reason` is a sentence for the user.

@@ -6,11 +6,11 @@ An event is a value of one of the types in `IndexingEvent`. A command is its nam
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from excerpt.errors import ExcerptError
 
@@ -24,8 +24,7 @@ Command = Literal["update", "rebuild", "pause", "resume", "cancel", "agree", "yi
 """
 
 
-@dataclass(frozen=True, slots=True)
-class VaultWatched:
+class VaultWatched(Struct, frozen=True):
     """The index is up to date, and changes of the vault are detected from now on.
 
     `polling`: by comparing the files every few seconds, because the system reports no changes.
@@ -34,23 +33,19 @@ class VaultWatched:
     polling: bool
 
 
-@dataclass(frozen=True, slots=True)
-class IndexingPaused:
+class IndexingPaused(Struct, frozen=True):
     """Indexing was paused; changes wait."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexingResumed:
+class IndexingResumed(Struct, frozen=True):
     """Indexing continues with the changes that have waited."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexingCancelled:
+class IndexingCancelled(Struct, frozen=True):
     """The current build was cancelled; the notes that it had committed stay in the index."""
 
 
-@dataclass(frozen=True, slots=True)
-class VaultEmptied:
+class VaultEmptied(Struct, frozen=True):
     """The vault has no notes, although the index holds `notes` (a number). The index was not changed."""
 
     notes: int
@@ -58,8 +53,7 @@ class VaultEmptied:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
-class IndexingFailed:
+class IndexingFailed(Struct, frozen=True):
     """An update of the index, or a push, has failed. `title`, `message` and `hint` are those of an error."""
 
     title: str
@@ -72,16 +66,14 @@ class IndexingFailed:
         return IndexingFailed(error.title, error.message, error.hint)
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingFailed:
+class EmbeddingFailed(Struct, frozen=True):
     """The embedder cannot go on; searches use the previous vectors."""
 
     message: str
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingCompleted:
+class EmbeddingCompleted(Struct, frozen=True):
     """All passages are embedded, and searches use their vectors from `generation` on.
 
     `is_first`: they used another model's before.

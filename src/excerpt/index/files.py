@@ -13,8 +13,9 @@ import threading
 import weakref
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from excerpt.errors import IndexUnusableError
 from excerpt.state_files import open_nonblocking, open_regular
@@ -52,8 +53,7 @@ class DamagedFileError(IndexUnusableError):
         super().__init__(message, "Run `excerpt index` to rebuild this part of the index.")
 
 
-@dataclass(frozen=True, slots=True)
-class DerivedFile:
+class DerivedFile(Struct, frozen=True):
     """Name (relative to the index folder), size in bytes and CRC-32 of a file when it was committed."""
 
     name: str

@@ -8,12 +8,12 @@ import struct
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS
@@ -33,8 +33,7 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Inverted:
+class Inverted(Struct, frozen=True):
     """The postings of one field over `doc_count` documents, by term.
 
     Term `terms[t]` (sorted UTF-8) has the postings `starts[t]:starts[t + 1]` of `docs` (ascending) and `tf`;
@@ -54,8 +53,7 @@ class Inverted:
         return len(self.lengths)
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """The postings of all fields over `doc_count` documents.
 
     As in `Inverted`, but a term's postings are those of all fields, ordered by document and then by field; `fields` are
@@ -243,8 +241,7 @@ class DamagedColumnsError(ValueError):
     """A file of a segment differs from what was written to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class TermSlice:
+class TermSlice(Struct, frozen=True):
     """The postings of one term in one segment, ordered by document and then field.
 
     `codes` hold field and count of each posting in one integer (`Columns.unpack`). The term's positions begin at index

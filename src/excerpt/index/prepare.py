@@ -8,8 +8,9 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct, field
 
 from excerpt.corpus.names import fold_name
 from excerpt.errors import ExcerptError, FileOpenError
@@ -48,8 +49,7 @@ def without_garbage_collection() -> Iterator[None]:
 # --- prepare ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class PrepareOptions:
+class PrepareOptions(Struct, frozen=True):
     """What the preparation of a file depends on; sent to every worker process, so kept small."""
 
     vault: Path
@@ -58,8 +58,7 @@ class PrepareOptions:
     dialect: Dialect = Dialect.MARKDOWN
 
 
-@dataclass(frozen=True, slots=True)
-class FileTask:
+class FileTask(Struct, frozen=True):
     """A file to prepare, with its size in bytes and its times in nanoseconds since 1970.
 
     `digest` is the digest of the content in the index, "" if the file must be prepared in any case. `kind` is "" for a
@@ -75,8 +74,7 @@ class FileTask:
     images: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedFiles:
+class PreparedFiles(Struct, frozen=True):
     """The result of preparing some files.
 
     `notes` are the rows to store, and `inverted` holds the postings of each field over the fragments of `notes`, in

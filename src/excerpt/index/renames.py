@@ -10,10 +10,10 @@ from __future__ import annotations
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from excerpt.index.catalog import Catalog, decompress_text
@@ -42,8 +42,7 @@ _MAX_SHARED = 5_000_000
 Sketch = NDArray[np.uint32]
 
 
-@dataclass(frozen=True, slots=True)
-class NoteTrace:
+class NoteTrace(Struct, frozen=True):
     """The data by which a removed note is compared with a new one: path, digest, tokens, and sketch of its words."""
 
     path: str
@@ -125,8 +124,7 @@ def current_path(rows: Callable[..., list[tuple[str]]], path: str) -> str | None
     return path_rows[0][0] if path_rows else None
 
 
-@dataclass(frozen=True, slots=True)
-class MoveHistory:
+class MoveHistory(Struct, frozen=True):
     """The data about renames that a rebuilt index takes over from the previous index.
 
     `moves` are (old path, present path). `notes` are (path, digest, tokens) of the notes in the previous index and of

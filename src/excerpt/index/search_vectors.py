@@ -15,11 +15,12 @@ import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from excerpt.encoders.choice import open_embedder
@@ -54,8 +55,7 @@ _MAX_FILES = 3
 """Models whose vectors are kept, so that going back to one costs nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchVectorsRecord:
+class SearchVectorsRecord(Struct, frozen=True):
     """The file of vectors that searches use: `size` bytes of it belong to the generation whose catalog has the record.
 
     `model` is the setting that chose the model, without a key in an address, `source` its `embedder_source`, `id` its
@@ -70,7 +70,7 @@ class SearchVectorsRecord:
     size: int
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self))
+        return json.dumps(structs.asdict(self))
 
     @staticmethod
     def from_json(text: str) -> SearchVectorsRecord | None:
@@ -119,8 +119,7 @@ def vectors_file(index: Path, model_id: str) -> Path:
 # --- the file ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _VectorBlock:
+class _VectorBlock(Struct, frozen=True):
     """A block of the file: where its content starts, and the digests of its texts."""
 
     start: int

@@ -11,12 +11,13 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from excerpt.corpus.facets import CachedLinks, Facets, NumberedNotes
@@ -442,8 +443,7 @@ class Snapshot(NoteReader):
         return self._catalog.remarks(skipped=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _ChosenVectors:
+class _ChosenVectors(Struct, frozen=True):
     """The vectors of an embedder that the user chose; the rows of the keys `missing` are all zeros."""
 
     model_id: str
@@ -451,8 +451,7 @@ class _ChosenVectors:
     missing: NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class _ReusableData:
+class _ReusableData(Struct, frozen=True):
     """Data of an older generation that a newer one may reuse: vectors, the id of their model, links, chosen vectors."""
 
     vectors: VectorMatrix | None = None

@@ -9,11 +9,11 @@ import struct
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from excerpt.index.files import DamagedFileError, DerivedFile, extend_crc, sync_and_record
@@ -37,8 +37,7 @@ Keys = NDArray[np.int64]
 _NO_KEYS: Keys = np.zeros(0, np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class QuantisedVectors:
+class QuantisedVectors(Struct, frozen=True):
     """Vectors as stored on disk: row i is `rows[i] * scales[i]`."""
 
     scales: NDArray[np.float32]
@@ -255,8 +254,7 @@ class _SpareChunk:
             return self.chunk, at, count
 
 
-@dataclass(frozen=True, slots=True)
-class _ChunkedRows:
+class _ChunkedRows(Struct, frozen=True):
     """Vectors stored in chunks: vector i is row `positions[i]` of the concatenated `chunks`, times `scales[i]`.
 
     `spare` is the chunk to which more rows are appended.

@@ -7,13 +7,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from excerpt.corpus.names import NO_NAMES, NameTerms
@@ -75,8 +75,7 @@ class RepairPart(StrEnum):
     VECTORS = "vectors"
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """An error in an index, and the part that must be rebuilt.
 
     `path` is the path of a note or the name of a file of the index; `reason` is one sentence for the user. `digest` is
@@ -98,8 +97,7 @@ class StaleReason(StrEnum):
     CUT = "split differently now"
 
 
-@dataclass(slots=True)
-class IndexHealth:
+class IndexHealth(Struct):
     """The result of examining an index.
 
     The counts are of what was examined, and `size` is the size of the index in bytes. `skipped` counts the skipped
@@ -162,8 +160,7 @@ _NAMES = "SELECT name FROM names WHERE note = ? ORDER BY name"
 _NAME_TERMS = "SELECT own, lengths, terms, files, targets FROM name_terms WHERE note = ?"
 
 
-@dataclass(frozen=True, slots=True)
-class StoredNote(NoteRows):
+class StoredNote(NoteRows, frozen=True):
     """The rows of one note as read from the catalog, with the note's row id (`number`) and its fragments' keys."""
 
     number: int

@@ -12,10 +12,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
+
+from msgspec import Struct
 
 from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions
 
@@ -26,8 +27,7 @@ OUT_OF_MEMORY = 71
 """Exit code of a worker process whose file exceeded the memory limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The limits for one file.
 
     `seconds` of CPU, `seconds_per_mb` more per MB and `seconds_per_image` per image that OCR reads; `wall_time_factor`

@@ -6,12 +6,12 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from excerpt.corpus.facets import EPOCH_ORDINAL, UNKNOWN_DAY, Facets, property_name
 from excerpt.corpus.interface import Corpus
@@ -34,8 +34,7 @@ ROOT = -1
 """The position of the root of a tree, the parent of its topmost branches."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilterTree:
+class FilterTree(Struct, frozen=True):
     """A tree of branches (folders, tags, properties or months) as arrays, indexed by the branch's position.
 
     Siblings are adjacent, in the order of their labels. `build_filter` returns the query filter of the branch at a
@@ -61,8 +60,7 @@ class FilterTree:
         return np.add.reduceat(counts, self.starts), np.add.reduceat((counts > 0).astype(np.int64), self.starts)
 
 
-@dataclass(frozen=True, slots=True)
-class Branches:
+class Branches(Struct, frozen=True):
     """The trees of folders, tags, properties and months (modified, created) of one snapshot of the index."""
 
     folders: FilterTree

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from rapidfuzz import process
 
 from excerpt.corpus.facets import UNKNOWN_DAY
@@ -36,8 +38,7 @@ _MIN_NAME_SIMILARITY = 70  # percent (rapidfuzz); a less similar name is not sug
 _MAX_LISTED_NAMES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class RequestedLines:
+class RequestedLines(Struct, frozen=True):
     """Lines `first` to `last` of a note (None: to its end) or, if `heading` is given, the section with that heading."""
 
     path: str

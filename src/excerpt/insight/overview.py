@@ -6,12 +6,12 @@ import posixpath
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from excerpt.corpus.facets import UNKNOWN_DAY, Label, NoteLink, property_name
 from excerpt.corpus.links import has_other_suffix, swapped_target
@@ -96,8 +96,7 @@ def _locate_note(topic: Topic, note: int) -> SourceLocation:
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _LinkTarget:
+class _LinkTarget(Struct, frozen=True):
     """A link target in passages about the topic: its spellings, and the number of its note (None for a missing note).
 
     `lines_by_note` maps the notes that link to it, best first, to the line of the first link.

@@ -12,6 +12,8 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any
 
+from msgspec import Struct
+
 from excerpt.json_forms import attributes_to_json, dataclass_to_json
 from excerpt.kinds import Confidence
 from excerpt.text.display import code_span, format_count, format_percent, format_source_location, visible_line
@@ -262,8 +264,7 @@ _MAX_HEADINGS = 2  # the number of a section's last headings that are shown
 _SEPARATOR = " › "
 
 
-@dataclass(frozen=True, slots=True)
-class _RenderedPart:
+class _RenderedPart(Struct, frozen=True):
     """A heading and the lines below it, best first; the first `required_lines` are added before other parts' extras."""
 
     heading: str

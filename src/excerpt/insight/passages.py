@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from html import unescape
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from excerpt.insight.overview_parts import KeyPassage, SourceLocation
 from excerpt.insight.topic import Topic, locate_fragment
@@ -48,8 +48,7 @@ _SENTENCE_END = re.compile(r"(?<=[。！？])|(?<=[.!?…])[\"'”’)\]]*\s+(?=
 _ENDS_SENTENCE = re.compile(r"[.!?。！？…][\"'”’)\]]*\s*$")
 
 
-@dataclass(frozen=True, slots=True)
-class ProseSentence:
+class ProseSentence(Struct, frozen=True):
     """A sentence or list item on one line, without markup; `line` is the line of the text, counted from 0.
 
     `begins_line` is true for the first sentence of its line, `whole` if the text ends like a sentence.
@@ -136,8 +135,7 @@ Floats = npt.NDArray[np.float32]
 TokenCounter = Callable[[str], int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Passage:
+class _Passage(Struct, frozen=True):
     """The best sentences of a fragment, their `first` and `last` line in the note, and their relevance.
 
     `cut_before` and `cut_after` are true if the fragment has more sentences before or after them.

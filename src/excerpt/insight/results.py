@@ -11,6 +11,8 @@ from datetime import date
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct
+
 from excerpt.json_forms import attributes_to_json, dataclass_to_json
 from excerpt.model import Fragment, Signal, Span, signals_to_dict
 from excerpt.text.display import code_span, format_count, visible_line
@@ -332,8 +334,7 @@ class Direction(StrEnum):
     WIDER = "wider"
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(Struct, frozen=True):
     """A suggested query with its number of matches, `hits`.
 
     `way` is narrower or wider; `label` names the part that was added to the user's query or removed from it.
@@ -345,8 +346,7 @@ class Suggestion:
     hits: int
 
 
-@dataclass(frozen=True, slots=True)
-class DatedNote:
+class DatedNote(Struct, frozen=True):
     """A note with its `day`: the date that it gives itself, else the day of its file's last change, in local time."""
 
     path: str

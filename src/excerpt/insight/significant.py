@@ -10,8 +10,9 @@ from __future__ import annotations
 import posixpath
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import log
+
+from msgspec import Struct
 
 from excerpt.corpus.facets import property_name
 from excerpt.insight.facet_map import format_folder_filter, format_property_filter, format_tag_filter
@@ -36,8 +37,7 @@ MAX_VALUE_CHARS = 60
 _LabelKey = tuple[LabelKind, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _CountedLabel:
+class _CountedLabel(Struct, frozen=True):
     """A label, the notes about the topic that have it, best first, and the number of all notes of the vault with it."""
 
     kind: LabelKind

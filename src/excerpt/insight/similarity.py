@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FIELDS
@@ -36,8 +37,7 @@ _FOLDER_SEPARATOR = re.compile(r"[/.]")
 _LAST_CHARACTER = "\U0010ffff"
 
 
-@dataclass(frozen=True, slots=True)
-class NoteLinks:
+class NoteLinks(Struct, frozen=True):
     """The links of one note: `linked_notes` it links to, `linking_notes` that link to it (note numbers, ascending).
 
     `shared_links` holds, for every note of the vault, a score of 0 to 1 for the links that it shares with this note.
@@ -188,8 +188,7 @@ _PARAGRAPH = re.compile(r"\S(?:[^\n]|\n(?![^\S\n]*\n))*")
 _BLANK = "\0"
 
 
-@dataclass(frozen=True, slots=True)
-class NameMention:
+class NameMention(Struct, frozen=True):
     """A mention: the text of note `in_note` has the name of note `named_note` without linking to it.
 
     Both are note numbers. The name is spelled `text`, on `line` of the note, in the fragment with key `fragment_key`.
@@ -204,8 +203,7 @@ class NameMention:
     rarity: float
 
 
-@dataclass(frozen=True, slots=True)
-class NameSpan:
+class NameSpan(Struct, frozen=True):
     """A name in a text, at characters `start` to `end` (exclusive); `key` is the name case-folded."""
 
     start: int
@@ -451,8 +449,7 @@ class ReferenceNote:
         return tuple(replace(fragment, text=fragment.text[:size]) for fragment, size in parts)
 
 
-@dataclass(frozen=True, slots=True)
-class NoteTerm:
+class NoteTerm(Struct, frozen=True):
     """A word of the reference note: its index term, and its spelling in the text ("" if only a name has the word).
 
     `notes` is the number of notes that have the word. `language_weight` is 0 for a common word of the language, 1 for a
@@ -468,8 +465,7 @@ class NoteTerm:
     notes: int
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredNotes:
+class ScoredNotes(Struct, frozen=True):
     """Notes similar to the reference note: their numbers, ascending, signals (notes x SIGNALS) and scores.
 
     `terms`, `mentions` and `links` are the reference note's important words, its mentions, and its links.

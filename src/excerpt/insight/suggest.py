@@ -6,13 +6,14 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
@@ -80,8 +81,7 @@ _ADDRESS_OR_FILE_NAME = re.compile(r"[/\\@]|\.\w+$")
 """Matches addresses and file names, which are not offered as words."""
 
 
-@dataclass(frozen=True, slots=True)
-class _CompletionEntry:
+class _CompletionEntry(Struct, frozen=True):
     """A completion in a list, with its case-folded text for matching; entries of more `weight` come first."""
 
     folded: str

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from excerpt.corpus.facets import Label
 from excerpt.corpus.interface import Corpus
@@ -59,8 +60,7 @@ MAX_COUNTED_NOTES = 200
 """The number of best notes about the topic whose tags, properties and folders are counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class TopicWord:
+class TopicWord(Struct, frozen=True):
     """A word of the topic: its alternative index terms, and its rarity (inverse document frequency, idf)."""
 
     terms: frozenset[str]

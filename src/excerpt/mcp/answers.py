@@ -8,9 +8,11 @@ line, or in a code fence longer than any fence in it, so that a note cannot imit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.text.columns import truncate
 from excerpt.text.display import (
@@ -55,8 +57,7 @@ _MAX_COUNT_ATTEMPTS = 20
 """Attempts to make the token count stated in an answer equal to its actual count."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolAnswer:
+class ToolAnswer(Struct, frozen=True):
     """The content of an answer, before it is cut to a limit of tokens.
 
     `facts` go into the first line, with the name of the `vault` and its `freshness`, whether it is up to date. The line
@@ -190,8 +191,7 @@ def enclose(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
-@dataclass(frozen=True, slots=True)
-class NoteLinesPart:
+class NoteLinesPart(Struct, frozen=True):
     """Consecutive lines of a note; `is_cut` means that it is one line, which was cut to fit."""
 
     path: str

@@ -14,9 +14,10 @@ import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.state_files import open_regular, replace_file
@@ -34,8 +35,7 @@ _MAX_SESSIONS = 500  # 26 kB each
 _SESSION_SECONDS = 1_800.0  # after which a session without a request or an open stream ends
 
 
-@dataclass(frozen=True, slots=True)
-class HttpAddress:
+class HttpAddress(Struct, frozen=True):
     """Where the server listens, and what clients need to connect.
 
     `token_file` contains the token. `names` are host names of the server, besides the loopback ones, that requests may
@@ -117,8 +117,7 @@ class TokenMiddleware:
         return hmac.compare_digest(authorization, self._expected)
 
 
-@dataclass(frozen=True, slots=True)
-class HttpListener:
+class HttpListener(Struct, frozen=True):
     """A listening socket with its `HttpAddress`, and the token that clients must send."""
 
     http_address: HttpAddress

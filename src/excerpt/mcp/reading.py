@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 import excerpt
 from excerpt.errors import ExcerptError, NotFoundError
@@ -24,8 +26,7 @@ _WIKILINK = re.compile(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
 # --- the vault of a source --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class LocatedSource:
+class LocatedSource(Struct, frozen=True):
     """A vault in which to look for a source, and the `name` of the source in that vault.
 
     `prefix` is put in front of paths in the answer, so that the tools find them again: the vault's name and "/", or ""
@@ -103,8 +104,7 @@ def resolve_source(vault: excerpt.Vault, source: str) -> str:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """What an answer shows of one source: the `head` says which lines these are, `text` has them in a code fence."""
 
     head: str

@@ -15,7 +15,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
 from functools import partial, wraps
@@ -27,6 +27,7 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, ToolAnnotations
+from msgspec import Struct, structs
 from pydantic import Field, ValidationError
 
 import excerpt
@@ -105,8 +106,7 @@ _READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WRITES_MEMORIES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
 
-@dataclass(frozen=True, slots=True)
-class VaultStatus:
+class VaultStatus(Struct, frozen=True):
     """One vault in the result of `status`."""
 
     vault: str
@@ -116,8 +116,7 @@ class VaultStatus:
     skipped: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Tools:
+class Tools(Struct, frozen=True):
     """The tools: each public method except `single_vault` is registered with the SDK; they query `vaults`."""
 
     vaults: ServedVaults
@@ -454,7 +453,7 @@ class Tools:
         if len(self.vaults.all) > _MAX_LISTED_VAULTS:
             others = ", ".join(visible_line(each.name) for each in self.vaults.all[_MAX_LISTED_VAULTS:])
             statuses.append(VaultStatus(vault=others[:200], freshness="name one to ask it"))
-        data = {"vaults": [asdict(each) for each in statuses]}
+        data = {"vaults": [structs.asdict(each) for each in statuses]}
         text = json.dumps(data, ensure_ascii=False, indent=1)
         return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=data)
 
@@ -657,7 +656,7 @@ async def _pack_vaults(
     while True:
         packed = await pack(max(room, 0))
         text = excerpt.fuse_packs({vault.name: each for vault, each in packed.items()}).strip("\n")
-        content = replace(answer(packed), parts=(text,) if text else ())
+        content = structs.replace(answer(packed), parts=(text,) if text else ())
         spent = count_tokens(answers.render(content, limit))
         if spent <= limit or not text:
             break
@@ -694,8 +693,7 @@ def _pack_hint(packed: Mapping[str, excerpt.PackResult]) -> str:
     return "`related` or `search` for more."
 
 
-@dataclass(frozen=True, slots=True)
-class _Searched:
+class _Searched(Struct, frozen=True):
     """What one vault answers to a query: the result, the number of matches, and the memories that answer."""
 
     snapshot: ServedSnapshot

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from excerpt.corpus.facets import UNKNOWN_DAY, Facets, NumberedNotes
 from excerpt.corpus.interface import Corpus
@@ -113,8 +114,7 @@ _SHOWN_CONFIDENCES = (Confidence.STRONG, Confidence.LIKELY)  # of the memories t
 _MAX_NEAR_MISSES = 5  # the most memories with a word of the query that are listed if no memory answers it
 
 
-@dataclass(frozen=True, slots=True)
-class _MemoryIndex:
+class _MemoryIndex(Struct, frozen=True):
     """An open index of the memories, in which each memory is a note.
 
     `files` are the memory files that were indexed. `notes` holds the memory of each note (None if the file is no longer

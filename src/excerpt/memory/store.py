@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from filelock import Timeout
+from msgspec import Struct, structs
 
 from excerpt.errors import MemoryUnusableError, ReadError
 from excerpt.memory.memory_file import (
@@ -70,8 +71,7 @@ _CLOCK_TICK_NS = 2_000_000_000
 _MAX_BYTES = 16_000_000  # of one memory's file
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedFile:
+class LoadedFile(Struct, frozen=True):
     """A memory file as last read; a new object whenever the file's content changes.
 
     `is_file_time_reliable` is false if the file was so new when read that a later change may leave `stamp` the same.
@@ -84,8 +84,7 @@ class LoadedFile:
     metadata: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadableFile:
+class UnreadableFile(Struct, frozen=True):
     """A file that could not be read as a memory; `stamp` and `is_file_time_reliable` are as in `LoadedFile`."""
 
     stamp: Stamp
@@ -325,7 +324,7 @@ def _reload(
     if (
         before is None
         or is_file_time_reliable
-        or replace(loaded, stamp=before.stamp, is_file_time_reliable=before.is_file_time_reliable) != before
+        or structs.replace(loaded, stamp=before.stamp, is_file_time_reliable=before.is_file_time_reliable) != before
     ):
         return loaded
     return before
@@ -384,7 +383,7 @@ def _resolve_shared_ids(entries: Sequence[tuple[str, LoadedFile]]) -> dict[str, 
         identity = derive_id_from_name(name)
         while identity in by_id:
             identity = derive_id_from_name(identity)
-        by_id[identity] = (name, replace(file, memory=replace(file.memory, id=identity)))
+        by_id[identity] = (name, structs.replace(file, memory=replace(file.memory, id=identity)))
     return by_id
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from excerpt.kinds import FilterKind
 from excerpt.model import Memory
@@ -26,8 +27,7 @@ def split_stale_filter(query: str) -> tuple[str, bool | None]:
     return query, stale
 
 
-@dataclass(frozen=True, slots=True)
-class SearchableMemory:
+class SearchableMemory(Struct, frozen=True):
     """The terms of a memory as one string for searching, each between spaces.
 
     A search in a string runs in C, so that 10,000 memories need no index: a whole term is found as " term ", a prefix

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from excerpt.kinds import Scope
 from excerpt.model import Fragment, FragmentInfo, Hit, Pack
@@ -195,8 +196,7 @@ def _count_escaped_tokens(tokenizer: Tokenizer, renderer: Renderer, text: str) -
 # or in a pack with a hit.
 
 
-@dataclass(frozen=True, slots=True)
-class ChainUnit:
+class ChainUnit(Struct, frozen=True):
     """One or more consecutive fragments of a note, which enter a pack together.
 
     `opening_cost` are the tokens if a pack begins with this unit, with the pack's frame. `following_cost` are the
@@ -209,16 +209,14 @@ class ChainUnit:
     has_hit: bool
 
 
-@dataclass(frozen=True, slots=True)
-class UnitChain:
+class UnitChain(Struct, frozen=True):
     """The consecutive units of one candidate passage; each selection has the unit with the index `required`, if set."""
 
     units: tuple[ChainUnit, ...]
     required: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenUnits:
+class ChosenUnits(Struct, frozen=True):
     """The selection from one chain: runs of units, each as (first index, last index)."""
 
     runs: tuple[tuple[int, int], ...] = ()
@@ -273,8 +271,7 @@ def _extend_table(values: _ValueByCost, length: int) -> _ValueByCost:
     return np.concatenate((values, np.full(length - len(values), -np.inf)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Transitions:
+class _Transitions(Struct, frozen=True):
     """The choices made at one unit that led to the best value of each cost.
 
     `without_hit_continues` and `with_hit_continues` say whether the unit's pack, which has no hit so far or has a hit,
@@ -395,8 +392,7 @@ _MAX_HIT_VALUE = 32.0
 _OrdinalRange = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class DraftPack:
+class DraftPack(Struct, frozen=True):
     """A pack with the hits in it, best first, and its cost: its tokens as a source after the first one."""
 
     pack: Pack
@@ -404,8 +400,7 @@ class DraftPack:
     cost: int
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateChoices:
+class CandidateChoices(Struct, frozen=True):
     """The selections that are possible from one candidate passage, as a chain of units.
 
     `unit_ordinals` has the first and last fragment ordinal of each unit of `chain`.

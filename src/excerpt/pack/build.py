@@ -11,6 +11,8 @@ from functools import cached_property, partial
 from heapq import nlargest
 from typing import Concatenate, Generic, ParamSpec, Protocol
 
+from msgspec import Struct, structs
+
 from excerpt.cancellation import check_cancelled
 from excerpt.kinds import Confidence, Fill, Scope, StopReason, Strategy
 from excerpt.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, Result
@@ -280,8 +282,7 @@ def build_pack(
 # --- choice of packs --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _PackChoice:
+class _PackChoice(Struct, frozen=True):
     """The chosen packs in their order, their rendered text with its token count, and their value.
 
     `drafts` has the same packs in any order, with their hits and costs.
@@ -366,7 +367,7 @@ def _choose_with_part(offered: Sequence[CandidateChoices], room: int, first_with
             left = room - sum(draft.cost for draft in part)
             choice = first_within(iterate_selections([each.chain for each in others], left), others, fixed=part)
             if choice:
-                return replace(choice, value=first.compute_part_value(number, choice.value))
+                return structs.replace(choice, value=first.compute_part_value(number, choice.value))
     return _EMPTY_CHOICE
 
 

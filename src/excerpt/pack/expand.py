@@ -7,9 +7,11 @@ import unicodedata
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.kinds import BlockKind, Scope
 from excerpt.locations import location_of_lines
@@ -22,8 +24,7 @@ from excerpt.text.words import WIDE_CHARACTERS, fold
 # From a hit's fragment to the lines of its note that the scope asks for.
 
 
-@dataclass(frozen=True, slots=True)
-class LineSpan:
+class LineSpan(Struct, frozen=True):
     """A range of lines of one note, with the ordinals of the fragments in it; it may be a part of one fragment.
 
     Lines count from 1, both ends included. A section or a note may have blank lines at its ends, which a pack leaves
@@ -110,8 +111,7 @@ def _build_section_span(
 # Overlapping or adjacent spans become one.
 
 
-@dataclass(frozen=True, slots=True)
-class HitSpan:
+class HitSpan(Struct, frozen=True):
     """A hit, the lines that it should be extended to, and its value for the choice of packs.
 
     A primary hit (one of the most valuable) is packed before any context.
@@ -132,8 +132,7 @@ class HitSpan:
         return line_span.first_ordinal <= self.hit.fragment.ordinal <= line_span.last_ordinal
 
 
-@dataclass(frozen=True, slots=True)
-class PackCandidate:
+class PackCandidate(Struct, frozen=True):
     """A passage that may become one or more packs, and the hits whose spans it merges, best first."""
 
     line_span: LineSpan
@@ -529,8 +528,7 @@ def find_near_copy(fragment: Fragment, fragments: Iterable[Fragment]) -> Fragmen
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _ComparableText:
+class _ComparableText(Struct, frozen=True):
     """A text prepared for comparison: case-folded, with its rare words, the longest first.
 
     The rare words are searched first, as substrings. Most texts lack one of them and then need no tokenization. A text

@@ -6,12 +6,13 @@ count.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.model import PackResult
 from excerpt.state_files import exclusive_lock, read_value, write_value
@@ -20,8 +21,7 @@ from excerpt.text.fragments import digest_of_text
 _NonNegativeInt = Annotated[int, msgspec.Meta(ge=0)]
 
 
-@dataclass(frozen=True, slots=True)
-class TokenSavings:
+class TokenSavings(Struct, frozen=True):
     """The tokens of all packs since the day `since` (ISO 8601), against the tokens of the whole notes.
 
     `packs` is the number of packs, `tokens` their size, `source_tokens` the size of the whole notes of their passages.

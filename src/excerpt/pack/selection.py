@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from excerpt.kinds import Scope
 from excerpt.state_files import read_value, write_value
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 # The user's decisions by hand about the packs of a query.
 
 
-@dataclass(frozen=True, slots=True)
-class PackOverrides:
+class PackOverrides(Struct, frozen=True):
     """The user's decisions by hand about packs, by fragment id. Immutable: methods return a changed copy.
 
     No pack contains a fragment of `dropped_ids`. Each hit in `scopes` (id and scope) is extended to that scope instead
@@ -66,8 +66,7 @@ NO_OVERRIDES = PackOverrides()
 _Offset = Annotated[int, msgspec.Meta(ge=0)]
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedFragment:
+class MarkedFragment(Struct, frozen=True):
     """A fragment marked by hand: its id, its note's path, and the spans that matched the query at that time."""
 
     fragment_id: str
@@ -75,8 +74,7 @@ class MarkedFragment:
     spans: tuple[Span, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SavedMarks:
+class SavedMarks(Struct, frozen=True):
     """The contents of a marks file: the last query, the marked fragments in order of marking, and the overrides."""
 
     query: str = ""
@@ -88,15 +86,13 @@ NO_MARKS = SavedMarks()
 """The contents of a missing marks file."""
 
 
-@dataclass(frozen=True, slots=True)
-class _StoredMark:
+class _StoredMark(Struct, frozen=True):
     fragment: str
     path: str = ""
     spans: tuple[tuple[_Offset, _Offset], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _MarksFile:
+class _MarksFile(Struct, frozen=True):
     query: str = ""
     marks: tuple[_StoredMark, ...] = ()
     dropped: tuple[str, ...] = ()
@@ -132,8 +128,7 @@ def write_marks(file: Path, saved: SavedMarks) -> None:
     write_value(file, shape)
 
 
-@dataclass(frozen=True, slots=True)
-class MovedFragments:
+class MovedFragments(Struct, frozen=True):
     """The new ids of moved fragments and the new paths of their notes, by old id and old path.
 
     The value is false if no fragment has moved.

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.corpus.interface import TermReader
 from excerpt.corpus.tables import TermEntries, concat_ranges
@@ -33,8 +34,7 @@ _NO_SCORES = np.zeros(0, np.float32)
 _NO_FIELDS = np.zeros(0, np.uint8)
 
 
-@dataclass(frozen=True, slots=True)
-class FieldWeight:
+class FieldWeight(Struct, frozen=True):
     """BM25F parameters of a field: its weight (the text has 1), and `b`, how much its length matters, 0 to 1."""
 
     weight: float
@@ -85,8 +85,7 @@ MIN_FUZZY_LETTERS = 4
 """Least number of letters of a fuzzily matched word: in three letters, an error makes another word."""
 
 
-@dataclass(frozen=True, slots=True)
-class TermTier:
+class TermTier(Struct, frozen=True):
     """Terms that match a query word equally well.
 
     `share`, the factor for their score, is 1 for the exact word.
@@ -96,8 +95,7 @@ class TermTier:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class ExpandedWord:
+class ExpandedWord(Struct, frozen=True):
     """A query word with the terms of the vault that match it, in tiers, exact terms first.
 
     `surface` is the word as typed, `position` its number in the query. `whole` is true for a compound, such as
@@ -116,8 +114,7 @@ class ExpandedWord:
         return tuple(term for tier in self.tiers for term in tier.terms)
 
 
-@dataclass(frozen=True, slots=True)
-class TermScores:
+class TermScores(Struct, frozen=True):
     """The rows that have some terms, ascending, with the score of each row for these terms.
 
     `fields` has, for each row, bit `i` set if field number `i` has one of the terms.
@@ -193,8 +190,7 @@ def _align_to_rows(term_scores: TermScores, rows: Rows) -> tuple[Floats, FieldBi
     )
 
 
-@dataclass(frozen=True, slots=True)
-class WordMatches:
+class WordMatches(Struct, frozen=True):
     """The rows that have a query word; their scores count with the factor `share`, 0 to 1."""
 
     term_matches: TermMatches

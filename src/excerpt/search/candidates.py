@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, Digests, NameTerms, digest_texts
@@ -101,8 +101,7 @@ class OtherNoteNames:
         return target
 
 
-@dataclass(frozen=True, slots=True)
-class _QueryTermDigests:
+class _QueryTermDigests(Struct, frozen=True):
     """The digests of a query's terms, ascending, as they are stored for names.
 
     `shares` (terms x words) is how well each term matches each query word, 0 to 1. `extra_words` flags the terms that
@@ -194,8 +193,7 @@ A more common word has no proximity: its positions mean little, and are too many
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(Struct, frozen=True):
     """The candidate rows for a query, ascending, with their signals and their cosines to the query.
 
     `signals` is rows x SIGNALS, each 0 to 1 (`words` up to MAX_ATTACHMENT_WORDS). `static_signals` has those of meaning

@@ -14,10 +14,10 @@ likely.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from excerpt.kinds import Confidence, Strategy
 from excerpt.search.bm25 import Rows
@@ -50,8 +50,7 @@ JUDGED_HITS = 5
 """The number of first hits by which a result is judged."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfidenceTable:
+class ConfidenceTable(Struct, frozen=True):
     """The likelihood that each fragment answers the query, and its share of the query, both 0 to 1.
 
     The arrays are parallel to the rows that were given to `judge_confidence`.

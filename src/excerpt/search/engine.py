@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import date
 from functools import partial, reduce
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field, structs
 
 from excerpt.cancellation import check_cancelled
 from excerpt.corpus.interface import CandidateQuery, Corpus
@@ -74,8 +75,7 @@ IndexArray = npt.NDArray[np.intp]
 """An array of positions in another array."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredQuery:
+class ScoredQuery(Struct, frozen=True):
     """A parsed query with its scored fragments.
 
     A text such as `a | b` has several such queries, its alternatives. `strategy` is the one that scored the fragments:
@@ -96,8 +96,7 @@ class ScoredQuery:
     unlearned: ScoredFragments | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Struct, frozen=True):
     """The fragments of all alternatives of a query text, best first.
 
     The four arrays are parallel, one element for each fragment: its row; its score; the index, in `scored_queries`, of
@@ -478,7 +477,7 @@ class Engine:
         if not past_uses:
             return answer
         scored = add_reopened_signal(answer.scored, past_uses)
-        return replace(answer, scored=scored, past_uses=past_uses, unlearned=answer.scored)
+        return structs.replace(answer, scored=scored, past_uses=past_uses, unlearned=answer.scored)
 
     def _uses_rrf(self, strategy: Strategy) -> bool:
         return self._settings.search.fusion is Fusion.RRF and strategy in (Strategy.AUTO, Strategy.HYBRID)
@@ -520,8 +519,8 @@ class Engine:
         ranking = self._merge(scored_queries)
         if not any(scored_query.past_uses for scored_query in scored_queries):
             return ranking
-        unlearned = [replace(one, scored=one.unlearned or one.scored, past_uses={}) for one in scored_queries]
-        return replace(ranking, unlearned=self._merge(unlearned))
+        unlearned = [structs.replace(one, scored=one.unlearned or one.scored, past_uses={}) for one in scored_queries]
+        return structs.replace(ranking, unlearned=self._merge(unlearned))
 
     def _merge(self, scored_queries: Sequence[ScoredQuery]) -> Ranking:
         rows = np.concatenate([scored_query.scored.rows for scored_query in scored_queries])
@@ -553,7 +552,7 @@ class Engine:
         """Return a ranking with its best `limit` fragments in order of date; `sort` is one of SORT_VALUES."""
         order = np.arange(len(ranking.rows))
         order[:limit] = sort_by_date(dates_of_rows(self.snapshot)[ranking.rows[:limit]], sort)
-        return replace(
+        return structs.replace(
             ranking,
             rows=ranking.rows[order],
             scores=ranking.scores[order],
@@ -631,7 +630,7 @@ def _counting_query(query: Query, needed: CandidateQuery, evidence: Evidence) ->
         if match.idf > 0
         for term in word.terms
     ]
-    return replace(needed, terms=tuple(terms)) if terms or (query.filters and not evidence.words) else None
+    return structs.replace(needed, terms=tuple(terms)) if terms or (query.filters and not evidence.words) else None
 
 
 def _flag_countable_rows(evidence: Evidence) -> Flags:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.corpus.interface import Corpus, Vectors
 from excerpt.search import filters
@@ -339,8 +340,7 @@ FUNCTION_WORD_WEIGHT = 0.3
 """Weight, 0 to 1, of a word like "the" in a vault whose language is not English."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """The evidence that one query collects about all rows.
 
     `words`: the query words with the terms that match each word; `matches` has the matching rows of each.

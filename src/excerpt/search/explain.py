@@ -6,11 +6,12 @@ All numbers are computed again as the search does: nothing is estimated, and the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import groupby
 
 import numpy as np
+from msgspec import Struct, structs
 
 from excerpt.corpus.tables import TermPostings
 from excerpt.model import Hit, Result
@@ -59,8 +60,7 @@ def explain_hit(explainer: WordExplainer | None, hit: Hit, rank: int, top: float
     return Explanation(hit, rank, hit.score / top if top > 0 else 0.0, words)
 
 
-@dataclass(frozen=True, slots=True)
-class _ExplainedWord:
+class _ExplainedWord(Struct, frozen=True):
     """A query word with its matches in all fragments.
 
     `part` is its contribution without a fragment. `rows` are the rows that have the word, `match` has their scores.
@@ -185,7 +185,7 @@ def _find_variants(word: ExpandedWord, index: WordIndex) -> tuple[TermVariant, .
     """Return the tiers of terms for a word that occur in the vault, exact terms first."""
     variants: list[TermVariant] = []
     for number, tier in enumerate(word.tiers):
-        if len(index.match(ExpandedWord(word.surface, (replace(tier, share=1.0),), word.position)).rows):
+        if len(index.match(ExpandedWord(word.surface, (structs.replace(tier, share=1.0),), word.position)).rows):
             variants.append(TermVariant(_classify_variant(number, tier), _without_marks(tier.terms), tier.share))
     return tuple(variants)
 

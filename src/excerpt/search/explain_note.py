@@ -6,12 +6,13 @@ All numbers are computed again as the search does: nothing is estimated.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from pathlib import PurePosixPath
 
 import numpy as np
+from msgspec import Struct, structs
 from rapidfuzz import process
 
 from excerpt.corpus.interface import Corpus
@@ -100,8 +101,7 @@ def _explain_rows(
     return replace(explanation, from_limit=max(int(positions[0]) + 1, pool if pool > POOL_SIZE else 1))
 
 
-@dataclass(frozen=True, slots=True)
-class _AlternativeCandidates:
+class _AlternativeCandidates(Struct, frozen=True):
     """An alternative of a query text with its evidence, and `pool` candidates by words and by meaning each."""
 
     query: Query
@@ -125,7 +125,7 @@ def _put_first(engine: Engine, ranking: Ranking, hits: Sequence[Hit]) -> Ranking
     rows = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key for hit in hits])
     places = {row: place for place, row in enumerate(rows.tolist())}
     order = np.array(sorted(range(len(ranking.rows)), key=lambda at: places.get(int(ranking.rows[at]), len(places))))
-    return replace(
+    return structs.replace(
         ranking,
         rows=ranking.rows[order],
         scores=ranking.scores[order],
@@ -212,7 +212,7 @@ def _fuse_ranks(engine: Engine, alternative: _AlternativeCandidates) -> ScoredQu
         return answer
     candidates = alternative.candidates
     scored = fuse_reciprocal_ranks(candidates.rows, candidates.signals)
-    return replace(
+    return structs.replace(
         answer,
         scored=add_name_signal(scored, candidates.is_named, engine.snapshot.table.notes[candidates.rows]),
         past_uses={},

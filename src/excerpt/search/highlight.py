@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+
+from msgspec import Struct
 
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Span
@@ -305,8 +306,7 @@ Only rare words are highlighted in a text that has one; otherwise "the" and "do"
 """
 
 
-@dataclass(frozen=True, slots=True)
-class HighlightTerms:
+class HighlightTerms(Struct, frozen=True):
     """The terms to highlight for a query.
 
     A text that has any of `rare_terms` is highlighted with only these. For a question they are the terms of its rare

@@ -7,10 +7,11 @@ ids and digests but no text, and may be deleted: the next look then counts from 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
+
+from msgspec import Struct
 
 from excerpt.corpus.interface import Corpus
 from excerpt.errors import SavedQueriesError
@@ -27,8 +28,7 @@ SEEN_HITS = 150
 """The first hits that count as seen: more than are reported, so that a hit that rises a little is no news."""
 
 
-@dataclass(frozen=True, slots=True)
-class SeenPassage:
+class SeenPassage(Struct, frozen=True):
     """A fragment that the user has seen: its id, the digest of its text, and one of its path and headings."""
 
     id: str
@@ -36,8 +36,7 @@ class SeenPassage:
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class SeenHits:
+class SeenHits(Struct, frozen=True):
     """The passages that a query had found when the user looked last, at `time` (ISO 8601, UTC)."""
 
     query: str
@@ -45,8 +44,7 @@ class SeenHits:
     passages: tuple[SeenPassage, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _SeenFile:
+class _SeenFile(Struct, frozen=True):
     queries: tuple[SeenHits, ...] = ()
 
 

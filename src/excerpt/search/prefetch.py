@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from datetime import date
 
 import numpy as np
+from msgspec.structs import replace
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.kinds import FilterKind

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.corpus.facets import property_name
 from excerpt.kinds import FilterKind, Strategy
@@ -70,8 +72,7 @@ In quotation marks they are names of properties.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class KnownNames:
+class KnownNames(Struct, frozen=True):
     """The names that make a text such as `key:value` or `#tag` a filter.
 
     They are the properties of the vault, as `property_name` returns them; its tags, folded (None: every `#tag` is a
@@ -98,8 +99,7 @@ class QueryPieceKind(StrEnum):
     BAR = "bar"
 
 
-@dataclass(frozen=True, slots=True)
-class QueryPiece:
+class QueryPiece(Struct, frozen=True):
     """A part of a query text, from `start` to `end` (exclusive).
 
     `value` is a phrase without its marks, or a word without its dash; `has_minus` is true if a dash before it may
@@ -321,8 +321,7 @@ MAX_CONDITIONS = 50
 """Maximum number of filters, phrases and exclusions of a query text that are applied."""
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """A parsed query: one alternative of a query text.
 
     `words` is the text of all words and phrases, without quotation marks, filters and exclusions. A hit must have each

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _TOKEN = re.compile(r'-?[^\s":]+:"[^"]*"?|-?"[^"]*"?|\S+')
 _FILTER = re.compile(r'([^\s":]{1,100}):(?![:/\\\s])"?(.*)', re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class CursorToken:
+class CursorToken(Struct, frozen=True):
     """The word of a query at the cursor, from `start` to `end` (exclusive).
 
     `operator` is the part of a filter before the colon, or "#"; "" for a plain word. `value` is the text to complete:

@@ -7,10 +7,11 @@ fragment in the arrays of a snapshot; a note number is the position of a note in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from excerpt.corpus.facets import is_bulk_change
 from excerpt.corpus.interface import Corpus
@@ -87,8 +88,7 @@ NOTE_SIGNALS = ("intro_words", "intro_meaning")
 """The signals about the whole note; they only count for the best fragment of each note."""
 
 
-@dataclass(frozen=True, slots=True)
-class SignalWeights:
+class SignalWeights(Struct, frozen=True):
     """The weight of each signal in the score of a fragment.
 
     `words`: the BM25F score, divided by the highest of a note's fragment (in an attachment it may be up to 2).
@@ -232,8 +232,7 @@ def weigh_chosen_meaning(weights: SignalWeights) -> SignalWeights:
     return replace(weights, **{name: getattr(weights, name) * CHOSEN_MEANING_FACTOR for name in _MEANING_SIGNALS})
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredFragments:
+class ScoredFragments(Struct, frozen=True):
     """Fragments with their signals and scores.
 
     `names` are the names of the signals, `weights` their weights. `values` has the value of each signal in each row

@@ -7,10 +7,10 @@ note that has the query as its name, and changes no confidence. How it was chose
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FragmentTable
@@ -38,8 +38,7 @@ _DAY_SECONDS = 86_400.0
 _NAME_MARGIN = 0.001  # so that rounding does not make a score equal to that of a note with the query as its name
 
 
-@dataclass(frozen=True, slots=True)
-class PastUses:
+class PastUses(Struct, frozen=True):
     """What the user did with one note for similar words: the value of the signal, 0 to 1, and the events, in order."""
 
     value: float

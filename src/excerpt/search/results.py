@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct
+
 from excerpt.json_forms import attributes_to_json
 from excerpt.kinds import FilterKind
 from excerpt.model import Hit, HitRerank, Result, Signal
@@ -22,8 +24,7 @@ WINDOW_HITS = 20
 """Number of first hits that a reranker reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """A filter of a query, such as `tag:work`.
 
     `name` is the name of the property to test, as `property_name` returns it, if `kind` is PROPERTY. `open` is true for
@@ -37,8 +38,7 @@ class Filter:
     open: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class QueryCondition:
+class QueryCondition(Struct, frozen=True):
     """A filter, an excluded word or an excluded phrase in a query text, from `start` to `end` (exclusive).
 
     `filter` is None for an excluded word or phrase. `open` is true for a condition at the end of the text, which may be
@@ -51,8 +51,7 @@ class QueryCondition:
     open: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class QueryWarning:
+class QueryWarning(Struct, frozen=True):
     """A part of the query text, from `start` to `end` (exclusive), without the effect that it seems to have.
 
     `message` gives the reason.
@@ -63,8 +62,7 @@ class QueryWarning:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class QueryInterpretation:
+class QueryInterpretation(Struct, frozen=True):
     """The filters and exclusions of a query text, warnings about its parts without effect, and its periods, in order.
 
     `periods` are those that the words name: "in May 2025".
@@ -104,16 +102,14 @@ class QueryNews:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class RerankRequest:
+class RerankRequest(Struct, frozen=True):
     """What a reranker reads: the words of the query, and the passage of each hit that may move, by fragment id."""
 
     query: str
     passages: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class RerankScores:
+class RerankScores(Struct, frozen=True):
     """The scores of a reranker by fragment id, 0 (the lowest) to 1 (the highest).
 
     Without scores, `warning` is a sentence on why there are none; it is empty if a newer request took the place.

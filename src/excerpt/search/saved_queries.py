@@ -8,23 +8,22 @@ The user may edit the file. It is replaced as a whole or not at all, and an unre
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from excerpt.errors import SavedQueriesError
 from excerpt.state_files import exclusive_lock, load_value, write_value
 
 
-@dataclass(frozen=True, slots=True)
-class SavedQuery:
+class SavedQuery(Struct, frozen=True):
     """A query saved under a name."""
 
     name: str
     query: str
 
 
-@dataclass(frozen=True, slots=True)
-class SavedQueries:
+class SavedQueries(Struct, frozen=True):
     """Saved queries, sorted by name ignoring case; names are unique."""
 
     queries: tuple[SavedQuery, ...] = ()

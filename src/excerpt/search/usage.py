@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from io import FileIO
@@ -23,6 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from excerpt.state_files import append_lines, encode_line, exclusive_lock, open_regular, parse_lines, replace_file
 
@@ -50,8 +51,7 @@ class UseKind(StrEnum):
     COPIED = "copied"
 
 
-@dataclass(frozen=True, slots=True)
-class UsedHit:
+class UsedHit(Struct, frozen=True):
     """A hit that the user used: its note and fragment, the query, its rank from 1, and the notes of the hits above."""
 
     query: str
@@ -61,8 +61,7 @@ class UsedHit:
     above: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class UseEvent:
+class UseEvent(Struct, frozen=True):
     """One use of one hit, at `time` (seconds since 1970, UTC); the other fields are those of UsedHit.
 
     `share` is the note's share of an action, 0 to 1: a pack of four marked notes is one action, with a quarter for each
@@ -210,8 +209,7 @@ def update_paths(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LearnedNote:
+class LearnedNote(Struct, frozen=True):
     """What the user did with one note for one query: how often it was opened, marked and copied, and when last.
 
     `last` is in seconds since 1970.

@@ -6,8 +6,9 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from excerpt.inputs import InputLine, find_leading_id, split_lines
 from excerpt.serve.messages import (
@@ -31,8 +32,7 @@ MAX_WAITING = 64
 _LAST_ANSWERS_SECONDS = 10.0  # for the answers to a client that has closed its side
 
 
-@dataclass(frozen=True, slots=True)
-class _RunningRequest:
+class _RunningRequest(Struct, frozen=True):
     request: ClientRequest
     task: asyncio.Task[dict[str, Any]]
 

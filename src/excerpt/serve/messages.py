@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct, field
+from msgspec.structs import fields
 
 from excerpt.inputs import (
     MAX_ITEMS,
@@ -33,7 +33,7 @@ MAX_LINE_BYTES = 1 << 20
 """The longest line that is read; a longer one is answered with an error."""
 
 RequestId = str | int
-Params = TypeVar("Params")
+Params = TypeVar("Params", bound=Struct)
 
 ERROR_CODES = {
     "parse_error": -32700,
@@ -57,8 +57,7 @@ Source = Annotated[str, Meta(min_length=1, max_length=MAX_SOURCE_LENGTH)]
 Where = dict[str, str | list[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class VaultParams:
+class VaultParams(Struct, frozen=True):
     """What every method takes: the name or folder of a vault, by default the first one.
 
     With `vaults`, names or folders of several, these are asked as one.
@@ -68,8 +67,7 @@ class VaultParams:
     vaults: Annotated[list[str], Meta(max_length=MAX_ITEMS)] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchParams(VaultParams):
+class SearchParams(VaultParams, frozen=True, kw_only=True):
     """Parameters of `search`. `snippet` is the length of the snippets in terminal cells, 0 for none."""
 
     query: QueryText
@@ -81,8 +79,7 @@ class SearchParams(VaultParams):
     snippet: Annotated[int, Meta(ge=0, le=1_000)] = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackParams(VaultParams):
+class PackParams(VaultParams, frozen=True, kw_only=True):
     """Parameters of `pack`. `fragments` are ids; with them, what `query` finds is not packed."""
 
     query: QueryText = ""
@@ -96,16 +93,14 @@ class PackParams(VaultParams):
     literal: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadParams(VaultParams):
+class ReadParams(VaultParams, frozen=True, kw_only=True):
     """Parameters of `read`. `context` is the number of lines to add above and below."""
 
     source: Source
     context: Annotated[int, Meta(ge=0, le=10_000)] = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhyParams(VaultParams):
+class WhyParams(VaultParams, frozen=True, kw_only=True):
     """Parameters of `why`; `strategy`, `where` and `literal` are those of the search."""
 
     query: QueryText
@@ -115,16 +110,14 @@ class WhyParams(VaultParams):
     literal: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompleteParams(VaultParams):
+class CompleteParams(VaultParams, frozen=True, kw_only=True):
     """Parameters of `complete`: a query and the position of the cursor in it, in characters."""
 
     text: QueryText
     cursor: Annotated[int, Meta(ge=0)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RememberParams(VaultParams):
+class RememberParams(VaultParams, frozen=True, kw_only=True):
     """Parameters of `remember`. Without `text`, the text of `source` is kept."""
 
     text: Annotated[str, Meta(max_length=MAX_MEMORY_LENGTH)] = ""
@@ -133,8 +126,7 @@ class RememberParams(VaultParams):
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallParams(VaultParams):
+class RecallParams(VaultParams, frozen=True, kw_only=True):
     """Parameters of `recall`."""
 
     query: QueryText = ""
@@ -142,28 +134,24 @@ class RecallParams(VaultParams):
     limit: Annotated[int, Meta(ge=1, le=200)] = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassagesParams(VaultParams):
+class PassagesParams(VaultParams, frozen=True, kw_only=True):
     """Parameters of `passages`: a prompt to an agent, and the ids of the fragments that its session has already."""
 
     prompt: Annotated[str, Meta(max_length=MAX_PROMPT_LENGTH)]
     shown_before: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusParams(VaultParams):
+class StatusParams(VaultParams, frozen=True, kw_only=True):
     """Parameters of `status`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CancelParams:
+class CancelParams(Struct, frozen=True, kw_only=True):
     """Parameters of `cancel`: the id of the request to cancel."""
 
     id: RequestId
 
 
-@dataclass(frozen=True, slots=True)
-class ClientRequest:
+class ClientRequest(Struct, frozen=True):
     """A request of a client, not checked for its method; without an `id`, it gets no answer.
 
     A newer request of the same `channel` supersedes the older ones that are not answered.
@@ -220,7 +208,7 @@ def _find_problem(message: Mapping[str, Any]) -> str:
 
 def parse_params(params: Mapping[str, Any], kind: type[Params], method: str) -> Params:
     """Return the parameters of a method as a value of type `kind`. Raises ValueError with a sentence."""
-    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    names = [each.name for each in fields(kind)]
     unknown = next((name for name in params if name not in names), None)
     if unknown is not None:
         near = get_close_matches(describe_name(unknown), names, n=1)

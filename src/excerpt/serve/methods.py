@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 import excerpt
 from excerpt.errors import NotFoundError
@@ -42,8 +45,7 @@ _MAX_EXPLAINED_RANK = 200  # the largest limit of a search
 _WIKILINK = re.compile(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(Struct, frozen=True):
     """A method: the types of its parameters and its result, what answers it, and whether it writes.
 
     One that writes is never run a second time.

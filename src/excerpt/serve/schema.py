@@ -20,7 +20,7 @@ _VERSION: Schema = {"const": "2.0"}
 
 def build_schema() -> Schema:
     """Return the schema of every line, JSON Schema 2020-12: a `Request`, `Answer`, `Error` or `Event` of `$defs`."""
-    params = {**{name: method.params for name, method in METHODS.items()}, "cancel": CancelParams}
+    params: dict[str, type[Any]] = {**{name: method.params for name, method in METHODS.items()}, "cancel": CancelParams}
     results = {**{name: method.result for name, method in METHODS.items()}, "cancel": CancelResult}
     types = [*params.values(), *results.values(), *EVENTS.values()]
     _, definitions = msgspec.json.schema_components(types, ref_template=_REF)

@@ -7,9 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
+
+from msgspec import Struct
 
 from excerpt.encoders.model_names import is_server, is_static_model, model_label
 from excerpt.errors import ModelError
@@ -37,8 +39,7 @@ OnSilence = Callable[[str, float], None]
 """A callback for a server that does not answer: its label, and the most seconds that excerpt waits for an answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFigures:
+class ModelFigures(Struct, frozen=True):
     """A model's figures on this machine. Speeds are measured with passages of the vault."""
 
     model: str
@@ -49,8 +50,7 @@ class ModelFigures:
     query_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class ModelStatus:
+class ModelStatus(Struct, frozen=True):
     """The figures of a model, and how many of the vault's passages it has embedded.
 
     `in_use` names the model that searches use now.
@@ -67,8 +67,7 @@ class ModelStatus:
         return (self.passages - self.embedded) / self.figures.passages_per_second
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedVault:
+class EmbeddedVault(Struct, frozen=True):
     """The result of embedding a vault: searches use `model` from `generation` on."""
 
     model: str
@@ -76,8 +75,7 @@ class EmbeddedVault:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class ModelTrial:
+class ModelTrial(Struct, frozen=True):
     """What another model costs and would change. For the trial, it has embedded `candidates` passages."""
 
     status: ModelStatus

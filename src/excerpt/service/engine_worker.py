@@ -19,6 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec import structs
+
 from excerpt.errors import ExcerptError, IndexUnusableError, SettingsError, StoreUnusableError
 from excerpt.known_vaults import VaultFolders
 from excerpt.service.event_loop import EventLoop, Failure, IndexOpened, QueryVectorsReady
@@ -238,7 +240,9 @@ class EngineWorker:
         if is_unusable and not newest_generation([self._user_paths.index_folder(self._vaults.by_name[name])]):
             return
         failure = Failure.from_error("open" if is_unusable else "model", error)
-        self._loop.report_from_thread(replace(failure, message=f"The vault {name} is left out: {failure.message}"))
+        self._loop.report_from_thread(
+            structs.replace(failure, message=f"The vault {name} is left out: {failure.message}")
+        )
 
     def _settings_of(self, vault: Path) -> Settings:
         """Return the settings of the first vault, with the embedding model of another one: that made its vectors."""

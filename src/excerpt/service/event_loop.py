@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from excerpt.errors import ExcerptError
 
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from excerpt.service.indexing_process import ProcessEvent
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """A request failed. `message` and `hint` are sentences for the user.
 
     `operation` is the kind of the request, or "open" for the opening of the index.
@@ -38,8 +38,7 @@ class Failure:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class IndexOpened:
+class IndexOpened(Struct, frozen=True):
     """The engine has opened the generation (the committed state) of the index that `status` describes.
 
     `has_new_settings`: the engine also uses other settings than before.
@@ -49,13 +48,11 @@ class IndexOpened:
     has_new_settings: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class QueryVectorsReady:
+class QueryVectorsReady(Struct, frozen=True):
     """The embedding model has made the vectors of a query, or has failed: the hits can be ranked again."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryChanged:
+class MemoryChanged(Struct, frozen=True):
     """A decision about a memory was executed, undone or redone. `message` is shown to the user."""
 
     message: str

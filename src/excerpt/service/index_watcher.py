@@ -8,9 +8,10 @@ any), and the main thread updates the index and reports events. Where the user h
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
+
+from msgspec import Struct
 
 from excerpt.encoders.model_names import is_static_model
 from excerpt.errors import ExcerptError, IndexBusyError, VaultEmptiedError, VaultError
@@ -38,8 +39,7 @@ _CHECK_SECONDS = 1.0
 """Time between two checks that the index still exists."""
 
 
-@dataclass(slots=True)
-class _PendingWork:
+class _PendingWork(Struct):
     """The updates to do: the changed `paths`, or the whole vault if `is_whole_vault`; false if there is nothing to do.
 
     With `rebuild` the index is built from scratch; with `accept_empty` a vault without notes is indexed as empty.

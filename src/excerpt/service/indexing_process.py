@@ -13,9 +13,10 @@ import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeAlias
+
+from msgspec import Struct
 
 from excerpt.index.events import Command, IndexingEvent, command_to_line, parse_event
 from excerpt.processes import watch_command
@@ -25,8 +26,7 @@ _END_SECONDS = 2.0
 """Time that the child has to end before it is killed. A killed child loses nothing that it has committed."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexingEnded:
+class IndexingEnded(Struct, frozen=True):
     """The process has ended by itself: `code` is its exit code, `text` the end of its stderr.
 
     If it could not be started, `code` is None and `text` the system's error message.

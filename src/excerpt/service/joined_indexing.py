@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, structs
 
 from excerpt.index.events import (
     Command,
@@ -69,8 +71,7 @@ def _early_end_failure(ended: IndexingEnded) -> IndexingFailed:
     )
 
 
-@dataclass(slots=True)
-class _VaultIndexing:
+class _VaultIndexing(Struct):
     """The indexing process of one of several vaults, and what it has reported.
 
     `is_busy`: a build was requested or is running. `polling` is None until the process detects changes. `report` is
@@ -180,7 +181,7 @@ class JoinedIndexing:
                 yield event
             case IndexingFailed():
                 vault.is_busy = False
-                vault.failure = replace(event, message=f"{name}: {event.message}")
+                vault.failure = structs.replace(event, message=f"{name}: {event.message}")
                 yield vault.failure
             case EmbeddingProgress() | EmbeddingFailed() | EmbeddingCompleted():
                 yield self._join_embedding(name, vault, event)
@@ -219,7 +220,7 @@ class JoinedIndexing:
         """Return the progress of the embedders of all vaults, which work side by side."""
         each = [vault.embedding for vault in self._vaults.values() if vault.embedding is not None]
         left = [one.seconds_left for one in each if one.done < one.total]
-        return replace(
+        return structs.replace(
             newest,
             done=sum(one.done for one in each),
             total=sum(one.total for one in each),

@@ -6,8 +6,10 @@ They are called in the thread that owns the store.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from excerpt.model import Memory, Source
 
@@ -20,8 +22,7 @@ Decision = Callable[["MemoryStore"], "DecisionResult"]
 """A decision about a memory: a function that changes the store and returns the result."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryDraft:
+class MemoryDraft(Struct, frozen=True):
     """What the user wrote in the form. `merge_id` is the id of the memory to merge this with, "" for a new memory."""
 
     text: str
@@ -30,8 +31,7 @@ class MemoryDraft:
     merge_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionResult:
+class DecisionResult(Struct, frozen=True):
     """The result of an executed decision.
 
     `memory` is the changed memory, `message` the sentence to show. `undo` is the decision that reverts this one; it can

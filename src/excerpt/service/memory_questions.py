@@ -6,9 +6,10 @@ Each is answered in the engine's thread. The memories themselves are recalled in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 from weakref import ref
+
+from msgspec import Struct
 
 from excerpt.service.request_queue import Priority
 
@@ -42,8 +43,7 @@ class BadgeCache:
         return self._badges
 
 
-@dataclass(frozen=True, slots=True)
-class AskBadges:
+class AskBadges(Struct, frozen=True):
     """Question for the memories about each of `fragments`; the answer has them by fragment id."""
 
     kind: ClassVar[str] = "badges"
@@ -58,8 +58,7 @@ class AskBadges:
         return {fragment_id: memories for fragment_id, memories in memories_by_id if memories}
 
 
-@dataclass(frozen=True, slots=True)
-class AskSourceChecks:
+class AskSourceChecks(Struct, frozen=True):
     """Question for the states of the sources of `memories` in the current index; the answer is by memory id."""
 
     kind: ClassVar[str] = "source_checks"
@@ -72,8 +71,7 @@ class AskSourceChecks:
         return {one.id: check_source(one, engine.snapshot) for one in self.memories}
 
 
-@dataclass(frozen=True, slots=True)
-class AskStaleMemories:
+class AskStaleMemories(Struct, frozen=True):
     """Question for those of `memories` whose source has changed or is gone."""
 
     kind: ClassVar[str] = "stale_memories"

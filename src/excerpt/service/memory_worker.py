@@ -7,10 +7,11 @@ starts with the first request; until then no memory is read or indexed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from excerpt.known_vaults import VaultFolders
 from excerpt.service.event_loop import EventLoop, MemoryChanged
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     from excerpt.text.tokens import Tokenizer
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryListing:
+class MemoryListing(Struct, frozen=True):
     """The memories that match the filter of the Memory tab, with what the tab shows about them.
 
     `total` is the number of all memories. `unreadable` are the files that cannot be read as a memory. `tags` are all
@@ -42,16 +42,14 @@ class MemoryListing:
     hints: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FoundMemories:
+class FoundMemories(Struct, frozen=True):
     """The memories that match a query, as `hits`, and all `memories`."""
 
     hits: tuple[Hit, ...]
     memories: tuple[Memory, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MergeOffers:
+class MergeOffers(Struct, frozen=True):
     """Memories similar to a text, which the user may merge it with, and all tags in use, the most used first."""
 
     offers: tuple[SimilarMemory, ...]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from excerpt.known_vaults import VaultFolders
     from excerpt.settings import VaultSettings
 
 
-@dataclass(frozen=True, slots=True)
-class NoteFile:
+class NoteFile(Struct, frozen=True):
     """A file of a vault. `kind` is the kind of an attachment ("pdf"), "" for a note."""
 
     file: Path

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.errors import ModelError
 from excerpt.kinds import LinkKind
@@ -31,8 +33,7 @@ LINES_AROUND_WHOLE = 2_500
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Struct, frozen=True):
     """The location of a fragment that a view shows. If the id is gone after an edit, path and line locate it.
 
     `line` is the first line of the fragment. `spans` are matches in it. `by_meaning`: the search found it by meaning
@@ -53,8 +54,7 @@ class Location:
         return Location(hit.fragment.id, hit.fragment.path, hit.fragment.line_start, hit.spans, by_meaning)
 
 
-@dataclass(frozen=True, slots=True)
-class WindowOptions:
+class WindowOptions(Struct, frozen=True):
     """Options of a window (the lines of a note that are shown).
 
     `near` are spans of the fragment's text to mark as near in meaning to the query. `whole` asks for the whole note.
@@ -69,8 +69,7 @@ class WindowOptions:
 DEFAULT_OPTIONS = WindowOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedLink:
+class ResolvedLink(Struct, frozen=True):
     """The target of a link: a location in the vault, or an address outside of the vault, such as a URL.
 
     `message` is shown to the user: why there is no target, or that the target note lacks the heading or block. It is ""
@@ -82,8 +81,7 @@ class ResolvedLink:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedLines:
+class MatchedLines(Struct, frozen=True):
     """Lines of a note from number `first` on, their text, and the matches of the query in it."""
 
     first: int
@@ -91,8 +89,7 @@ class MatchedLines:
     spans: Sequence[Span]
 
 
-@dataclass(frozen=True, slots=True)
-class ShownNote:
+class ShownNote(Struct, frozen=True):
     """A note with the fragment to show in it, before it is drawn.
 
     `spans` are the matches in the fragment. `view` says which lines are shown. `headings` are the sections of the note.
@@ -107,8 +104,7 @@ class ShownNote:
     outside_matches: Sequence[MatchedLines] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AskWindow(Generic[Drawn]):
+class AskWindow(Struct, Generic[Drawn], frozen=True):
     """Question for the lines around a location, or for its whole note.
 
     The answer is None if the note is no longer in the index. `query` is the query that found the location: its words
@@ -189,8 +185,7 @@ def _find_outside_matches(
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AskPassage(Generic[Drawn]):
+class AskPassage(Struct, Generic[Drawn], frozen=True):
     """Question for the passage at `place`, shown within its note; the answer is None if the note is gone.
 
     Words of `topic` are highlighted as in a search hit.
@@ -213,8 +208,7 @@ class AskPassage(Generic[Drawn]):
         return self.draw(ShownNote(text, fragment, drop_stop_words(fragment.text, spans, self.topic, language)))
 
 
-@dataclass(frozen=True, slots=True)
-class AskLink:
+class AskLink(Struct, frozen=True):
     """Question for the target of a link to `address`. `source` is the path of the note that contains the link.
 
     `label` is looked up if no note has the address; "" for none.

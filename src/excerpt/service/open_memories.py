@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from excerpt.memory.recall import Recaller
@@ -15,8 +17,7 @@ if TYPE_CHECKING:
     from excerpt.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryFolders:
+class MemoryFolders(Struct, frozen=True):
     """The folder of a vault's memory files, that of their search index, and the settings for the search."""
 
     files: Path

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
 
 from excerpt.errors import ExcerptError, IndexUnusableError, VaultEmptiedError
 from excerpt.known_vaults import refuse_broad_folder
@@ -150,8 +151,7 @@ class OpenStore:
 OpenVault: TypeAlias = OpenIndex | OpenStore
 
 
-@dataclass(frozen=True, slots=True)
-class Generation:
+class Generation(Struct, frozen=True):
     """A state of each vault that could be opened, by the vault's name, and `corpus`, which is all of them as one.
 
     `opened` are those that are not in use yet. `left_out` has the error of each vault that is not in `corpus`.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 from weakref import ref
+
+from msgspec import Struct, structs
 
 from excerpt.kinds import Confidence, Format, StopReason, Strategy
 from excerpt.known_vaults import VaultFolders
@@ -26,8 +28,7 @@ if TYPE_CHECKING:
     from excerpt.text.tokens import Tokenizer
 
 
-@dataclass(frozen=True, slots=True)
-class PackRequest:
+class PackRequest(Struct, frozen=True):
     """What a pack is built from: the marks, or if nothing is marked, the first of `hits`, the answer to `queries`.
 
     `ids` are those of further fragments to pack. `overrides` are the user's changes (dropped passages, order, scopes).
@@ -47,8 +48,7 @@ class PackRequest:
     confidence: Confidence | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOutRow:
+class LeftOutRow(Struct, frozen=True):
     """Lines of a note that were left out of the pack, and the reason.
 
     `fragment_ids` are the ids of the fragments in these lines. For a marked fragment that is no longer in the vault,
@@ -65,8 +65,7 @@ class LeftOutRow:
     is_dropped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltPack:
+class BuiltPack(Struct, frozen=True):
     """A pack, with the text to copy and what was left out.
 
     `tokens` counts the text; for a JSON pack, the budget counts its Markdown instead. `missing` are the marks whose
@@ -90,8 +89,7 @@ LOW_SCORE_REASON = "scores far below the best"
 """Reason of a hit that is not needed in a pack that probably holds the answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class MarkCost:
+class MarkCost(Struct, frozen=True):
     """The number of tokens that marking a fragment would add to the pack.
 
     `is_first_mark`: nothing is marked yet, so `tokens` is the size of the new pack. `is_exact`: `tokens` was computed
@@ -187,8 +185,8 @@ class Packer:
         request, _ = _with_current_ids(request, source)
         overrides = request.overrides if request.marks else NO_OVERRIDES
         # A fragment that is marked is no longer dropped.
-        overrides = replace(overrides, dropped_ids=overrides.dropped_ids - {mark.fragment_id})
-        extended = replace(request, marks=(*request.marks, mark), overrides=overrides)
+        overrides = structs.replace(overrides, dropped_ids=overrides.dropped_ids - {mark.fragment_id})
+        extended = structs.replace(request, marks=(*request.marks, mark), overrides=overrides)
         new = self._build_result(source, extended, _marked_fragments(source, extended.marks))
         old = self._build_result(source, request, _marked_fragments(source, request.marks)) if request.marks else None
         fragment = source.fragment(mark.fragment_id)
@@ -249,8 +247,7 @@ class Packer:
         return self._tokenizers[name]
 
 
-@dataclass(frozen=True, slots=True)
-class AskCost:
+class AskCost(Struct, frozen=True):
     """A request to the engine's thread for the number of tokens that one more mark would add to a pack."""
 
     kind: ClassVar[str] = "cost"
@@ -263,8 +260,7 @@ class AskCost:
         return self.packer.cost_of_mark(engine.snapshot, self.request, self.mark)
 
 
-@dataclass(frozen=True, slots=True)
-class PackUpdate:
+class PackUpdate(Struct, frozen=True):
     """A pack, the cost of one more mark, and the result whose hits are packed, with highlights in all of its hits."""
 
     pack: BuiltPack
@@ -272,8 +268,7 @@ class PackUpdate:
     result: Result | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AskPack:
+class AskPack(Struct, frozen=True):
     """A request to the engine's thread to build a pack.
 
     `cost` is a question that is answered along with it. `result` is the search result whose hits are packed, if not all
@@ -300,11 +295,12 @@ def with_highlights(request: PackRequest, result: Result) -> PackRequest:
     """Return the request with the highlights that its hits have in `result`."""
     found = {hit.fragment.id: hit for hit in result.hits}
     pairs = ((hit, found.get(hit.fragment.id, hit)) for hit in request.hits)
-    return replace(request, hits=tuple(replace(hit, spans=other.spans, named=other.named) for hit, other in pairs))
+    return structs.replace(
+        request, hits=tuple(replace(hit, spans=other.spans, named=other.named) for hit, other in pairs)
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class AskPackResults:
+class AskPackResults(Struct, frozen=True):
     """A request to the engine's thread for the packs that other settings or choices would give."""
 
     kind: ClassVar[str] = "pack-results"
@@ -320,7 +316,7 @@ def with_fill(request: PackRequest, engine: Engine) -> PackRequest:
     """Return the request with the budget to be filled if its queries have alternatives, whose scores do not compare."""
     from excerpt.pack import build
 
-    return replace(request, settings=build.with_fill(request.settings, engine, request.queries))
+    return structs.replace(request, settings=build.with_fill(request.settings, engine, request.queries))
 
 
 def _with_current_ids(request: PackRequest, source: NoteSourceWithMoves) -> tuple[PackRequest, MovedFragments | None]:
@@ -330,7 +326,7 @@ def _with_current_ids(request: PackRequest, source: NoteSourceWithMoves) -> tupl
     moves = find_moved_fragments(request.marks, source)
     if not moves:
         return request, None
-    return replace(
+    return structs.replace(
         request, marks=moves.update_marks(request.marks), overrides=moves.update_overrides(request.overrides)
     ), moves
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from excerpt.search.query_word import remove_span
 
@@ -30,8 +30,7 @@ def use_next_order(text: str) -> tuple[str, str]:
     return text, name
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryFilter:
+class MemoryFilter(Struct, frozen=True):
     """The parsed filter of the Memory tab.
 
     `query` is the part in the query language. `stale` selects memories whose source has changed, moved or gone (True),

@@ -5,8 +5,10 @@ Those about memories are in `memory_questions.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
+
+from msgspec import Struct
 
 from excerpt.kinds import LinkForm, Strategy
 from excerpt.service.request_queue import Priority
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
     from excerpt.search.verdict import NoteExplanation
 
 
-@dataclass(frozen=True, slots=True)
-class AskSearch:
+class AskSearch(Struct, frozen=True):
     """Question for the hits of a query: at most `limit` of them, or as many as the settings say if that is None.
 
     Only the first `visible_hits` hits get highlights (spans of matched words). `is_new_list`: no list is shown whose
@@ -51,8 +52,7 @@ class AskSearch:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AskHighlights:
+class AskHighlights(Struct, frozen=True):
     """Question for the same search result with highlights (spans of matched words) in all of its hits."""
 
     kind: ClassVar[str] = "marks"
@@ -63,8 +63,7 @@ class AskHighlights:
         return engine.highlight_all(self.result)
 
 
-@dataclass(frozen=True, slots=True)
-class AskRerankRequest:
+class AskRerankRequest(Struct, frozen=True):
     """Question for what the reranker has to read of a result; the answer is None if no hit may move."""
 
     kind: ClassVar[str] = "rerank"
@@ -77,8 +76,7 @@ class AskRerankRequest:
         return build_rerank_request(engine, self.result)
 
 
-@dataclass(frozen=True, slots=True)
-class AskLinks:
+class AskLinks(Struct, frozen=True):
     """Question for the links to some passages in each form, without repetitions.
 
     A passage is the id of a fragment, or a location. Fragments that are gone have no link. `folders` are the
@@ -100,8 +98,7 @@ class AskLinks:
         return {form: tuple(dict.fromkeys(link[form] for link in links)) for form in forms}
 
 
-@dataclass(frozen=True, slots=True)
-class AskForgetUses:
+class AskForgetUses(Struct, frozen=True):
     """Request to forget the past uses that raise a hit; the answer is why this failed, "" for nothing."""
 
     kind: ClassVar[str] = "forget"
@@ -116,8 +113,7 @@ class AskForgetUses:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class AskInterpretation:
+class AskInterpretation(Struct, frozen=True):
     """Question for how a query is interpreted: its filters and periods, and warnings about parts without effect."""
 
     kind: ClassVar[str] = "reading"
@@ -132,8 +128,7 @@ class AskInterpretation:
         return interpret_query(engine.snapshot, self.query, date.today())
 
 
-@dataclass(frozen=True, slots=True)
-class AskCompletions:
+class AskCompletions(Struct, frozen=True):
     """Question for completions of `value`, the beginning of a filter's value typed after `operator` and a colon.
 
     The operator "#" is followed by no colon. With the operator "", `value` is the beginning of a plain word.
@@ -152,8 +147,7 @@ class AskCompletions:
         return complete(engine.snapshot, self.operator, self.value, date.today())
 
 
-@dataclass(frozen=True, slots=True)
-class AskSuggestions:
+class AskSuggestions(Struct, frozen=True):
     """Question for narrower and wider queries to suggest in place of `query`."""
 
     kind: ClassVar[str] = "suggest"
@@ -166,8 +160,7 @@ class AskSuggestions:
         return suggest_queries(engine, self.query)
 
 
-@dataclass(frozen=True, slots=True)
-class AskNews:
+class AskNews(Struct, frozen=True):
     """Question for what is new in the answer to a saved query; `seen_hits` is the file with the hits that were seen."""
 
     kind: ClassVar[str] = "news"
@@ -181,8 +174,7 @@ class AskNews:
         return find_news(engine, self.saved, self.seen_hits)
 
 
-@dataclass(frozen=True, slots=True)
-class AskMarkSeen:
+class AskMarkSeen(Struct, frozen=True):
     """Request to record the hits of a saved query as seen, in the file `seen_hits`."""
 
     kind: ClassVar[str] = "seen"
@@ -196,8 +188,7 @@ class AskMarkSeen:
         mark_seen(engine, self.query, self.seen_hits)
 
 
-@dataclass(frozen=True, slots=True)
-class AskCorrection:
+class AskCorrection(Struct, frozen=True):
     """Question for `query` with corrected spelling; the answer is "" if no word is misspelt."""
 
     kind: ClassVar[str] = "correction"
@@ -210,8 +201,7 @@ class AskCorrection:
         return correct(engine, self.query)
 
 
-@dataclass(frozen=True, slots=True)
-class AskRelated:
+class AskRelated(Struct, frozen=True):
     """Question for notes related to the note `path`, or to its fragment at `line` if that is given.
 
     `unlinked` leaves out notes that a link connects with it. The answer is None if the note is gone.
@@ -232,8 +222,7 @@ class AskRelated:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class AskMap:
+class AskMap(Struct, frozen=True):
     """Question for the number of matches of `query` in each folder, tag, property and month.
 
     For an empty query all fragments of the vault are counted.
@@ -250,8 +239,7 @@ class AskMap:
         return replace(vault_map, query=self.query)
 
 
-@dataclass(frozen=True, slots=True)
-class AskNarrowedQuery:
+class AskNarrowedQuery(Struct, frozen=True):
     """Engine request: the text of `query` with `filter` added; of an empty query, the filter alone."""
 
     kind: ClassVar[str] = "narrow"
@@ -263,8 +251,7 @@ class AskNarrowedQuery:
         return engine.add_condition(self.query, self.filter) if self.query.strip() else f"{self.filter} "
 
 
-@dataclass(frozen=True, slots=True)
-class AskOverview:
+class AskOverview(Struct, frozen=True):
     """Question for the overview of a topic."""
 
     kind: ClassVar[str] = "overview"
@@ -277,8 +264,7 @@ class AskOverview:
         return overview(engine, self.topic)
 
 
-@dataclass(frozen=True, slots=True)
-class AskMarkdown:
+class AskMarkdown(Struct, frozen=True):
     """Question for an overview as Markdown text and its number of tokens; "" if nothing fits into its token budget."""
 
     kind: ClassVar[str] = "markdown"
@@ -292,8 +278,7 @@ class AskMarkdown:
         return text, open_tokenizer(self.overview.tokenizer).count(text)
 
 
-@dataclass(frozen=True, slots=True)
-class AskFilteredQuery:
+class AskFilteredQuery(Struct, frozen=True):
     """Question for `query` with all `filters` added, each in the syntax in which it is typed."""
 
     kind: ClassVar[str] = "drill"
@@ -308,8 +293,7 @@ class AskFilteredQuery:
         return narrowed
 
 
-@dataclass(frozen=True, slots=True)
-class AskNewestNotes:
+class AskNewestNotes(Struct, frozen=True):
     """Question for the newest notes, at most `limit`, in 0.2 s for 10,000 notes and so not before a search."""
 
     kind: ClassVar[str] = "newest"
@@ -324,8 +308,7 @@ class AskNewestNotes:
         return list_newest_notes(engine.snapshot, self.limit, date.today())
 
 
-@dataclass(frozen=True, slots=True)
-class AskStrategies:
+class AskStrategies(Struct, frozen=True):
     """Question for the results of a query, one for each strategy, with at most `limit` hits each."""
 
     kind: ClassVar[str] = "strategies"
@@ -339,8 +322,7 @@ class AskStrategies:
         return search_by_strategy(engine, self.query, self.limit)
 
 
-@dataclass(frozen=True, slots=True)
-class AskWhy:
+class AskWhy(Struct, frozen=True):
     """Question for the explanation of a rank in the answer to a query: that of a hit, or of the note with a name.
 
     `reranked` are the first hits in the order of a reranker, if one has read them.

@@ -10,9 +10,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from excerpt.service.event_loop import EventLoop, Failure
 
@@ -71,8 +72,7 @@ class NotReadyError(Exception):
     """Raised if no index is open yet; the request is dropped without a message and may be repeated later."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request(Generic[Answer]):
+class Request(Struct, Generic[Answer], frozen=True):
     """A call of `run` in the queue's thread. Its result is passed to `on_answer`, an error to `on_failure`.
 
     Both callbacks are called on the event loop. A newer request of the same `kind` replaces this one: if this one is
@@ -87,8 +87,7 @@ class Request(Generic[Answer]):
     is_interim: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedRequest:
+class QueuedRequest(Struct, frozen=True):
     """A request and its number, which rises with each request; 0 if nobody waits for its answer."""
 
     number: int

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from msgspec import Struct
 
 from excerpt.errors import StoreUnusableError
 
@@ -14,8 +15,7 @@ _SCHEME = re.compile(r"postgres(?:ql)?:(/{1,3})(?=[^/])")
 _WAL_POSITION = re.compile(r"[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}")
 
 
-@dataclass(frozen=True, slots=True)
-class StoreAddress:
+class StoreAddress(Struct, frozen=True):
     """The address of a vault in a store, parsed.
 
     `conninfo` is the connection string of the database for libpq. `vault` is the name of the vault, "" if the address

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS, DocumentFrequency, Positions, TermEntries, TermOccurrences, TermPostings
@@ -18,8 +18,7 @@ Rows = NDArray[np.int32]
 Floats = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedFragments:
+class LoadedFragments(Struct, frozen=True):
     """Fragments that were loaded from a store, one row each, in the order of their keys.
 
     `is_answer` flags fragments that were requested. The others are their neighbours; neighbours have no terms, except
@@ -44,8 +43,7 @@ class LoadedFragments:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class VaultStatistics:
+class VaultStatistics(Struct, frozen=True):
     """The statistics of a vault in a store.
 
     `count` is the number of all fragments. The other values are over the fragments of notes only, or over those of

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from excerpt.errors import ExcerptError
 from excerpt.text.display import format_count, visible_line
@@ -27,8 +28,7 @@ class PushRefusedError(ExcerptError):
     title = "Nothing was pushed"
 
 
-@dataclass(frozen=True, slots=True)
-class PushRules:
+class PushRules(Struct, frozen=True):
     """What the user allows a push to do when the store has changes that this copy of the vault does not have.
 
     With `merge`, notes that were changed in the store stay as they are there. With `mirror`, all notes of the store
@@ -45,8 +45,7 @@ class PushRules:
 NO_RULES = PushRules()
 
 
-@dataclass(frozen=True, slots=True)
-class PushRecord:
+class PushRecord(Struct, frozen=True):
     """What a copy of a vault records about a store after each push; notes are given as digests by path.
 
     `notes` are the notes that copy and store had in the same version. `seen` are the notes that stayed in the store in
@@ -61,8 +60,7 @@ class PushRecord:
     moves: list[tuple[str, str]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class PushPlan:
+class PushPlan(Struct, frozen=True):
     """What a push is going to do; all paths are ascending.
 
     The store gets the notes in `write`, and loses those in `remove`. The notes in `kept` differ from this copy, but

@@ -10,11 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS
@@ -152,8 +153,7 @@ class Pusher:
         return _Push(snapshot, self._connection, self._name, on_notes, rules).run(self._records, rights)
 
 
-@dataclass(frozen=True, slots=True)
-class _LocalNote:
+class _LocalNote(Struct, frozen=True):
     """A note of the local index: its path and the digest of its file.
 
     `cut` identifies the versions and settings with which the file was read.
@@ -164,8 +164,7 @@ class _LocalNote:
     cut: str
 
 
-@dataclass(frozen=True, slots=True)
-class _StoredNote:
+class _StoredNote(Struct, frozen=True):
     """A note of the store.
 
     `state` says what its rows depend on besides the text: its `cut` (the versions and settings with which its file was
@@ -188,8 +187,7 @@ class _StoredNote:
 _STATE_SEPARATOR = " | "
 
 
-@dataclass(slots=True)
-class _StatisticsChange:
+class _StatisticsChange(Struct):
     """The changes of one transaction to the statistics of an area, over its notes or over its attachments.
 
     `fragments` is the number of added fragments. Summed over them are `lengths`, the numbers of terms per field,
@@ -213,8 +211,7 @@ _ChangesByArea = dict[tuple[int, bool], _StatisticsChange]
 """Changes of statistics by the number of the area, and by whether they are of attachments."""
 
 
-@dataclass(frozen=True, slots=True)
-class _NoteBatch:
+class _NoteBatch(Struct, frozen=True):
     """Notes of one area that are written in one transaction.
 
     `notes` are their numbers in the index, `terms` the terms of their fragments by key, and `counts` the number of

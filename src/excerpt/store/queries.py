@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from excerpt.corpus.names import NameTerms
 from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, NoteRow
@@ -59,8 +60,7 @@ Each has the name of the area's table, its column with the note's number ("" for
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ReadableAreas:
+class ReadableAreas(Struct, frozen=True):
     """The `areas` (folders with rights) of a `vault` that a reader may read; both are given by number.
 
     They are read as if they were one set of tables, with the names that the catalog of an index has.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from unicodedata import normalize
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class ReadRight:
+
+class ReadRight(Struct, frozen=True):
     """The right of a role to read a folder of the vault.
 
     `folder` ends with a slash; "" stands for all notes in no folder with rights of its own.
@@ -26,8 +26,7 @@ def parse_right(text: str) -> ReadRight:
     return ReadRight(role.strip(), f"{prefix}/" if prefix else "")
 
 
-@dataclass(frozen=True, slots=True)
-class RightsChanges:
+class RightsChanges(Struct, frozen=True):
     """Rights that a push grants (`allowed`) and revokes (`forbidden`)."""
 
     allowed: tuple[ReadRight, ...] = ()

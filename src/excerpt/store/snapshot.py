@@ -8,12 +8,13 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
 from typing import Self, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from excerpt.corpus.facets import Facets, NumberedNotes
@@ -93,8 +94,7 @@ DAMAGED_INDEX_MESSAGE = (
 """The message about a damaged index; it follows the name of the index."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoreHealth:
+class StoreHealth(Struct, frozen=True):
     """The state of a store, as a reader sees it.
 
     `server` is the version of PostgreSQL, `extensions` the names and versions of its extensions, `damaged` the names of
@@ -110,8 +110,7 @@ class StoreHealth:
     fragments: int
 
 
-@dataclass(frozen=True, slots=True)
-class _RevisionNotes:
+class _RevisionNotes(Struct, frozen=True):
     """The notes of a revision (state of the vault after a push) in the order of paths, one row each.
 
     `numbers` are their numbers in the store; `attached` flags attachments.
@@ -715,8 +714,7 @@ _ABSENT_TOKEN = "nothing"  # shorter than any token
 _MATCHES_TERMS = f"{schema.TERMS_TSVECTOR} @@ %s::tsquery"
 
 
-@dataclass(frozen=True, slots=True)
-class _RankedStatements:
+class _RankedStatements(Struct, frozen=True):
     """SQL statements, one per area, that together rank fragments.
 
     Without `limit`, they return keys. With `limit`, they return keys with their distances in ascending order, and the

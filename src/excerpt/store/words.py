@@ -12,11 +12,11 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS
@@ -46,8 +46,7 @@ def token_of(term: str) -> str:
     return "".join(letters) + (_UNACCENTED_LETTER if term.endswith(UNACCENTED_MARK) else chr(97 + number % 25))
 
 
-@dataclass(frozen=True, slots=True)
-class FragmentTerms:
+class FragmentTerms(Struct, frozen=True):
     """The terms of one fragment, encoded.
 
     `words` is the text of their tokens, `lengths` the number of tokens in each of FIELDS, and `positions` the position
@@ -59,8 +58,7 @@ class FragmentTerms:
     positions: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class TermCounts:
+class TermCounts(Struct, frozen=True):
     """How many fragments, fragments of attachments (`attached`) and notes have a term.
 
     `fields` has a bit for each of FIELDS in which the term occurs.

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from urllib.parse import unquote
+
+from msgspec import Struct, field
 
 from excerpt.kinds import Dialect, LinkKind
 from excerpt.model import Link
@@ -23,8 +24,7 @@ CHANGED_DIALECTS = (Dialect.LOGSEQ, Dialect.JOPLIN)
 """The dialects in which a note is read in another way than by its own signs."""
 
 
-@dataclass(slots=True)
-class NoteData:
+class NoteData(Struct):
     """What a note's lines of data say. `text` is the note's text with these lines blank."""
 
     text: str

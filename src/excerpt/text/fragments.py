@@ -10,7 +10,8 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from excerpt.kinds import Dialect
 from excerpt.model import Block, Fragment, Note, Section
@@ -31,8 +32,7 @@ def fragments_version(language: str, dialect: Dialect = Dialect.MARKDOWN) -> str
     return f"{version}/{language}" if language else version
 
 
-@dataclass(frozen=True, slots=True)
-class FragmentLimits:
+class FragmentLimits(Struct, frozen=True):
     """Limits on the size of fragments, in words as `count_words` counts them.
 
     No block is added to a fragment that has `target` words or more, or that would get more than `maximum` words. If the

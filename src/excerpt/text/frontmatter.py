@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     import yaml  # at run time imported only to parse a block: a pack parses fragments, which have none
@@ -28,8 +30,7 @@ MAX_VALUES = 20_000
 _SPECIAL_KEYS = {"title": "title", "alias": "aliases", "aliases": "aliases", "tag": "tags", "tags": "tags"}
 
 
-@dataclass(frozen=True, slots=True)
-class Frontmatter:
+class Frontmatter(Struct, frozen=True):
     """The frontmatter of a note.
 
     `lines` is the number of its lines with the delimiters, 0 if the note has none. `properties` are the values of other
@@ -51,8 +52,7 @@ class Frontmatter:
 _BOUNDARY = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
 
-@dataclass(slots=True)
-class _Scalar:
+class _Scalar(Struct):
     text: str
     line: int
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from urllib.parse import unquote
 
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
+from msgspec import Struct
 
 from excerpt.kinds import LinkKind
 from excerpt.model import Link
@@ -32,8 +32,7 @@ _HTML = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LinksAndTags:
+class LinksAndTags(Struct, frozen=True):
     """The links and tags of one piece of text."""
 
     links: tuple[Link, ...] = ()

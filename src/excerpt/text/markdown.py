@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import groupby
 from pathlib import PurePosixPath
@@ -17,6 +16,8 @@ from markdown_it.rules_block import StateBlock, lheading
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
 from mdit_py_plugins.footnote.index import footnote_def
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from excerpt.kinds import BlockKind, Dialect
 from excerpt.model import Block, Link, Note, Section
@@ -363,8 +364,7 @@ def _item_lines(lines: Sequence[str], number: int, block: Block) -> tuple[int, i
 _LANGUAGE_LINES = 400  # more than detect_language examines in nearly all notes
 
 
-@dataclass(slots=True)
-class _Heading:
+class _Heading(Struct):
     """A heading on the 1-based lines `first` to `last`; an underlined (setext) heading has two lines or more."""
 
     level: int
@@ -373,8 +373,7 @@ class _Heading:
     last: int
 
 
-@dataclass(slots=True)
-class _Body:
+class _Body(Struct):
     """The content of a note after its frontmatter, in the order of the lines."""
 
     parts: list[_Heading | Block] = field(default_factory=list)

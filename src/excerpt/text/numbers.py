@@ -11,9 +11,9 @@ import threading
 import unicodedata
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from excerpt.text.words import MAX_CACHED_CHUNK, ascii_chunks_of, chunks_of, split_chunk
@@ -24,8 +24,7 @@ Ints = NDArray[np.int32]
 _MAX_CODES = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class NumberedOccurrences:
+class NumberedOccurrences(Struct, frozen=True):
     """The occurrences of terms in several documents, as parallel arrays.
 
     Occurrence i is of the term with number `terms[i]`, in the document with index `docs[i]`, at position `positions[i]`

@@ -9,18 +9,18 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from html import unescape
 from itertools import chain
 from typing import Protocol
 
+from msgspec import Struct
+
 from excerpt.text.fragments import count_words
 from excerpt.text.words import WIDE_CHARACTERS
 
 
-@dataclass(frozen=True, slots=True)
-class CitationSpan:
+class CitationSpan(Struct, frozen=True):
     """The span of a citation such as `[1, 3-5]`, with the numbers of the cited sources.
 
     `ranges` are disjoint ranges of these numbers; `[1-999]` is one range.
@@ -31,8 +31,7 @@ class CitationSpan:
     ranges: tuple[range, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class QuotedSpan:
+class QuotedSpan(Struct, frozen=True):
     """The span of a passage in quotation marks, or (`code`) of a code span.
 
     `start` to `end` includes the marks; `inner_start` to `inner_end` is the text between the marks.
@@ -144,8 +143,7 @@ _LONGEST_ELIDED = 100  # characters in which these words are counted
 _MAX_NESTED = 8
 
 
-@dataclass(frozen=True, slots=True)
-class QuotationMark:
+class QuotationMark(Struct, frozen=True):
     """A quotation mark in a text, at `start` to `end`.
 
     `sign` is the mark as one character ('"' for &quot; and &#34;). `opens` and `closes` say whether the mark may open
@@ -169,8 +167,7 @@ class QuotationMark:
         return other.closes and other.sign in _CLOSERS[self.sign]
 
 
-@dataclass(frozen=True, slots=True)
-class QuotationMarks:
+class QuotationMarks(Struct, frozen=True):
     """The quotation marks of a text, without apostrophes.
 
     `quoted` are the outermost passages in quotation marks; `opened` are opening marks without a closing mark, `closed`

@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.text.dates import MONTHS, Period, month_end, parse_period
 from excerpt.text.words import WIDE_CHARACTERS, is_function_word
@@ -23,8 +25,7 @@ MAX_TEXT_CHARS = 500
 """Length of the longest text in which periods are looked for: a longer one was pasted, not asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamedPeriod:
+class NamedPeriod(Struct, frozen=True):
     """A period that a text names from `start` to `end` (exclusive), its preposition included.
 
     `first` and `last` are its days, both inclusive. `date.min` and `date.max` mean no bound, as in "since May".
@@ -103,8 +104,7 @@ def _plain_character(char: str) -> str:
 # The words of nine languages, written as they are; they are compared without accents.
 
 
-@dataclass(frozen=True, slots=True)
-class _Language:
+class _Language(Struct, frozen=True):
     """The months of a language in order, and its prepositions of a period; alternatives have `|` between them.
 
     `on` are the prepositions that only a day has: "on 3 March".

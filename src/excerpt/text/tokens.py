@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from excerpt.errors import SettingsError
 
@@ -35,8 +36,7 @@ TOKENIZERS: tuple[str, ...] = (*_VOCABULARIES, _ESTIMATE)
 """The names of tokenizers that are included."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tokenizer:
+class Tokenizer(Struct, frozen=True):
     """A tokenizer of an LLM, by name.
 
     `count` returns the number of tokens of a text. It neither adds nor recognises special tokens.

@@ -9,12 +9,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
 from typing import NamedTuple
 
 import Stemmer
+from msgspec import Struct
 
 # --- folding ----------------------------------------------------------------------------------------------------------
 # A word of any script -> the form it is indexed under: folded, and stemmed by the language of its script.
@@ -477,8 +477,7 @@ ANALYZER_VERSION = 3
 """Version of the analyzer, raised when a text gives other terms: an older index is then rebuilt."""
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
+class Analysis(Struct, frozen=True):
     """The terms of a text with their positions and character offsets, as parallel lists.
 
     A position counts words from 0. Positions never decrease, and several terms may share one. Term i was made of the
@@ -491,8 +490,7 @@ class Analysis:
     ends: list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class QueryWord:
+class QueryWord(Struct, frozen=True):
     """A word of a query.
 
     `surface` is the word as written, at characters `start` to `end` (exclusive) of the query. `terms` are the word's

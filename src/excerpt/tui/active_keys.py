@@ -6,9 +6,10 @@ Used by the footer, the help and the palette.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
+from msgspec import Struct
+from msgspec.structs import replace
 from textual.actions import parse
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.dom import DOMNode
@@ -200,8 +201,7 @@ def active_contexts(screen: Screen[object]) -> list[str]:
     return sorted(contexts, key=lambda context: CONTEXTS[context] is FIELD_KEYS)
 
 
-@dataclass(frozen=True, slots=True)
-class HelpRow:
+class HelpRow(Struct, frozen=True):
     """A row of the help: `keys` as written on the screen, `what` they do, and why they are disabled, "" if not."""
 
     id: str
@@ -210,8 +210,7 @@ class HelpRow:
     disabled_reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HelpGroup:
+class HelpGroup(Struct, frozen=True):
     """A group of rows in the help: the keys of a context or of a part of it. `is_active`: they work now."""
 
     title: str

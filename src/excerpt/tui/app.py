@@ -15,6 +15,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from msgspec import structs
 from rich.console import RenderableType
 from textual import constants, events, on
 from textual._compositor import ChopsUpdate, LayoutUpdate
@@ -169,7 +170,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         key = self._vaults.key if self._vaults is not None else None
         self._session = NEW_SESSION if key is None else load_session(key, settings, user_paths)
         if pick is not None:
-            self._session = replace(self._session, tab="search", query=pick.query, place=None)
+            self._session = structs.replace(self._session, tab="search", query=pick.query, place=None)
         keymap, self._settings_problems = validate_keymap(settings.screen.keys)
         self.set_keymap(to_textual_keymap(keymap))
         use_keymap(keymap)

@@ -14,10 +14,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from excerpt.kinds import Format
 from excerpt.processes import find_program, program_command
@@ -43,8 +44,7 @@ _TOOL_SECONDS = 3.0
 """Maximum seconds that a clipboard tool may run."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClipboardTool:
+class ClipboardTool(Struct, frozen=True):
     """A program that copies its standard input to a clipboard. `encoding` is what it expects there."""
 
     name: str
@@ -52,8 +52,7 @@ class ClipboardTool:
     encoding: str = "utf-8"
 
 
-@dataclass(frozen=True, slots=True)
-class CopyPlan:
+class CopyPlan(Struct, frozen=True):
     """The routes by which a text is to be copied.
 
     `tools` are the programs to run. `osc` is the form of the OSC 52 sequence, which is sent if no program works:
@@ -66,8 +65,7 @@ class CopyPlan:
     too_long: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CopyOutcome:
+class CopyOutcome(Struct, frozen=True):
     """The result of a copy.
 
     `routes` are the names of the routes that worked. `file` holds the text, None if it could not be written. `size` is
@@ -246,8 +244,7 @@ def _size_text(what: str, tokens: int | None, size: int) -> str:
     return f"{what}: {format_count(tokens, 'token')}" if tokens is not None else f"{what}: {format_count(size, 'byte')}"
 
 
-@dataclass(frozen=True, slots=True)
-class CopyReport:
+class CopyReport(Struct, frozen=True):
     """The message to the user about a copy. `is_copied`: at least one route worked."""
 
     message: str

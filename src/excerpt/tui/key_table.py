@@ -10,11 +10,12 @@ Textual garble it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 
-@dataclass(frozen=True, slots=True)
-class KeyBinding:
+class KeyBinding(Struct, frozen=True):
     """A binding of keys to an action. `keys` are Textual's names of the keys, separated by commas.
 
     `action` is in Textual's syntax, `label` is the text in the footer, and `what` is the description in the help.

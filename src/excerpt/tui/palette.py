@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
+from msgspec import Struct
 from textual import on, work
 from textual.command import Command, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
@@ -47,8 +47,7 @@ _INACTIVE_FACTOR = 0.8
 """Factor for the match score of a command that does not work where the focus is."""
 
 
-@dataclass(frozen=True, slots=True)
-class PaletteCommand:
+class PaletteCommand(Struct, frozen=True):
     """A command of the palette: the description that is searched, and its keys as written on the screen.
 
     `is_active`: the command belongs to where the focus is. `is_enabled`: it can be run now; otherwise running it shows

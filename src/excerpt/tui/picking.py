@@ -6,14 +6,14 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from excerpt.kinds import LinkForm
 
 
-@dataclass(frozen=True, slots=True)
-class PickOptions:
+class PickOptions(Struct, frozen=True):
     """What the app prints when the user has picked: links in a form, or the pack if `form` is None.
 
     `query` is in the query field at the start.

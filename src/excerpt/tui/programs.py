@@ -9,8 +9,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.known_vaults import VaultFolders
@@ -150,8 +151,7 @@ class ProgramLauncher:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class EditorCommand:
+class EditorCommand(Struct, frozen=True):
     """The command that starts an editor. `has_window`: the editor has its own window and does not use the terminal."""
 
     argv: tuple[str, ...]

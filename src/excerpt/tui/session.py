@@ -11,11 +11,12 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.kinds import Fill, Format, LinkForm, Scope, Strategy
 from excerpt.settings import Paths, Settings
@@ -105,8 +106,7 @@ _MAX_QUERY_CHARS = 10_000
 _Budget = Annotated[int, msgspec.Meta(ge=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedPosition:
+class SelectedPosition(Struct, frozen=True):
     """The selected fragment, by its id. If the id is gone after an edit, it is found by path and first line."""
 
     fragment: str
@@ -114,8 +114,7 @@ class SelectedPosition:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Struct, frozen=True):
     """The saved state of a vault's screen. None stands for the value in the settings.
 
     `place` is the position of the selected fragment, `form` the format of the pack, `link` the form of the last link

@@ -6,13 +6,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import set_cell_size
 from textual import on
 from textual.app import ComposeResult
@@ -59,8 +60,7 @@ class VaultKind(StrEnum):
     FOLDER = "folder"
 
 
-@dataclass(frozen=True, slots=True)
-class VaultRow:
+class VaultRow(Struct, frozen=True):
     """A row of the list of vaults.
 
     `kind` says why the vault is listed. `name` is the folder's name, with parent folders if another has the same name.
@@ -216,8 +216,7 @@ _KIND_CELLS, _NAME_CELLS = 9, 24
 """Widths in cells of the columns for the kind of a vault and for its name."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedVault:
+class PreparedVault(Struct, frozen=True):
     """A vault that can be opened at once: its settings and its saved session are loaded.
 
     `vault` is its folder. `message` says which data were moved here from the vault's former path, if any. `store` is

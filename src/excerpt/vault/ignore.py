@@ -14,8 +14,9 @@ import string
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from msgspec import Struct
 
 # Whether patterns ignore the case of letters, as git does on these systems by `core.ignoreCase`.
 _IGNORES_CASE = sys.platform in ("darwin", "win32")
@@ -38,8 +39,7 @@ _SPECIAL = re.compile(rb"[*?\[\\]")
 _WITHOUT_TRAILING_SPACES = re.compile(rb"((?:[^\\]|\\.)*?) *", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class IgnorePattern:
+class IgnorePattern(Struct, frozen=True):
     """A pattern of an ignore file.
 
     It is compared with file names (`is_name_pattern`) or with paths. A folder pattern matches only folders. A negated
@@ -59,8 +59,7 @@ class IgnorePattern:
         return subject == self.regex if isinstance(self.regex, bytes) else self.regex.fullmatch(subject) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class IgnorePatterns:
+class IgnorePatterns(Struct, frozen=True):
     """The patterns of an ignore file or setting; of several matching patterns, the last one decides."""
 
     patterns: tuple[IgnorePattern, ...]

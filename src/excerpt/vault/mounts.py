@@ -7,8 +7,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 # File systems on which another machine, or the host of a virtual one, can make changes that are not reported here. A
 # file system in user space (fuse.sshfs, fuse.rclone) may be any kind, so it counts as one of them.
@@ -22,8 +23,7 @@ _FILE_SYSTEMS_WITHOUT_EVENTS = frozenset(
 _MOUNTINFO = Path("/proc/self/mountinfo")
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(Struct, frozen=True):
     """A mounted file system: its mount point and its type (`nfs4`)."""
 
     path: Path

@@ -17,8 +17,10 @@ import stat
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.errors import FileOpenError, SettingsError, VaultError
 from excerpt.model import FileProblem
@@ -50,8 +52,7 @@ File systems can store times beyond it, which in nanoseconds exceed the 64 bits 
 _HAS_CHANGE_TIME = sys.platform != "win32"  # there st_ctime is when the file was made
 
 
-@dataclass(frozen=True, slots=True)
-class FileState:
+class FileState(Struct, frozen=True):
     """The size and times of a note's file; `path` is relative to the vault, with "/".
 
     Times are in nanoseconds since 1970, within MAX_FILE_TIME_SECONDS of it. `mtime_ns` is when the content was last
@@ -64,8 +65,7 @@ class FileState:
     ctime_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(Struct, frozen=True):
     """The result of listing a vault.
 
     `files` are the notes and attachments, `skipped` the files that cannot be read, with the reasons. `folders` are the
@@ -80,16 +80,14 @@ class Scan:
     unread: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _IgnoreRules:
+class _IgnoreRules(Struct, frozen=True):
     """The patterns of one ignore file or of the settings, relative to the folder `base` ("" or ending in "/")."""
 
     base: str
     patterns: IgnorePatterns
 
 
-@dataclass(frozen=True, slots=True)
-class _PendingFolder:
+class _PendingFolder(Struct, frozen=True):
     """A folder that is still to be listed.
 
     `path` is relative to the vault, "" or ending in "/". `rules` are the ignore rules that apply in the folder,

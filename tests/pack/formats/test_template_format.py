@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import fields
 
 from excerpt.errors import SettingsError
 from excerpt.kinds import Format, Strategy

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from excerpt.errors import IndexBusyError, IndexUnusableError
 from excerpt.index.events import (
@@ -125,7 +126,7 @@ def test_a_damaged_index_is_repaired_once_per_generation(case: Case) -> None:
 
 def test_an_index_that_cannot_be_opened_is_reported_and_rebuilt(case: Case) -> None:
     case.process.is_running = False
-    case.index.state = replace(case.index.state, change_detection=ChangeDetection.EVENTS)
+    case.index.state = structs.replace(case.index.state, change_detection=ChangeDetection.EVENTS)
     case.index.handle_failure(Failure("open", "The index cannot be used", "It is gone."))
     assert case.process.is_running
 
@@ -246,7 +247,7 @@ def test_the_share_of_embedded_passages_replaces_up_to_date() -> None:
     assert format_bar_state(embedding) == "171 notes · embedding 24 %"
     paused = embedding.with_event(IndexingPaused())
     assert format_bar_state(paused) == "171 notes · embedding 24 %, paused"
-    complete = replace(EMBEDDING, done=5_000)
+    complete = structs.replace(EMBEDDING, done=5_000)
     assert format_bar_state(state_after(WATCHED, complete)) == "171 notes · up to date"
 
 
@@ -255,7 +256,7 @@ def test_the_dialog_shows_how_long_embedding_takes_and_why_it_stopped() -> None:
     assert ("embedding", "1,200 of 5,000 passages · about 3 min left") in list_status_facts(embedding)
     failed = embedding.with_event(EmbeddingFailed("The server is gone.", "Start it."))
     assert ("embedding", "1,200 of 5,000 passages · The server is gone. Start it.") in list_status_facts(failed)
-    again = failed.with_event(replace(EMBEDDING, seconds_left=None))
+    again = failed.with_event(structs.replace(EMBEDDING, seconds_left=None))
     assert ("embedding", "1,200 of 5,000 passages") in list_status_facts(again)
     completed = failed.with_event(EmbeddingCompleted(8, is_first=True))
     assert "embedding" not in dict(list_status_facts(completed))
@@ -289,7 +290,7 @@ def test_a_cancelled_build_is_remembered_until_the_rest_is_read_on_request() -> 
     assert cancelled.progress is None
     assert "“Update” reads the rest" in dict(list_status_facts(cancelled))["unfinished"]
     assert cancelled.with_event(REPORT).is_unfinished
-    assert not replace(cancelled, is_update_requested=True).with_event(REPORT).is_unfinished
+    assert not structs.replace(cancelled, is_update_requested=True).with_event(REPORT).is_unfinished
 
 
 def test_an_emptied_vault_is_reported_until_notes_are_back_or_the_user_confirms() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from msgspec.structs import replace
 from textual.app import App
 from textual.widgets import Button, OptionList, Static
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
+from msgspec import Struct
 
 from excerpt.model import PackResult, TableHeader
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
@@ -31,8 +31,7 @@ def render_json(result: PackResult, links: PackLinks | None = None) -> str:
 _PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class _JsonPassage:
+class _JsonPassage(Struct, frozen=True):
     path: str
     line_start: _PositiveInt
     line_end: _PositiveInt
@@ -45,8 +44,7 @@ class _JsonPassage:
     table_header: TableHeader | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _JsonFile:
+class _JsonFile(Struct, frozen=True):
     passages: tuple[_JsonPassage, ...]
     query: str = ""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from excerpt.pack.formats.numbered_sources import NumberedSourcesRenderer, read
 from excerpt.pack.formats.pack_format import PackFormat
 from excerpt.text.display import extend_fence
@@ -11,8 +9,7 @@ from excerpt.text.display import extend_fence
 _FENCE = "```"
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownRenderer(NumberedSourcesRenderer):
+class MarkdownRenderer(NumberedSourcesRenderer, frozen=True):
     """Renders packs as Markdown: each source has a heading, and its text is in a code fence.
 
     CommonMark closes a fence only with a run of backticks that is at least as long as the opening run.

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
+
+from msgspec import Struct
 
 from excerpt.model import CUT_MARK, Pack, TableHeader
 from excerpt.pack.formats.pack_format import PackFile, PackSource, UnreadablePackError
@@ -28,8 +29,7 @@ _QUESTION_PREFIX = "Question: "
 # --- written ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class NumberedSourcesRenderer:
+class NumberedSourcesRenderer(Struct, frozen=True):
     """Renders packs as numbered sources; subclasses set the characters around them.
 
     `heading_prefix` begins the heading line of a source. `min_border` is the line above and below its text, which is

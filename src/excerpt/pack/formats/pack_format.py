@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
+
 from excerpt.errors import ExcerptError
 from excerpt.model import Pack, PackResult, TableHeader
 from excerpt.pack.formats.source_label import PackLinks
@@ -89,8 +91,7 @@ class PackFile:
         return next((source for source in self.sources if source.number == number), None)
 
 
-@dataclass(frozen=True, slots=True)
-class PackFormat:
+class PackFormat(Struct, frozen=True):
     """The functions of one pack format.
 
     `make_renderer` returns the renderer for the questions to add. `parse` parses the text of a pack file with LF line

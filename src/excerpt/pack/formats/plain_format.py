@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from excerpt.pack.formats.numbered_sources import NumberedSourcesRenderer, read
 from excerpt.pack.formats.pack_format import PackFormat
 
 
-@dataclass(frozen=True, slots=True)
-class PlainRenderer(NumberedSourcesRenderer):
+class PlainRenderer(NumberedSourcesRenderer, frozen=True):
     """Renders packs as plain text: the text of each source is between two equal lines of `=`."""
 
     heading_prefix = ""

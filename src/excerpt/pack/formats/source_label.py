@@ -5,8 +5,10 @@ Headings and paths come from the vault, so control characters in them are made v
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from excerpt.known_vaults import VaultFolders
 from excerpt.locations import format_kind
@@ -48,8 +50,7 @@ def join_lines(question: str) -> str:
     return visible_line(" ".join(question.split()))
 
 
-@dataclass(frozen=True, slots=True)
-class PackLinks:
+class PackLinks(Struct, frozen=True):
     """Formats links from packs to their notes; `folders` has the absolute paths of the vaults."""
 
     folders: VaultFolders

@@ -17,11 +17,14 @@ import time
 from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import Lock, Timer
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.kinds import Scope
@@ -56,8 +59,7 @@ class TemplateStoppedError(ExcerptError):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateSource:
+class TemplateSource(Struct, frozen=True):
     """The fields of a source that a template can use; all except `text` are kept to one line.
 
     `lines` is a range such as `8-12`; `place` is `path:line`, or `path#place` for an attachment. `file` is the absolute
@@ -111,8 +113,7 @@ def make_template_source(number: int, pack: Pack, links: PackLinks) -> TemplateS
     )
 
 
-@dataclass(slots=True)
-class RemainingTime:
+class RemainingTime(Struct):
     """The CPU seconds and elapsed seconds that the renderings of one pack may still take."""
 
     cpu_seconds: float = MAX_CPU_SECONDS

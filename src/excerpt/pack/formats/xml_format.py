@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from excerpt.locations import format_kind
 from excerpt.model import Pack, TableHeader
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 # --- written ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class XmlRenderer:
+class XmlRenderer(Struct, frozen=True):
     """Renders packs as XML; the content of each `document_content` element is exactly the text of the note.
 
     A character that XML does not allow is written as `<char code="1b"/>`, with its code in hexadecimal.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from excerpt.encoders.model_names import static_model
 from excerpt.errors import StoreUnusableError
@@ -24,8 +25,7 @@ from excerpt.settings import Paths, Settings
 from excerpt.store.address import is_address, parse_address
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True):
     """The results of all checks.
 
     `vault` is the folder of the vault, None if it cannot be read. `folder` is the folder of the index, `health` the

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from excerpt.errors import ExcerptError
 from excerpt.index.verify import schedule_repair
@@ -21,8 +22,7 @@ from excerpt.state_files import find_shared_paths, remove_others_permissions
 from excerpt.text.display import format_count
 
 
-@dataclass(frozen=True, slots=True)
-class Repairs:
+class Repairs(Struct, frozen=True):
     """Sentences about what was repaired (`done`), and about what was not (`left`)."""
 
     done: tuple[str, ...] = ()

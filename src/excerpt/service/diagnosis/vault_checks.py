@@ -7,8 +7,9 @@ import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from excerpt import known_vaults
 from excerpt.errors import ExcerptError, ModelError, SettingsError, VaultError
@@ -27,8 +28,7 @@ _WATCH_LIMIT_FILE = Path("/proc/sys/fs/inotify/max_user_watches")
 _MAX_WALKED_FILES = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class VaultCheck:
+class VaultCheck(Struct, frozen=True):
     """The findings about a vault, with its resolved folder and the result of scanning it.
 
     `vault` and `scan` are None if the vault cannot be read.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
@@ -95,8 +95,7 @@ _GAP = 2
 """Cells between two keys of the footer."""
 
 
-@dataclass(frozen=True, slots=True)
-class FooterKey:
+class FooterKey(Struct, frozen=True):
     """A key in the footer, with a label that says what the key does. `id` is its id in the settings."""
 
     id: str

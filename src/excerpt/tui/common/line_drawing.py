@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Flag, auto
 from functools import cache, lru_cache
 
+from msgspec import Struct
 from rich.cells import cell_len
 
 from excerpt.kinds import LinkKind
@@ -48,8 +48,7 @@ class TextStyle(Flag):
     MATCH = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenLink:
+class WrittenLink(Struct, frozen=True):
     """A link as written in the note: `address` is the name of a note with its heading or block, or a URL.
 
     `label` is that of a wikilink, if it may be the target, as in Dendron.
@@ -60,8 +59,7 @@ class WrittenLink:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StyledRun:
+class StyledRun(Struct, frozen=True):
     """A run: a piece of a drawn line in one style, with its link if the piece belongs to a link."""
 
     text: str
@@ -69,8 +67,7 @@ class StyledRun:
     link: WrittenLink | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnLine:
+class DrawnLine(Struct, frozen=True):
     """A drawn line of a note; `number` is its line number, from 1.
 
     `hanging_indent` is the indent, in characters, of continuation rows when the line is wrapped. `aligned` is the line

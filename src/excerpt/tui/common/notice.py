@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
 from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from excerpt.service.event_loop import Failure
 
 
-@dataclass(frozen=True, slots=True)
-class EmptyState:
+class EmptyState(Struct, frozen=True):
     """The text of a notice: why a list is empty, and what to do. `is_error` draws the title as an error."""
 
     title: str

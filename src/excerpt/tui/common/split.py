@@ -6,8 +6,7 @@ both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from textual import events
 from textual.containers import Container
 from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
@@ -31,8 +30,7 @@ _MIN_ROWS = 3
 _MIN_SHARE, _MAX_SHARE = 0.15, 0.85
 
 
-@dataclass(frozen=True, slots=True)
-class SplitArrangement:
+class SplitArrangement(Struct, frozen=True):
     """The visible parts of a split.
 
     `list_cells` is the width of the list in columns if `is_side_by_side`, else its height in rows; 0 if the list is

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field, structs
 
 from excerpt.errors import IndexBusyError, IndexUnusableError, StoreUnusableError, VaultEmptiedError
 from excerpt.index.events import (
@@ -70,8 +72,7 @@ class ChangeDetection(Enum):
     """The vault is in a store, to which others push changes; no process watches files."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressSample:
+class ProgressSample(Struct, frozen=True):
     """The total of notes and bytes that a build had indexed after `seconds` of work."""
 
     seconds: float
@@ -79,16 +80,14 @@ class ProgressSample:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class BuildRate:
+class BuildRate(Struct, frozen=True):
     """The rate of a build, per second of work without pauses."""
 
     notes_per_second: float
     bytes_per_second: float
 
 
-@dataclass(frozen=True, slots=True)
-class BuildSamples:
+class BuildSamples(Struct, frozen=True):
     """Progress samples of the last seconds of a build's work, the oldest first. Pauses do not count as work."""
 
     samples: tuple[ProgressSample, ...] = ()
@@ -134,8 +133,7 @@ class BuildSamples:
         return self.samples[-1].seconds - self.samples[0].seconds
 
 
-@dataclass(frozen=True, slots=True)
-class IndexState:
+class IndexState(Struct, frozen=True):
     """The state of the index, of its build and of the detection of changes.
 
     `status` describes the generation (the committed state) in use, None if none is open yet. `progress` is that of the
@@ -177,7 +175,7 @@ class IndexState:
 
     def after_process_start(self) -> IndexState:
         """Return the state that follows when the indexing process is started."""
-        return replace(
+        return structs.replace(
             self,
             change_detection=ChangeDetection.NOT_YET,
             failure=None,
@@ -191,7 +189,7 @@ class IndexState:
     def with_status(self, status: Status) -> IndexState:
         """Return the state that follows when the engine has opened the generation that `status` describes."""
         failure = None if self.change_detection is ChangeDetection.STORE else self.failure
-        return replace(self, status=status, failure=failure)
+        return structs.replace(self, status=status, failure=failure)
 
     def with_event(self, event: ProcessEvent) -> IndexState:
         """Return the state that follows after an event of the indexing process."""
@@ -203,7 +201,7 @@ class IndexState:
                 state = self._with_progress(event)
             case BuildReport():
                 is_unfinished = self.is_unfinished and not self.is_update_requested
-                state = replace(
+                state = structs.replace(
                     self._without_progress(),
                     failure=None,
                     emptied=0,
@@ -211,20 +209,24 @@ class IndexState:
                     is_unfinished=is_unfinished,
                 )
             case VaultWatched(polling=polling):
-                state = replace(self, change_detection=ChangeDetection.POLLING if polling else ChangeDetection.EVENTS)
+                state = structs.replace(
+                    self, change_detection=ChangeDetection.POLLING if polling else ChangeDetection.EVENTS
+                )
             case IndexingPaused():
-                state = replace(self, paused=True)
+                state = structs.replace(self, paused=True)
             case IndexingResumed():
-                state = replace(self, paused=False)
+                state = structs.replace(self, paused=False)
             case IndexingCancelled():
-                state = replace(self._without_progress(), is_unfinished=True, is_update_requested=False)
+                state = structs.replace(self._without_progress(), is_unfinished=True, is_update_requested=False)
             case VaultEmptied(notes=notes, message=text):
                 empty_state = EmptyState(
                     VaultEmptiedError.title, text, "“Update” checks the vault again and asks what to do.", is_error=True
                 )
-                state = replace(self._without_progress(), failure=empty_state, emptied=notes, is_update_requested=False)
+                state = structs.replace(
+                    self._without_progress(), failure=empty_state, emptied=notes, is_update_requested=False
+                )
             case IndexingEnded():
-                state = replace(
+                state = structs.replace(
                     self._without_progress(),
                     change_detection=ChangeDetection.ENDED,
                     paused=False,
@@ -233,14 +235,14 @@ class IndexState:
                 )
             case EmbeddingProgress():
                 is_complete = event.done >= event.total
-                state = replace(self, embedding=None if is_complete else event, embedding_failure="")
+                state = structs.replace(self, embedding=None if is_complete else event, embedding_failure="")
             case EmbeddingFailed(message=text, hint=hint):
-                state = replace(self, embedding_failure=f"{text} {hint}".strip())
+                state = structs.replace(self, embedding_failure=f"{text} {hint}".strip())
             case EmbeddingCompleted():
-                state = replace(self, embedding=None, embedding_failure="")
+                state = structs.replace(self, embedding=None, embedding_failure="")
             case IndexingFailed(title=title, message=text, hint=hint):
                 is_busy = title == IndexBusyError.title
-                state = replace(
+                state = structs.replace(
                     self._without_progress(),
                     failure=EmptyState(title, text, hint, is_error=True),
                     is_locked=is_busy,
@@ -249,15 +251,15 @@ class IndexState:
         return state
 
     def _without_progress(self) -> IndexState:
-        return replace(self, progress=None, build_samples=BuildSamples(), is_locked=False)
+        return structs.replace(self, progress=None, build_samples=BuildSamples(), is_locked=False)
 
     def _with_progress(self, progress: Progress) -> IndexState:
         failure = None if self.is_locked else self.failure
         is_awaited = self.progress is not None or self.status is None or not self.status.notes
         if not is_awaited and progress.seconds < _SHOW_AFTER_SECONDS:
-            return replace(self, failure=failure, is_locked=False)
+            return structs.replace(self, failure=failure, is_locked=False)
         build_samples = self.build_samples.with_progress(progress)
-        return replace(self, progress=progress, build_samples=build_samples, failure=failure, is_locked=False)
+        return structs.replace(self, progress=progress, build_samples=build_samples, failure=failure, is_locked=False)
 
 
 _STORE_HINT = "This vault is in a store. On the machine with its notes, run `excerpt push` to update it."
@@ -357,7 +359,7 @@ class IndexController:
             self.start()
         if command in ("update", "rebuild"):
             self._show_delay_notice(command)
-            self.state = replace(self.state, is_update_requested=True)
+            self.state = structs.replace(self.state, is_update_requested=True)
         self.process.send(command)
         self._on_state_change()
 
@@ -447,12 +449,12 @@ class IndexController:
         if failure.operation == "open":
             self._requested_generation = 0
             if not self.state.is_working and not self.state.is_locked:
-                self.state = replace(self.state, failure=EmptyState.of_failure(failure))
+                self.state = structs.replace(self.state, failure=EmptyState.of_failure(failure))
                 self._request_repair(failure)
             self.start_unless_ended()
         else:
             if failure.title == StoreUnusableError.title:  # shown until the store answers again
-                self.state = replace(self.state, failure=EmptyState.of_failure(failure))
+                self.state = structs.replace(self.state, failure=EmptyState.of_failure(failure))
             # Once, not at every key: the next query would fail for the same reason.
             if failure.message != self._reported_message:
                 self._reported_message = failure.message

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
 from rich.style import Style
 from textual.binding import BindingType
 from textual.reactive import reactive
@@ -189,8 +189,7 @@ _MAX_NAMES_IN_SUMMARY = 8
 """Maximum number of child branches that a closed row names."""
 
 
-@dataclass(frozen=True, slots=True)
-class MapRow:
+class MapRow(Struct, frozen=True):
     """A row of the map's tree. `key` identifies the row, also in a newer map; `parent` is the key of its parent row.
 
     `depth` is its level in the tree, from 0. `branch` is None for the top rows, one for each kind (such as

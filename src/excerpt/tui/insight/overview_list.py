@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import ClassVar
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 from textual.binding import BindingType
@@ -40,8 +40,7 @@ OverviewItem = (
 """What a line of the overview can show."""
 
 
-@dataclass(frozen=True, slots=True)
-class OverviewRow:
+class OverviewRow(Struct, frozen=True):
     """A line of the overview: the name of its part, the item it shows, and the location of the item.
 
     `relative_value` is the value of the item's bar, relative to the largest of the part, 0 to 1. `hidden_count` is the
@@ -57,8 +56,7 @@ class OverviewRow:
     """Whether this is the first line of its part."""
 
 
-@dataclass(frozen=True, slots=True)
-class _ListPart:
+class _ListPart(Struct, frozen=True):
     """A part of the overview: items of one kind with their locations.
 
     `min_shown` items are shown before any part shows more than its own `min_shown`. If `is_chronological`, the items

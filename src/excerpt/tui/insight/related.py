@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 from textual import on
@@ -332,8 +332,7 @@ StyledPiece = tuple[str, str]
 """A text and the name of its style: "label", "text", "soft", "match" or "badge"."""
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedReason:
+class RelatedReason(Struct, frozen=True):
     """A reason why a note is related: a passage like the selected one, or a place where one note names the other.
 
     `path` and `line` are where the user can go. For a passage, `fragment` is set, and `spans` are its matches.
@@ -345,8 +344,7 @@ class RelatedReason:
     spans: tuple[Span, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class WhyLine:
+class WhyLine(Struct, frozen=True):
     """A line of the explanation why a note is related. `reason` is the number of its reason, None for other lines."""
 
     pieces: tuple[StyledPiece, ...]

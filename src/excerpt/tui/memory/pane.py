@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
 from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
@@ -489,8 +489,7 @@ def _is_stale(check: SourceCheck | None) -> bool:
 # --- disabled actions ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryActionState:
+class MemoryActionState(Struct, frozen=True):
     """What decides which actions of the Memory tab are enabled.
 
     `total` is the number of all memories. `has_selection`: a memory is selected. `is_file_selected`: an unreadable file

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 from textual.reactive import reactive
@@ -29,8 +29,7 @@ _MIN_SIDE_BY_SIDE_CELLS = 56
 """Minimum width in cells to show two texts side by side."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryContent:
+class MemoryContent(Struct, frozen=True):
     """What the view shows: a memory, or a file that cannot be read as one.
 
     `spans` are the matches of the filter in its text. `source_check` is the state of its source, None until it is

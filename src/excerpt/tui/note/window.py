@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from excerpt.locations import first_page_of
 from excerpt.model import Fragment, Section, Span
@@ -33,8 +34,7 @@ _MARKDOWN_KINDS = ("", "canvas", "drawing", "notebook")
 """Values of `Fragment.kind` whose text is Markdown; "" is a note."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoteWindow:
+class NoteWindow(Struct, frozen=True):
     """A window of a note: a range of its lines, drawn, around a fragment.
 
     `lines` are the drawn lines, `source_lines` the text of the same lines in the note, and `line_count` the number of
@@ -146,8 +146,7 @@ def columns_by_row(text: str, spans: Iterable[Span]) -> dict[int, list[Columns]]
     return columns
 
 
-@dataclass(frozen=True, slots=True)
-class _WindowLines:
+class _WindowLines(Struct, frozen=True):
     """The lines of a note, of which those from number `first` (from 1) are to be drawn.
 
     `contexts` says of each line, up to the last one to draw, whether it is prose, code or a property. `matches` and

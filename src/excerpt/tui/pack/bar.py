@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
 from rich.style import Style
 from rich.text import Text
 from textual.reactive import reactive
@@ -31,8 +31,7 @@ _PARTS = ("stop", "unit", "order", "needs", "cost", "format", "scope", "gauge")
 """Parts of the bar besides passages and tokens, the most important first. The first that does not fit ends the bar."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackState:
+class PackState(Struct, frozen=True):
     """What decides which actions on the pack are enabled.
 
     `has_pack`: there is a pack to copy, or one is being built. `has_no_answer`: the pack is empty because no hit is

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field, structs
 
 from excerpt.kinds import Fill, Format, Scope, StopReason, Strategy, next_in_cycle
 from excerpt.pack.memory_fragment import memory_id_of
@@ -46,8 +48,7 @@ MAX_UNDO_STEPS = 200
 """Maximum number of changes of the choices that can be undone."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackChoices:
+class PackChoices(Struct, frozen=True):
     """The user's marks, and the overrides: what the user has dropped, reordered or given another scope.
 
     Immutable: each method returns changed choices. `mark_overrides` apply to the packed marks, and stay when the query
@@ -83,13 +84,13 @@ class PackChoices:
         """Return the choices with the marks of an earlier session restored, before the marks of this session."""
         marks = tuple({mark.fragment_id: mark for mark in (*self.earlier_marks.marks, *self.marks)}.values())
         overrides = self.mark_overrides if self.marks else self.earlier_marks.overrides
-        return replace(self, marks=marks, mark_overrides=overrides, earlier_marks=NO_MARKS)
+        return structs.replace(self, marks=marks, mark_overrides=overrides, earlier_marks=NO_MARKS)
 
     def without(self, fragment_ids: Collection[str]) -> PackChoices:
         """Return the choices without the marks of these fragments, and without those of an earlier session."""
         marks = tuple(mark for mark in self.marks if mark.fragment_id not in fragment_ids)
         overrides = self.mark_overrides if marks else NO_OVERRIDES
-        return replace(self, marks=marks, mark_overrides=overrides, earlier_marks=NO_MARKS)
+        return structs.replace(self, marks=marks, mark_overrides=overrides, earlier_marks=NO_MARKS)
 
     def with_toggled(self, mark: MarkedFragment) -> PackChoices:
         """Return the choices with `mark` added, or removed if its fragment_id is marked already.
@@ -102,15 +103,17 @@ class PackChoices:
         if not marks:
             return self.without_marks()
         dropped = self.mark_overrides.dropped_ids - {mark.fragment_id}
-        return replace(self, marks=marks, mark_overrides=replace(self.mark_overrides, dropped_ids=dropped))
+        return structs.replace(
+            self, marks=marks, mark_overrides=structs.replace(self.mark_overrides, dropped_ids=dropped)
+        )
 
     def with_marks(self, marks: Iterable[MarkedFragment]) -> PackChoices:
         """Return the choices with `marks` added."""
-        return replace(self, marks=tuple({mark.fragment_id: mark for mark in (*self.marks, *marks)}.values()))
+        return structs.replace(self, marks=tuple({mark.fragment_id: mark for mark in (*self.marks, *marks)}.values()))
 
     def without_marks(self) -> PackChoices:
         """Return the choices without the marks of this session and their overrides."""
-        return replace(self, marks=(), mark_overrides=NO_OVERRIDES)
+        return structs.replace(self, marks=(), mark_overrides=NO_OVERRIDES)
 
     def with_dropped(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
         """Return the choices with these fragments dropped from the pack of `query`."""
@@ -120,7 +123,7 @@ class PackChoices:
         """Return the choices with these fragments no longer dropped from the pack of `query`."""
         overrides = self.overrides(query)
         return self._with_overrides(
-            query, replace(overrides, dropped_ids=overrides.dropped_ids.difference(fragment_ids))
+            query, structs.replace(overrides, dropped_ids=overrides.dropped_ids.difference(fragment_ids))
         )
 
     def with_scope(self, query: str, fragment_ids: Iterable[str], scope: Scope) -> PackChoices:
@@ -132,7 +135,7 @@ class PackChoices:
         ids = tuple(fragment_ids)
         overrides = self.overrides(query)
         other_ids = (each for each in overrides.ordered_ids if each not in ids)
-        return replace(self, ranked=True)._with_overrides(query, overrides.with_order((*ids, *other_ids)))
+        return structs.replace(self, ranked=True)._with_overrides(query, overrides.with_order((*ids, *other_ids)))
 
     def with_next_order(self, query: str) -> PackChoices:
         """Return the choices with the next order of passages.
@@ -142,7 +145,7 @@ class PackChoices:
         overrides = self.overrides(query)
         if self.ranked and overrides.ordered_ids:
             return self._with_overrides(query, overrides.with_order(()))
-        return replace(self, ranked=not self.ranked)
+        return structs.replace(self, ranked=not self.ranked)
 
     def order_name(self, query: str) -> str:
         """Return the name of the passages' order: `vault order`, `own order`, or "" for the order of the scores."""
@@ -152,14 +155,14 @@ class PackChoices:
 
     def with_current_ids(self, moves: MovedFragments) -> PackChoices:
         """Return the choices with the current ids of fragments whose ids an edit has changed."""
-        return replace(
+        return structs.replace(
             self, marks=moves.update_marks(self.marks), mark_overrides=moves.update_overrides(self.mark_overrides)
         )
 
     def _with_overrides(self, query: str, overrides: PackOverrides) -> PackChoices:
         if self.marks:
-            return replace(self, mark_overrides=overrides)
-        return replace(self, query_overrides={**self.query_overrides, query: overrides})
+            return structs.replace(self, mark_overrides=overrides)
+        return structs.replace(self, query_overrides={**self.query_overrides, query: overrides})
 
 
 class ChoiceHistory:
@@ -210,9 +213,9 @@ class ChoiceHistory:
 
     def load_saved_marks(self, saved_marks: SavedMarks) -> None:
         """Add the marks of an earlier session to all choices, so that undo does not remove these marks."""
-        self.current = replace(self.current, earlier_marks=saved_marks)
-        self._undo_stack = [replace(each, earlier_marks=saved_marks) for each in self._undo_stack]
-        self._redo_stack = [replace(each, earlier_marks=saved_marks) for each in self._redo_stack]
+        self.current = structs.replace(self.current, earlier_marks=saved_marks)
+        self._undo_stack = [structs.replace(each, earlier_marks=saved_marks) for each in self._undo_stack]
+        self._redo_stack = [structs.replace(each, earlier_marks=saved_marks) for each in self._redo_stack]
 
 
 class PackController:
@@ -507,7 +510,7 @@ class PackController:
     def preview_budget(self, budget: int, on_answer: Callable[[PackResult], object]) -> None:
         """Call `on_answer` with the pack of another budget, unless there is nothing to pack."""
         if self._request is not None:
-            request = replace(self._request, settings=replace(self.pack_settings, budget=budget))
+            request = structs.replace(self._request, settings=replace(self.pack_settings, budget=budget))
             self._ask_results((request,), lambda results: on_answer(results[0]))
 
     def preview_scopes(self, pack: Pack | None, on_answer: Callable[[Mapping[Scope, PackResult]], object]) -> None:
@@ -518,9 +521,9 @@ class PackController:
         if self._request is None:
             return
         requests = tuple(
-            replace(self._request, settings=replace(self.pack_settings, scope=scope))
+            structs.replace(self._request, settings=replace(self.pack_settings, scope=scope))
             if pack is None
-            else replace(
+            else structs.replace(
                 self._request,
                 overrides=self.choices.with_scope(self.query, pack.fragment_ids, scope).overrides(self.query),
             )
@@ -614,7 +617,7 @@ class PackController:
 
         mark = mark_hit(hit)
         memories = self._marked_memories((*self.choices.marks, mark))
-        return AskCost(self._packer, replace(self._request, memories=memories or ()), mark)
+        return AskCost(self._packer, structs.replace(self._request, memories=memories or ()), mark)
 
     def _ask_cost(self) -> None:
         if (question := self._cost_question()) is not None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -95,8 +95,7 @@ class ScopeDialog(Dialog[Scope]):
         self.dismiss(_SCOPES[self.query_one(OptionList).highlighted or 0])
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetDialogResult:
+class BudgetDialogResult(Struct, frozen=True):
     """The result of the budget dialog: the number of tokens, and whether to copy the pack with that budget."""
 
     budget_tokens: int

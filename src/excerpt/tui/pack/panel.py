@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 from textual.binding import BindingType
@@ -36,8 +36,7 @@ _COLUMN_STYLES = ("row--faint", "pack--heading", "pack--why")
 """Component classes of the three columns: lines, scope and reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackPanelContents:
+class PackPanelContents(Struct, frozen=True):
     """What the pack panel shows: a pack, and the data for the reasons of its passages.
 
     `marked_ids` are the ids of the marked fragments, `ranks` the ranks of the hits, from 1, by fragment id. `order` is
@@ -55,8 +54,7 @@ class PackPanelContents:
         return (*self.built_pack.result.passages, *self.built_pack.left_out)
 
 
-@dataclass(frozen=True, slots=True)
-class PackPanelSelection:
+class PackPanelSelection(Struct, frozen=True):
     """The number of the selected row of the pack panel, from 0.
 
     Of the `row_count` rows, the first `passage_count` are passages of the pack, the others were left out. `is_dropped`:

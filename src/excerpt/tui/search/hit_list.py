@@ -6,11 +6,11 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
@@ -46,8 +46,7 @@ _BEST_COUNT = 3
 """Number of hits that stand above those in order of date."""
 
 
-@dataclass(frozen=True, slots=True)
-class HitRow:
+class HitRow(Struct, frozen=True):
     """A row of the list: a hit with its rank, from 1; a memory has rank 0.
 
     `repeats_note`: the row above is of the same note. `folder` distinguishes the note from other listed notes of the

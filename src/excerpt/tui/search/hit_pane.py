@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -60,8 +60,7 @@ class SelectedRowKind(Enum):
     MEMORY = "memory"
 
 
-@dataclass(frozen=True, slots=True)
-class HitState:
+class HitState(Struct, frozen=True):
     """What decides which actions on a hit are enabled.
 
     `has_query`: the query is not empty. `row_kind`: kind of the hit that keys apply to. `is_on_name`: the side panel

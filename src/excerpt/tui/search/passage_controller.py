@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from excerpt.service.engine_worker import QuestionQueue
 from excerpt.service.note_questions import AskLink, AskWindow, Location, ResolvedLink, WindowOptions

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
@@ -496,8 +497,7 @@ def _quote_bars(runs: Sequence[StyledRun], indent: int) -> tuple[StyledRun, ...]
     return (StyledRun(f"{prefix:<{indent}}", runs[0].text_style & ~TextStyle.MATCH),)
 
 
-@dataclass(frozen=True, slots=True)
-class LinkPosition:
+class LinkPosition(Struct, frozen=True):
     """The position of a drawn link: the row and cell where the link begins, without the gutter, and the link."""
 
     row: int
@@ -544,8 +544,7 @@ def heading_path_at(headings: Sequence[Section], line: int) -> tuple[str, ...]:
     return next((section.heading_path for section in reversed(headings) if section.line_start <= line), ())
 
 
-@dataclass(frozen=True, slots=True)
-class PickedLineRange:
+class PickedLineRange(Struct, frozen=True):
     """The picked lines: from `anchor`, the line picked first, to `end` (inclusive), which may be above `anchor`."""
 
     anchor: int

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
@@ -57,8 +57,7 @@ _BORDER_CELLS = 6
 """Cells of the menu's border that its title and keys cannot use, both ends together."""
 
 
-@dataclass(frozen=True, slots=True)
-class MenuChoice:
+class MenuChoice(Struct, frozen=True):
     """A row of the menu: choosing it sets the query to `query`, with the cursor at `cursor` (-1: at the end).
 
     `prefix`, such as "narrower", is drawn before `label`, and `detail`, such as "14 hits", at the right. The first
@@ -186,8 +185,7 @@ class QueryMenu(RowList, can_focus=False):
             self.post_message(self.ChoiceClicked(self.choices[row]))
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerStatus:
+class AnswerStatus(Struct, frozen=True):
     """The status of the newest search shown.
 
     `strategy` is the strategy that ranked the hits, or None for a query of filters alone, which is not ranked; `sort`
@@ -222,8 +220,7 @@ OFFERS = {"use_order": "new order", "suggest": "narrow", "compare": "compare"}
 """The label of each action that the status may offer."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuerySpan:
+class QuerySpan(Struct, frozen=True):
     """A span of the query that is highlighted: a filter, a period, or a part with a warning (`is_warning`).
 
     `filter` is the filter for the same time as a period, "" for another span.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec.structs import replace
 
 from excerpt.search.query_word import CursorToken, is_one_letter_edit, token_at
 from excerpt.service.engine_worker import QuestionQueue

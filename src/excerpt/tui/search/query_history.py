@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from excerpt.state_files import append_lines, encode_line, exclusive_lock, parse_lines, read_limited, replace_file
 
@@ -20,8 +21,7 @@ MAX_QUERIES = 500
 """Maximum queries kept for a vault; older ones are dropped."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueryHistory:
+class QueryHistory(Struct, frozen=True):
     """The queries of a history, newest first, each of them once."""
 
     queries: tuple[str, ...] = ()
@@ -55,8 +55,7 @@ class QueryHistory:
         return tuple(query for query in self.queries if all(word in query.casefold() for word in parts))
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryCursor:
+class HistoryCursor(Struct, frozen=True):
     """A position in the history: index 0 is the newest query, -1 stands for the empty query bar."""
 
     history: QueryHistory
@@ -79,8 +78,7 @@ _MAX_QUERY_CHARACTERS = 2_000
 """Maximum characters of a query that is stored; longer queries are pasted texts."""
 
 
-@dataclass(frozen=True, slots=True)
-class _QueryLine:
+class _QueryLine(Struct, frozen=True):
     query: str
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
@@ -36,8 +36,7 @@ _MAX_CHECKED = 200
 """Maximum number of sources that are checked, those of the newest memories."""
 
 
-@dataclass(frozen=True, slots=True)
-class StartRow:
+class StartRow(Struct, frozen=True):
     """A row of the start list. Of `query`, `memory_id` and `path` it has the one that enter runs or opens."""
 
     part: str

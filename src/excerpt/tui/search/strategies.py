@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec import Struct
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -40,8 +40,7 @@ SendStrategiesRequest = Callable[["AskStrategies", Callable[[Sequence[Result]], 
 """Sends a request to the engine, and calls the function given second with the answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankComparison:
+class RankComparison(Struct, frozen=True):
     """A fragment and its rank, from 1, under each strategy; None if the rank is above `MAX_COMPARED_RANK`."""
 
     fragment: Fragment
@@ -66,8 +65,7 @@ class RankComparison:
         return visible_line(fragment.title) + (f"{NAME_SEPARATOR}{path}" if path else "")
 
 
-@dataclass(frozen=True, slots=True)
-class StrategyChoice:
+class StrategyChoice(Struct, frozen=True):
     """The user's choice in the comparison: the strategy to use, and the id of the fragment to select."""
 
     strategy: Strategy

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.style import Style
@@ -288,8 +289,7 @@ def _table(*columns: tuple[str, int], colours: Colours) -> Table:
     return table
 
 
-@dataclass(frozen=True, slots=True)
-class WaterfallBar:
+class WaterfallBar(Struct, frozen=True):
     """A bar of a waterfall chart, from `start` to `end`, which are shares (0 to 1) of the width available.
 
     A loss is drawn with a lighter block, so that it differs from a gain without colours too.

@@ -10,9 +10,11 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.errors import FileOpenError, ReadError, install_hint
 from excerpt.kinds import BlockKind, Dialect
@@ -27,8 +29,7 @@ ATTACHMENTS_EXTRA = "attachments"
 """The pip extra that installs the packages for most kinds of attachments."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
+class ReadOptions(Struct, frozen=True):
     """The options of a reader.
 
     `language` is the language of all notes (ISO 639-1), "" to detect the language of each. `max_pages` is the maximum
@@ -64,8 +65,7 @@ class Reader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PagedText:
+class PagedText(Struct, frozen=True):
     """The text of one page, slide, cell range or chapter of a file, from which a section is made.
 
     `place` is its location, written as after "#" in a link (`page=12`, `slide=3`, `Sales!A1:J40`); "" if the file has

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from excerpt.model import Note
 from excerpt.settings import Ocr
@@ -13,8 +13,7 @@ from excerpt.vault.readers.ocr import ocr_warning, recognise_text
 HEADING = "Text in the image (OCR)"
 
 
-@dataclass(frozen=True, slots=True)
-class ImageReader:
+class ImageReader(Struct, frozen=True):
     """The reader of images."""
 
     kind: str = "image"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass, replace
 
 import charset_normalizer
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.errors import ReadError
 from excerpt.model import Note
@@ -38,8 +39,7 @@ _ENCODINGS = [
 _SAMPLE_BYTES = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownReader:
+class MarkdownReader(Struct, frozen=True):
     """The reader of Markdown notes."""
 
     kind: str = ""

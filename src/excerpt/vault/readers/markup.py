@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+
+from msgspec import Struct, field
 
 from excerpt.kinds import BlockKind, LinkKind
 from excerpt.model import Block, Link, Note, Section
@@ -31,8 +32,7 @@ _MAX_DEPTH = 12
 """Levels of headings that are told apart; a deeper one counts as of this level."""
 
 
-@dataclass(slots=True)
-class _Document:
+class _Document(Struct):
     """What a reader has found so far. `headings` are (level, text, first line, last line); `lines` may be blanked."""
 
     lines: list[str]
@@ -54,8 +54,7 @@ class _Document:
         self.tags += [tag for tag in (part.strip().lstrip("#") for part in re.split(separator, text)) if tag]
 
 
-@dataclass(frozen=True, slots=True)
-class _MarkupReader:
+class _MarkupReader(Struct, frozen=True):
     """What the readers of text with headings have in common."""
 
     kind: str = "text"
@@ -149,8 +148,7 @@ _ORG_BLOCK = re.compile(r"[ \t]*#\+(begin|end)_(\w+)", re.IGNORECASE)
 _ORG_DATA_DRAWERS = ("properties", "logbook", "clock")
 
 
-@dataclass(frozen=True, slots=True)
-class OrgReader(_MarkupReader):
+class OrgReader(_MarkupReader, frozen=True):
     """The reader of Emacs's org files. Drawers of properties and of the clock are data: their lines are blank."""
 
     extensions: tuple[str, ...] = (".org",)
@@ -222,8 +220,7 @@ _RST_LINK = re.compile(r"`([^`<]*)<([^`<>]+)>`_")
 _RST_PICTURE = re.compile(r"[ \t]*\.\. (?:\|[^|]+\| )?(?:image|figure|include|literalinclude):: +(\S.*)")
 
 
-@dataclass(frozen=True, slots=True)
-class RstReader(_MarkupReader):
+class RstReader(_MarkupReader, frozen=True):
     """The reader of reStructuredText. A heading has a line of one sign below it, and may have one above it."""
 
     extensions: tuple[str, ...] = (".rst",)
@@ -298,8 +295,7 @@ _ADOC_LINK = re.compile(r"(xref|link|include|image)::?([^\[\]\s]+)\[([^\[\]]*)\]
 _ADOC_REFERENCE = re.compile(r"<<([^<>,]+)(?:,([^<>]*))?>>")
 
 
-@dataclass(frozen=True, slots=True)
-class AsciiDocReader(_MarkupReader):
+class AsciiDocReader(_MarkupReader, frozen=True):
     """The reader of AsciiDoc, by its headings and its document attributes."""
 
     extensions: tuple[str, ...] = (".adoc", ".asciidoc")

@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.errors import ReadError
 from excerpt.kinds import LinkKind
@@ -53,8 +55,7 @@ def _format_heading(text: str) -> str:
 # --- canvas -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class CanvasReader:
+class CanvasReader(Struct, frozen=True):
     """The reader of canvases (JSON Canvas 1.0, jsoncanvas.org).
 
     Each card is a section, under the label of the card's group. Cards of files become links. The label of an arrow
@@ -127,8 +128,7 @@ def _find_links(text: str, line: int) -> Iterator[Link]:
 # --- drawings ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class DrawingReader:
+class DrawingReader(Struct, frozen=True):
     """The reader of Excalidraw drawings, which are JSON files or notes of Obsidian's Excalidraw plugin."""
 
     kind: str = "drawing"
@@ -153,8 +153,7 @@ class DrawingReader:
 # --- notebooks --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class NotebookReader:
+class NotebookReader(Struct, frozen=True):
     """The reader of Jupyter notebooks (nbformat 4, and cells of 3).
 
     Each cell is a section, numbered from 1, under the headings of the Markdown cells before it.

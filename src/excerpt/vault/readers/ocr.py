@@ -10,11 +10,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from excerpt.errors import OcrMissingError, ReadError, install_hint
 from excerpt.processes import find_program
@@ -32,8 +33,7 @@ MIN_CONFIDENCE = 60.0
 """Confidence (0 to 100) below which a recognised text gets a warning that it may be wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecognisedText:
+class RecognisedText(Struct, frozen=True):
     """The recognised text of an image, and the mean confidence of its words (0 to 100).
 
     Paragraphs of the text are separated by blank lines.
@@ -102,8 +102,7 @@ def ocr_warning(recognised: RecognisedText) -> tuple[str, ...]:
 # --- lines and paragraphs ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ImageLine:
+class ImageLine(Struct, frozen=True):
     """A line of text in an image: its words, and its position in pixels from the upper left."""
 
     words: tuple[str, ...]

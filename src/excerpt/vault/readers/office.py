@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from io import BytesIO
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from excerpt.errors import ReadError
 from excerpt.model import Note
@@ -42,8 +43,7 @@ _ALTERNATIVE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fal
 _PICTURE = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr"
 
 
-@dataclass(frozen=True, slots=True)
-class SlidesReader:
+class SlidesReader(Struct, frozen=True):
     """The reader of slides (.pptx)."""
 
     kind: str = "slides"
@@ -66,8 +66,7 @@ class SlidesReader:
         return paged_note(path, parts, options, title=title, warnings=warnings)
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentReader:
+class DocumentReader(Struct, frozen=True):
     """The reader of documents (.docx)."""
 
     kind: str = "document"

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from excerpt.errors import OcrMissingError, ReadError
 from excerpt.model import Note
@@ -71,8 +72,7 @@ _HYPHENATED = re.compile("(\\w*)[\ufffe\x02](\\w*)|(\\w+)\u00ad(\\w*)")
 _HYPHENED = re.compile("(\\w+)[-\u2010]$")
 
 
-@dataclass(frozen=True, slots=True)
-class PdfReader:
+class PdfReader(Struct, frozen=True):
     """The reader of PDFs."""
 
     kind: str = "pdf"
@@ -118,8 +118,7 @@ def _read_document(document: PdfDocument, path: str, options: ReadOptions) -> No
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _TextLine:
+class _TextLine(Struct, frozen=True):
     """A line of text and its position, in points from the page's lower left; all 0 if unknown."""
 
     text: str
@@ -129,8 +128,7 @@ class _TextLine:
     right: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _PdfPage:
+class _PdfPage(Struct, frozen=True):
     """A page: `number` counts from 1, `label` is its heading, `recognised` the text found by OCR."""
 
     number: int

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.model import Note
 from excerpt.vault.readers import PagedText, ReadOptions, paged_note
 from excerpt.vault.readers.markdown import decode
 
 
-@dataclass(frozen=True, slots=True)
-class TextReader:
+class TextReader(Struct, frozen=True):
     """The reader of text files that are not Markdown."""
 
     kind: str = "text"

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from excerpt.entry_points import find_entry_points, load_entry_point
 from excerpt.errors import ReadError, install_command
@@ -25,8 +26,7 @@ ENTRY_POINT_GROUP = "excerpt.readers"
 IMAGE = "image"
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltinReader:
+class BuiltinReader(Struct, frozen=True):
     """A reader that is part of excerpt.
 
     `kind` is the kind of file ("pdf"), `class_path` the reader as `module:class`, and `library` the module that must be
@@ -66,8 +66,7 @@ KINDS = tuple(dict.fromkeys(builtin.kind for builtin in _BUILTIN_READERS))
 """The words for the filter `kind:`, without the kinds of readers in other packages."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileSuffixes:
+class FileSuffixes(Struct, frozen=True):
     """Suffixes of file names, in lower case with the dot.
 
     `notes` are the suffixes of notes, `read` of all files that are read (notes and attachments), and `unread` of files
@@ -204,8 +203,7 @@ def _list_most_common(suffixes: Counter[str]) -> str:
 # --- readers in other packages ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _PluginReader:
+class _PluginReader(Struct, frozen=True):
     """A reader in another package: its file suffix, and its entry point's object as `module:name`."""
 
     suffix: str

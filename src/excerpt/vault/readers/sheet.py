@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from io import BytesIO, StringIO
 from pathlib import PurePosixPath
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.errors import ReadError
 from excerpt.model import Note
@@ -38,8 +40,7 @@ NumberedRow = tuple[int, list[str]]
 """A row that is not blank: its number, counted from 1, and the texts of its cells."""
 
 
-@dataclass(frozen=True, slots=True)
-class SheetReader:
+class SheetReader(Struct, frozen=True):
     """The reader of spreadsheets."""
 
     kind: str = "sheet"
@@ -62,8 +63,7 @@ class SheetReader:
                 raise ReadError("The file is protected by a password.", "Save it without a password.") from None
 
 
-@dataclass(frozen=True, slots=True)
-class CsvReader:
+class CsvReader(Struct, frozen=True):
     """The reader of CSV and TSV files."""
 
     kind: str = "sheet"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from html import unescape
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.errors import ReadError
 from excerpt.model import Note
@@ -22,8 +24,7 @@ _MAX_LINE = 2_000
 _MAX_CUE_LINES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class SubtitleReader:
+class SubtitleReader(Struct, frozen=True):
     """The reader of subtitles. A line that is shown again, as in captions that roll, is read once."""
 
     kind: str = "subtitles"

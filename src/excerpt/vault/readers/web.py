@@ -6,10 +6,11 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
+
+from msgspec import Struct
 
 from excerpt.errors import ReadError
 from excerpt.kinds import LinkKind
@@ -49,8 +50,7 @@ _SELF_CLOSED = re.compile(r"(?i)<(title|script|style|iframe|textarea|a|div|span|
 _CHAPTER_TYPES = ("application/xhtml+xml", "text/html")
 
 
-@dataclass(frozen=True, slots=True)
-class HtmlReader:
+class HtmlReader(Struct, frozen=True):
     """The reader of web pages."""
 
     kind: str = "html"
@@ -71,8 +71,7 @@ class HtmlReader:
         return paged_note(path, parts, options, title=page.title, links=page.links, warnings=warnings)
 
 
-@dataclass(frozen=True, slots=True)
-class EpubReader:
+class EpubReader(Struct, frozen=True):
     """The reader of EPUB books."""
 
     kind: str = "epub"
@@ -119,8 +118,7 @@ def _as_html(text: str) -> str:
 # --- a page -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _PageSection:
+class _PageSection(Struct, frozen=True):
     """The text under a heading of a page; `anchor` is the heading's id, "" if it has none."""
 
     anchor: str
@@ -128,8 +126,7 @@ class _PageSection:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _WebPage:
+class _WebPage(Struct, frozen=True):
     """A parsed page; `is_cut` is true if only its beginning was read."""
 
     title: str
@@ -314,8 +311,7 @@ class _PageCollector:
 # --- a book -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Book:
+class _Book(Struct, frozen=True):
     """An EPUB book.
 
     `chapters` are the names of its text files in reading order; `names` are their titles in the table of contents.
