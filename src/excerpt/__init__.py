@@ -75,7 +75,7 @@ if TYPE_CHECKING:
         SimilarNote,
         VaultMap,
     )
-    from excerpt.kinds import Confidence, Fill, Format, LinkForm, Scope, StopReason, Strategy
+    from excerpt.kinds import Confidence, Dialect, Fill, Format, LinkForm, Scope, StopReason, Strategy
     from excerpt.known_vaults import VaultFolders
     from excerpt.memory.results import DiffRow, RecalledMemory, SavedMemory, SimilarMemory, SourceCheck, SourceStatus
     from excerpt.memory.store import CopiedMemory, LoadedMemories
@@ -150,7 +150,7 @@ _NAMES_BY_MODULE = {
     "Overview SourceLocation Theme Timeline",
     "insight.results": "Branch CommonLink Completion Completions LinkDirection MatchedFragment Mention PassageMatch "
     "RelatedNote RelatedNotes SharedWord SimilarNote VaultMap",
-    "kinds": "Confidence Fill Format LinkForm Scope StopReason Strategy",
+    "kinds": "Confidence Dialect Fill Format LinkForm Scope StopReason Strategy",
     "known_vaults": "VaultFolders",
     "memory.results": "DiffRow RecalledMemory SavedMemory SimilarMemory SourceCheck SourceStatus",
     "memory.store": "CopiedMemory LoadedMemories",
@@ -183,6 +183,7 @@ __all__ = [
     "Completions",
     "Confidence",
     "CopiedMemory",
+    "Dialect",
     "DiffRow",
     "DistinctiveLabel",
     "EmbeddingSettings",
