@@ -95,3 +95,18 @@ def test_a_label_is_the_target_if_only_it_names_a_note(target: str, label: str, 
 
 def test_an_alias_is_not_a_link_target() -> None:
     assert LinkResolver(["Home.md"]).resolve("Start page", "Home.md") is None
+
+
+def test_a_link_to_an_id_of_org_leads_to_the_first_note_with_it() -> None:
+    ids = [("3F2A-ü", "Beta.org"), ("3f2a-ü", "Copy.org"), ("a", "Alpha.org")]
+    targets = LinkResolver(["Alpha.org", "Beta.org", "id:a.md"], identifiers=lambda: ids)
+    assert targets.resolve("id:3f2a-Ü", "Alpha.org") == "Beta.org"
+    assert targets.resolve("id:a", "Beta.org") == "Alpha.org"
+    assert targets.resolve("id:gone", "Beta.org") is None
+
+
+def test_ids_are_not_read_for_other_links() -> None:
+    def read_ids() -> list[tuple[str, str]]:
+        raise AssertionError
+
+    assert LinkResolver(["Home.md"], identifiers=read_ids).resolve("Home", "x.md") == "Home.md"

@@ -8,7 +8,7 @@ import pytest
 
 from excerpt.kinds import Dialect
 from excerpt.settings import VaultSettings
-from excerpt.vault.dialect import detect_dialect
+from excerpt.vault.dialect import detect_dialect, guess_dialect
 from excerpt.vault.scan import scan
 
 
@@ -58,3 +58,25 @@ def test_copies_of_pages_are_not_read(tmp_path: Path) -> None:
     write(tmp_path, "logseq/config.edn", "logseq/bak/pages/a/1.md", "logseq/version-files/b.md", "pages/a.md")
     write(tmp_path, "pages/logseq/bak/c.md")
     assert [file.path for file in scan(tmp_path, VaultSettings()).files] == ["pages/a.md", "pages/logseq/bak/c.md"]
+
+
+@pytest.mark.parametrize("name", ["pages", "journals"])
+def test_the_folder_of_pages_or_journals_of_a_graph_is_read_like_the_graph(tmp_path: Path, name: str) -> None:
+    write(tmp_path, "logseq/config.edn", "pages/a.md", "journals/2024_05_01.md", "drafts/pages/b.md")
+    assert detect_dialect(tmp_path / name) is Dialect.LOGSEQ
+    assert detect_dialect(tmp_path / "drafts/pages") is Dialect.MARKDOWN
+
+
+@pytest.mark.parametrize(
+    ("paths", "dialect"),
+    [
+        (["journals/2024_05_01.md", "pages/Größe.md", "logseq/readme.md"], Dialect.LOGSEQ),
+        (["journals/2024_05_01.md", "pages/a.md", "inbox.md"], Dialect.MARKDOWN),
+        (["pages/a.md"], Dialect.MARKDOWN),
+        ([], Dialect.MARKDOWN),
+    ],
+)
+def test_notes_whose_paths_alone_are_known_are_of_a_graph_if_all_are_pages_or_journals(
+    paths: list[str], dialect: Dialect
+) -> None:
+    assert guess_dialect(paths) is dialect

@@ -334,7 +334,13 @@ class Facets:
     @cached_property
     def targets(self) -> LinkResolver:
         """Finds the note that the target of a link means."""
-        return LinkResolver(self._paths, self._page_names() if self._dialect is Dialect.LOGSEQ else ())
+        names = self._page_names() if self._dialect is Dialect.LOGSEQ else ()
+        return LinkResolver(self._paths, names, self._identifiers)
+
+    def _identifiers(self) -> Iterator[tuple[str, str]]:
+        """Yield (id, path) of the notes that have an id as a property, or headings or blocks with one."""
+        for identifier, number in self.values_as_written("id"):
+            yield identifier, self._paths[number]
 
     def _page_names(self) -> Iterator[tuple[str, str]]:
         """Yield (name, path) of the pages of a Logseq graph and of the blocks in them; of equal names the first counts.
@@ -344,12 +350,11 @@ class Facets:
         for number, path in enumerate(self._paths):
             stem = posixpath.splitext(posixpath.basename(path))[0]
             yield stem.replace("___", "/"), path
-            if (day := parse_date(stem)) is not None and path.startswith("journals/"):
+            if (day := parse_date(stem)) is not None and posixpath.dirname(path) in ("journals", ""):
                 yield day.isoformat(), self._paths[number]
         for name, number in self.titles_as_written():
             yield name, self._paths[number]
-        for identifier, number in self.values_as_written("id"):
-            yield identifier, self._paths[number]
+        yield from self._identifiers()
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from urllib.parse import unquote
 
 from excerpt.text.dates import parse_date_name
 
+ID_SCHEME = "id:"
+"""Begins the target of a link of org to an id."""
 NOTE_SUFFIXES = (".md", ".markdown", ".mdx", ".qmd")
 
 _ID = re.compile(r"\d{8,}(?![^\W_])")
@@ -38,8 +40,17 @@ def swapped_target(label: str) -> str:
 class LinkResolver:
     """Finds the note of a vault that the target of a link means."""
 
-    def __init__(self, paths: Iterable[str], page_names: Iterable[tuple[str, str]] = ()) -> None:
-        """Read the paths of all notes, and the names of pages with their paths, if links are to names as in Logseq."""
+    def __init__(
+        self,
+        paths: Iterable[str],
+        page_names: Iterable[tuple[str, str]] = (),
+        identifiers: Callable[[], Iterable[tuple[str, str]]] = tuple,
+    ) -> None:
+        """Read the paths of all notes, and the names of pages with their paths, if links are to names as in Logseq.
+
+        `identifiers` returns the ids in notes with the notes' paths; it is called when a link to an id first needs it.
+        """
+        self._identifiers = identifiers
         self._path_by_page: dict[str, str] = {}
         for page, path in page_names:
             self._path_by_page.setdefault(_fold(page.strip()), path)
@@ -63,6 +74,8 @@ class LinkResolver:
         """
         if not target:
             return source
+        if target.startswith(ID_SCHEME):
+            return self._path_by_identifier.get(target.removeprefix(ID_SCHEME).casefold())
         path = self._find_page(target) if self._path_by_page else None
         path = path or self._find(target, source)
         if path is None and (other := swapped_target(label)):
@@ -91,6 +104,14 @@ class LinkResolver:
         ends = f"/{from_root}"
         nested = next((path for path in paths if _fold(_without_suffix(f"/{path}")).endswith(ends)), None)
         return self._paths_by_id.get(from_root) if nested is None and _ID.fullmatch(from_root) else nested
+
+    @cached_property
+    def _path_by_identifier(self) -> dict[str, str]:
+        """Path of the note with each id of a heading or file of org; of equal ids the first counts."""
+        paths: dict[str, str] = {}
+        for identifier, path in self._identifiers():
+            paths.setdefault(identifier.strip().casefold(), path)
+        return paths
 
     @cached_property
     def _paths_by_id(self) -> dict[str, str]:

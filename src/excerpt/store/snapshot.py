@@ -34,6 +34,7 @@ from excerpt.store.connection import ConnectionLostError, IndexDamagedError, Row
 from excerpt.store.queries import ReadableAreas, StoreQueries, array_literal
 from excerpt.store.schema import ORDINAL_BITS
 from excerpt.store.words import DecodedTokens
+from excerpt.vault.dialect import guess_dialect
 
 _TIMEOUT_SECONDS = 20.0
 """Maximum seconds of a reader's statement, and of waiting for a replica that is behind its primary."""
@@ -166,7 +167,9 @@ class _RevisionData:
             (row[2] for row in note_rows), default=0
         )  # what is read later has no notes that came later
         self.facets = Facets(
-            queries, NumberedNotes(self.notes.paths, self.notes.numbers, self.notes.numbers << ORDINAL_BITS)
+            queries,
+            NumberedNotes(self.notes.paths, self.notes.numbers, self.notes.numbers << ORDINAL_BITS),
+            dialect=guess_dialect(self.notes.paths),
         )
 
 

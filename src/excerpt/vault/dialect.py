@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
@@ -18,14 +19,32 @@ _MAX_ENTRIES = 1_000
 _MAX_BYTES = 10_000
 _FOAM_EXTENSION = b"foam.foam-vscode"
 
+_GRAPH_FOLDERS = ("pages", "journals")
 UNREAD_LOGSEQ_FOLDERS = ("/logseq/bak/", "/logseq/version-files/", "/logseq/.recycle/")
 """Patterns of the folders of a Logseq graph with copies of its pages."""
 
 
 def is_logseq(vault: Path) -> bool:
-    """Return whether the folder `vault` is a graph of Logseq: by its configuration, or its folders beside `logseq`."""
-    beside = (_is_file(vault / "logseq/config.edn"), _is_folder(vault / "pages"), _is_folder(vault / "journals"))
-    return _is_folder(vault / "logseq") and any(beside)
+    """Return whether the folder `vault` is a graph of Logseq, or the folder of a graph's pages or journals.
+
+    A graph is known by its configuration, or its folders beside `logseq`.
+    """
+    return _is_graph(vault) or (vault.name in _GRAPH_FOLDERS and _is_graph(vault.parent))
+
+
+def guess_dialect(paths: Iterable[str]) -> Dialect:
+    """Return the dialect of notes of which only the paths in their vault are known, as in a store: LOGSEQ or MARKDOWN.
+
+    The notes of a graph are its pages and journals, and nowhere else.
+    """
+    folders = {path.partition("/")[0] for path in paths}
+    is_graph = folders.issuperset(_GRAPH_FOLDERS) and folders.issubset((*_GRAPH_FOLDERS, "logseq", "assets"))
+    return Dialect.LOGSEQ if is_graph else Dialect.MARKDOWN
+
+
+def _is_graph(folder: Path) -> bool:
+    beside = (_is_file(folder / "logseq/config.edn"), *(_is_folder(folder / name) for name in _GRAPH_FOLDERS))
+    return _is_folder(folder / "logseq") and any(beside)
 
 
 def detect_dialect(vault: Path) -> Dialect:

@@ -13,7 +13,7 @@ from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.line_drawing import WrittenLink, draw_line
 from excerpt.tui.search.preview import find_links, heading_path_at, link_at, next_heading, wrap_lines
-from tests.tui.driver import preview_of, search, until, until_answered
+from tests.tui.driver import drawn_text, press, preview_of, search, until, until_answered
 
 SECTIONS = (
     Section(0, 0, "", (), 1, 2, ()),
@@ -75,3 +75,19 @@ async def test_the_match_stays_in_view_when_the_terminal_is_resized(
             await pilot.pause()
             shown = [strip.text for strip in preview.render_lines(preview.region.reset_offset)]
             assert any("zeppelin" in row for row in shown), (size, shown)
+
+
+@pytest.mark.programs
+async def test_an_empty_note_is_shown_and_packed(tmp_path: Path, user_paths: Paths) -> None:
+    vault = tmp_path / "people"
+    vault.mkdir()
+    (vault / "Ada Lovelace.md").write_text("", encoding="utf-8")
+    (vault / "Garden.md").write_text("Beans and peas.\n", encoding="utf-8")
+    build(vault, user_paths.index_folder(vault), Settings())
+    app = ExcerptApp(vault, Settings(), user_paths)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await search(pilot, "ada lovelace")
+        await until(pilot, lambda: preview_of(app).window is not None, "the passage")
+        await press(pilot, "escape", "t", "ctrl+o")
+        await until_answered(pilot)
+        assert drawn_text(app).count("Ada Lovelace") >= 2  # its hit and its passage in the pack

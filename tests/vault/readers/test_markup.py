@@ -137,6 +137,11 @@ def test_drawers_of_org_are_data() -> None:
     assert note.tags == ("home", "green", "work", "glass")
 
 
+def test_links_to_ids_are_links_of_org() -> None:
+    note = read("See [[id:64F1-b2][die Größe]], [[id:ab::*Head]] and [[https://example.org][web]].\n", "a.org")
+    assert [(link.target, link.text) for link in note.links] == [("id:64F1-b2", "die Größe"), ("id:ab", None)]
+
+
 def test_a_document_without_headings_is_paragraphs() -> None:
     note = read("One.\n\nTwo\nlines.\n", "notes/plain.rst")
     assert (note.title, [block.line_start for block in note.sections[0].blocks]) == ("plain", [1, 3])

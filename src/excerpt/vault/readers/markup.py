@@ -43,9 +43,9 @@ class _Document(Struct):
     links: list[Link] = field(default_factory=list)
 
     def add_link(self, target: str, number: int, label: str = "", *, is_embed: bool = False) -> None:
-        """Add the link on line `number`, unless it leads out of the vault."""
+        """Add the link on line `number`, unless it leads out of the vault; `id:` is the scheme of ids in org."""
         path, _, anchor = target.strip().partition("#")
-        if len(self.links) < _MAX_LINKS and path and not _SCHEME.match(path):
+        if len(self.links) < _MAX_LINKS and path and (path.startswith("id:") or not _SCHEME.match(path)):
             kind = LinkKind.EMBED if is_embed else LinkKind.MARKDOWN
             self.links.append(Link(kind, path, number, heading=anchor or None, text=" ".join(label.split()) or None))
 
