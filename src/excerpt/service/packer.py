@@ -177,7 +177,8 @@ class Packer:
     def cost_of_mark(self, source: NoteSourceWithMoves, request: PackRequest, mark: MarkedFragment) -> MarkCost:
         """Return the exact cost of adding `mark` to the marks of a request.
 
-        A fragment whose text is in the pack already, as a copy in another note, costs 0 and has no `reason`.
+        A fragment whose text is in the pack already, in another passage or as a copy in another note, costs 0 and has
+        no `reason`: that its mark may give the passage another heading is no cost of its text.
         """
         from excerpt.pack.build import OUT_OF_BUDGET_REASON
 
@@ -195,7 +196,8 @@ class Packer:
         reason = next((reason for reason in reasons if reason in (OUT_OF_BUDGET_REASON, TOO_LARGE)), "")
         if old is not None and not reason and (_packed_ids(old) - _packed_ids(new)).intersection(_marked_ids(request)):
             reason = DISPLACES_MARK_REASON
-        tokens = new.tokens - (old.tokens if old is not None else 0)
+        is_packed = old is not None and _packed_ids(old) == _packed_ids(new)
+        tokens = 0 if is_packed else new.tokens - (old.tokens if old is not None else 0)
         return MarkCost(mark.fragment_id, tokens, is_first_mark=old is None, is_exact=True, reason=reason)
 
     def _build_result(self, source: NoteSource, request: PackRequest, marked: Iterable[Fragment]) -> PackResult:
