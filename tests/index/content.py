@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from excerpt.corpus.tables import FIELDS, TermPostings
+from excerpt.corpus.tables import FIELDS, Positions, TermPostings
 from excerpt.index.catalog import Catalog
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Fragment
@@ -19,6 +19,7 @@ _TABLES = {
     "links": "SELECT path, line, links.kind, target, heading, block_id, text FROM links JOIN notes ON notes.id = note",
     "labels": "SELECT path, labels.kind, name, value FROM labels JOIN notes ON notes.id = note",
     "names": "SELECT path, name FROM names JOIN notes ON notes.id = note",
+    "name_terms": "SELECT path, own, lengths, terms, files, targets FROM name_terms JOIN notes ON notes.id = note",
     "remarks": "SELECT path, skipped, reason FROM remarks",
 }
 
@@ -29,7 +30,9 @@ def content(index: Path, settings: Settings) -> dict[str, object]:
         rows = snapshot.table.notes.tolist()
         fragments: list[Fragment] = snapshot.fragments(snapshot.lexical.keys.tolist())
         words = {
-            (field, term): places(fragments, snapshot.lexical.postings(field, term))
+            (field, term): places(
+                fragments, snapshot.lexical.postings(field, term), snapshot.lexical.positions(field, term)
+            )
             for field in FIELDS
             for term in snapshot.lexical.lexicon(field)
         }
@@ -43,9 +46,13 @@ def content(index: Path, settings: Settings) -> dict[str, object]:
         }
 
 
-def places(fragments: list[Fragment], postings: TermPostings) -> list[tuple[str, float]]:
-    found = zip(postings.rows.tolist(), postings.tf.tolist(), strict=True)
-    return sorted((fragments[row].id, tf) for row, tf in found)
+def places(
+    fragments: list[Fragment], postings: TermPostings, positions: Positions
+) -> list[tuple[str, float, list[int]]]:
+    """Return the fragments of a term by id, with its count and its positions in each."""
+    offsets = positions.offsets.tolist()
+    found = zip(postings.rows.tolist(), postings.tf.tolist(), offsets, offsets[1:], strict=False)
+    return sorted((fragments[row].id, tf, positions.values[first:end].tolist()) for row, tf, first, end in found)
 
 
 def tables(index: Path) -> dict[str, list[str]]:

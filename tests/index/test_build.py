@@ -51,6 +51,7 @@ Roses like a rich soil, with compost.
 """
 TEA = "# Tea\n\nBrew the leaf in a warm kettle.\n\nSee [[Roses#Soil]].\n"
 
+AS_OF_7 = "; ".join(f"ALTER TABLE seals DROP COLUMN {table}" for table in ("fragments", "note_texts", "name_terms"))
 AS_OF_6 = "DROP TABLE seals; ALTER TABLE notes DROP COLUMN crc; ALTER TABLE fragments DROP COLUMN crc"
 AS_OF_5 = (
     f"{AS_OF_6}; ALTER TABLE notes DROP COLUMN kind; ALTER TABLE notes DROP COLUMN unread;"
@@ -224,15 +225,16 @@ def test_an_index_without_kinds_and_locations_is_still_used(
     assert second.generation == first.generation
 
 
+@pytest.mark.parametrize("older", [f"{AS_OF_7}; PRAGMA user_version = 7", f"{AS_OF_6}; PRAGMA user_version = 6"])
 def test_an_index_without_row_checksums_gets_them_and_is_still_used(
-    vault: Path, index: Path, settings: Settings, write: WriteNote
+    vault: Path, index: Path, settings: Settings, write: WriteNote, older: str
 ) -> None:
     write("Roses.md", ROSES)
     write("Tea.md", TEA)
     first = build(vault, index, settings)
     before = content(index, settings)
     with closing(sqlite3.connect(index / CATALOG_FILE)) as connection:
-        connection.executescript(f"{AS_OF_6}; PRAGMA user_version = 6")
+        connection.executescript(older)
     second = build(vault, index, settings)
     assert (second.unchanged, second.embedded, second.rebuilt) == (2, 0, "")
     assert second.generation == first.generation

@@ -10,13 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from whoosh.query.compound import And
-from whoosh.query.terms import Term
-from whoosh.searching import Searcher
 
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.files import DamagedFileError, DerivedFile
-from excerpt.index.lexical import LexicalReader, LexicalWriter, document_rows, open_whoosh_reader
+from excerpt.index.lexical import LexicalReader, LexicalWriter, document_rows
 from excerpt.index.postings import Inverted
 from tests.index.conftest import full_disk
 from tests.index.counting import invert
@@ -183,34 +180,6 @@ def test_continuations_are_listed_shortest_first_with_and_without_the_lexicon(tm
     assert reader.completions("東", 3) == ["東京"]
     assert reader.terms("text", "sync") == ["sync", "synching", "synchrony", "syncing"]
     assert reader.completions("x", 3) == []
-
-
-def test_whoosh_reads_the_same_postings(tmp_path: Path) -> None:
-    writer = LexicalWriter(tmp_path, None)
-    add(writer, 1, "a b a", "b", "c a")
-    files = writer.commit(1)
-    ours = open_reader(tmp_path, files, 1).postings("text", "a")
-    matcher = open_whoosh_reader(tmp_path).postings("text", "a")
-    theirs = []
-    while matcher.is_active():
-        theirs.append((matcher.id(), matcher.weight()))
-        matcher.next()
-    assert theirs == list(zip(ours.rows.tolist(), ours.tf.tolist(), strict=True))
-
-
-def test_whoosh_can_search_the_index(tmp_path: Path) -> None:
-    writer = LexicalWriter(tmp_path, None)
-    add(writer, 1, "honey", "bees and their hives in winter", "honey honey bees")
-    writer.commit(1)
-    add(writer, 4, "honey bees and many other words that make it long", "bees")
-    writer.delete(np.array([2]))
-    writer.commit(2)
-    with Searcher(open_whoosh_reader(tmp_path)) as searcher:
-        assert searcher.doc_count() == 4
-        # Ordered by Whoosh's BM25F: highest count first, then the shortest. Document numbers include deleted fragments.
-        assert [hit.docnum for hit in searcher.search(Term("text", "honey"))] == [2, 0, 3]
-        both = And([Term("text", "honey"), Term("text", "bees")])
-        assert [hit.docnum for hit in searcher.search(both)] == [2, 3]
 
 
 def damage_file(folder: Path, files: list[DerivedFile], suffix: str, how: str) -> None:

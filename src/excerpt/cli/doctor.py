@@ -43,7 +43,7 @@ _COMMAND = re.compile("`[^`]*`|excerpt doctor .*")
     metavar="FORMER",
     help="Only transfer the data of another vault: memories, settings and more. FORMER is its present or former path.",
 )
-@click.option("--quick", is_flag=True, help="Do not recompute words and vectors to compare them with the index.")
+@click.option("--quick", is_flag=True, help="Do not read files whose size and time are unchanged.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool, as_json: bool) -> int:
     """Check for problems and say how to fix them.

@@ -140,7 +140,8 @@ def decompress_text(value: bytes) -> str:
 # checksum, written with the row and compared when the row is read to be shown, which takes 3 µs a fragment. A
 # fragment's covers the columns of its note and section that are shown with it; its text is covered by the digest.
 # Sections, links, labels and names have one checksum for each note and table, as a vault has hundreds of thousands of
-# these rows.
+# these rows; so have the ids of its fragments, which shows that one is lost. Table `seals` holds these checksums, and
+# those of the tables with one row for each note.
 
 NOTE_CHECKSUM_COLUMNS = "id, path, title, language, tokens, kind"
 """Columns of table `notes` that its column `crc` covers. Every build compares the other columns with the file."""
@@ -161,9 +162,12 @@ _CHECKSUM_TABLES = {
     ),
     "labels": ("INDEXED BY labels_of_note", ("kind", "name", "value")),
     "names": ("INDEXED BY names_of_note", ("name",)),
+    "fragments": ("INDEXED BY fragments_of_note", ("id",)),
 }
 """Tables that have one checksum for all rows of a note: an SQL clause that selects the rows in the order in which they
 were written, and the columns that the checksum covers."""
+_ONE_ROW_TABLES = {"note_texts": "text", "name_terms": "own, lengths, terms, files, targets"}
+"""Tables that have one row for each note, with the columns that its checksum covers."""
 
 
 def checksum(*values: str | float | bytes | None) -> int:
@@ -206,6 +210,25 @@ def verify_fragment_checksums(rows: ReadRows, note: int | None = None) -> None:
                 raise DamagedRowError("a fragment")
 
 
+def _verify_one_row_tables(rows: ReadRows, note: int | None = None) -> None:
+    """Compare the text and the tokenized names of a note (by row id; None: of all notes) with their checksums.
+
+    Raises DamagedRowError.
+    """
+    for table, columns in _ONE_ROW_TABLES.items():
+        sql = (
+            f"SELECT id, seals.{table}, {columns} FROM notes LEFT JOIN seals ON seals.note = id"
+            f" LEFT JOIN {table} t ON t.note = id WHERE id > ?"
+        )
+        if note is not None:
+            sql += f" AND id = {int(note)}"
+        above = -1
+        while note_rows := rows(f"{sql} ORDER BY id LIMIT ?", above, MAX_SQL_VALUES):
+            above = note_rows[-1][0]
+            if any(checksum(*values) != crc for _, crc, *values in note_rows):
+                raise DamagedRowError(f"the {table} of a note")
+
+
 def check_rows(rows: ReadRows, table: str, notes: Sequence[int] | None = None) -> None:
     """Compare the rows of some notes in a table of `_CHECKSUM_TABLES` with their checksums. Raises DamagedRowError.
 
@@ -241,7 +264,7 @@ def _compare_checksums(table: str, actual: Iterable[tuple[Any, ...]], sealed: It
 # readers, each of which holds one read transaction and so sees one generation. A commit of the writer is the commit of
 # the generation: the derived files are on disk before it, and their names, sizes and checksums are part of it.
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 CATALOG_FILE = "catalog.sqlite"
 UNFINISHED_KEY = "unfinished"
 """Name in table `meta` whose value is "yes" as long as the build still has files to read, else ""."""
@@ -267,7 +290,8 @@ CREATE TABLE notes (
     unread INTEGER NOT NULL DEFAULT 0, crc INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE seals (
     note INTEGER PRIMARY KEY REFERENCES notes ON DELETE CASCADE, sections INTEGER NOT NULL, links INTEGER NOT NULL,
-    labels INTEGER NOT NULL, names INTEGER NOT NULL);
+    labels INTEGER NOT NULL, names INTEGER NOT NULL, fragments INTEGER NOT NULL,
+    note_texts INTEGER NOT NULL, name_terms INTEGER NOT NULL);
 CREATE TABLE note_texts (note INTEGER PRIMARY KEY REFERENCES notes ON DELETE CASCADE, text BLOB NOT NULL);
 CREATE TABLE sections (
     note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE, ordinal INTEGER NOT NULL, level INTEGER NOT NULL,
@@ -323,6 +347,15 @@ def _checksum_sql(table: str) -> str:
     return f"(SELECT checksum_of_listed({text}) FROM {table} {index} WHERE note = notes.id)"
 
 
+def _one_row_checksum_sql(table: str) -> str:
+    """Return an SQL expression for the checksum of the row that a note has in a table of `_ONE_ROW_TABLES`."""
+    columns = _ONE_ROW_TABLES[table]
+    return f"(SELECT checksum({columns}) FROM notes LEFT JOIN {table} t ON t.note = id WHERE id = seals.note)"
+
+
+SET_NAME_TERMS_CHECKSUMS = f"UPDATE seals SET name_terms = {_one_row_checksum_sql('name_terms')}"
+
+
 _MIGRATIONS = {
     # The next build compares the content of every file once, and computes no vector again.
     3: """
@@ -349,7 +382,15 @@ CREATE TABLE seals (
     labels INTEGER NOT NULL, names INTEGER NOT NULL);
 {_SET_NOTE_CHECKSUM};
 {_SET_FRAGMENT_CHECKSUMS};
-INSERT INTO seals SELECT id, {", ".join(_checksum_sql(table) for table in _CHECKSUM_TABLES)} FROM notes;
+INSERT INTO seals SELECT id, {", ".join(map(_checksum_sql, ("sections", "links", "labels", "names")))} FROM notes;
+""",
+    7: f"""
+ALTER TABLE seals ADD COLUMN fragments INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE seals ADD COLUMN note_texts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE seals ADD COLUMN name_terms INTEGER NOT NULL DEFAULT 0;
+UPDATE seals SET note_texts = {_one_row_checksum_sql("note_texts")},
+    fragments = (SELECT {_checksum_sql("fragments")} FROM notes WHERE id = seals.note);
+{SET_NAME_TERMS_CHECKSUMS};
 """,
 }
 """The SQL that migrates a catalog from each older schema version to the next one."""
@@ -638,9 +679,11 @@ class Catalog:
         self._execute_many("INSERT INTO names VALUES (?, ?)", [(number, name) for name in note.names])
         self.rows("INSERT INTO name_terms VALUES (?, ?, ?, ?, ?, ?)", number, *note.name_terms)
         self.rows(
-            "INSERT INTO seals VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO seals VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             *(number, checksum_of_rows(note.sections), checksum_of_rows(note.links), checksum_of_rows(note.labels)),
             checksum_of_rows([(name,) for name in note.names]),
+            checksum_of_rows([fragment[:1] for fragment in note.fragments]),
+            *(checksum(note.text), checksum(*note.name_terms)),
         )
         return [(key, number, fragment[3]) for key, fragment in zip(keys, note.fragments, strict=True)]
 
@@ -669,6 +712,7 @@ class Catalog:
         """Compare all rows that a search shows with their checksums. Raises DamagedRowError."""
         read_checked_notes(self.rows)
         verify_fragment_checksums(self.rows)
+        _verify_one_row_tables(self.rows)
         for table in _CHECKSUM_TABLES:
             check_rows(self.rows, table)
 
@@ -676,6 +720,7 @@ class Catalog:
         """Compare the rows of one note (by row id) with their checksums. Raises DamagedRowError."""
         read_checked_notes(self.rows, "id = ?", note)
         verify_fragment_checksums(self.rows, note)
+        _verify_one_row_tables(self.rows, note)
         for table in _CHECKSUM_TABLES:
             check_rows(self.rows, table, [note])
 

@@ -9,32 +9,28 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from whoosh import fields, formats
-from whoosh.codec.base import TermsReader
-from whoosh.codec.whoosh3 import W3Codec, W3PerDocReader, W3Segment, W3TermInfo
+from whoosh.codec.whoosh3 import W3Codec, W3Segment
 from whoosh.filedb.filestore import FileStorage
-from whoosh.index import TOC, open_dir
-from whoosh.matching.mcore import ListMatcher
-from whoosh.reading import IndexReader, TermNotFound
+from whoosh.index import TOC
 
 from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccurrences, TermPostings, run_offsets
 from excerpt.index import postings as posting_arrays
 from excerpt.index.catalog import FragmentPosition
 from excerpt.index.files import DamagedFileError, DerivedFile, check_file, mark_suspect, sync_and_record
-from excerpt.index.postings import Columns, DamagedColumnsError, Inverted, Segment, pack
+from excerpt.index.postings import DamagedColumnsError, Inverted, Segment, pack
 from excerpt.index.terms import DOCUMENT_DTYPE, OpenSegment, Term, Vocabulary
 from excerpt.state_files import sync_folder
 
 # --- lexical ----------------------------------------------------------------------------------------------------------
 # Only this module imports whoosh. A segment is three files that never change: `.lex` (its terms, in order), `.pst`
-# (their postings, see postings.py) and `.npy` (key, note, line and field lengths of each fragment). Whoosh's codec
-# interface allows a term's postings to be one slice of an array instead of one Python object each; Whoosh's own reader
-# can still read the result. Its writer is not used: it removes the old generation's files before the catalog can record
-# the new generation, and keeps a lock, a temporary folder and lossy lengths that are not needed here.
+# (their postings, see postings.py) and `.npy` (key, note, line and field lengths of each fragment), where a term's
+# postings are one slice of an array instead of one Python object each. Whoosh's own reader and writer are not used: the
+# writer removes the old generation's files before the catalog can record the new generation, and keeps a lock, a
+# temporary folder and lossy lengths that are not needed here.
 #
 # Documents are in the order of their keys: a new segment holds only keys above all older ones, and only neighbouring
 # segments are merged. So a row, the position of a key among all live keys, is the same here and in the vector matrix.
@@ -63,112 +59,6 @@ class _CountedField(fields.FieldType):
 
 
 _SCHEMA = fields.Schema(**{field: _CountedField() for field in FIELDS})
-
-
-class ColumnTerms(TermsReader):
-    """Adapter through which Whoosh's own searcher reads the terms and postings of a segment."""
-
-    def __init__(self, columns: Columns) -> None:
-        self._columns = columns
-
-    def __contains__(self, term: tuple[str, bytes]) -> bool:
-        field, text = term
-        number = self._columns.number(text)
-        return number is not None and field in self._term_fields(number)
-
-    def terms(self) -> Iterator[tuple[str, bytes]]:
-        return self.terms_from("", b"")
-
-    def terms_from(self, fieldname: str, prefix: bytes) -> Iterator[tuple[str, bytes]]:
-        everything = list(enumerate(self._columns.terms()))
-        for field in FIELDS:
-            for number, text in everything:
-                if (field, text) >= (fieldname, prefix) and field in self._term_fields(number):
-                    yield field, text
-
-    def items(self) -> Iterator[tuple[tuple[str, bytes], W3TermInfo]]:
-        return self.items_from("", b"")
-
-    def items_from(self, fieldname: str, prefix: bytes) -> Iterator[tuple[tuple[str, bytes], W3TermInfo]]:
-        return (((field, text), self.term_info(field, text)) for field, text in self.terms_from(fieldname, prefix))
-
-    def term_info(self, fieldname: str, text: bytes) -> W3TermInfo:
-        docs, tf = self._field_postings(fieldname, text)
-        if not docs:
-            raise TermNotFound(f"No term {fieldname}:{text!r}")
-        return W3TermInfo(weight=sum(tf), df=len(docs), minid=docs[0], maxid=docs[-1], maxweight=max(tf))
-
-    def frequency(self, fieldname: str, text: bytes) -> float:
-        return float(sum(self._field_postings(fieldname, text)[1]))
-
-    def doc_frequency(self, fieldname: str, text: bytes) -> int:
-        return len(self._field_postings(fieldname, text)[0])
-
-    def matcher(self, fieldname: str, text: bytes, format_: formats.Format, scorer: Any = None) -> ListMatcher:
-        docs, tf = self._field_postings(fieldname, text)
-        info = self.term_info(fieldname, text)
-        return ListMatcher(docs, tf, format=format_, scorer=scorer, term=(fieldname, text), terminfo=info)
-
-    def cursor(self, fieldname: str, fieldobj: Any) -> Any:
-        raise NotImplementedError
-
-    def indexed_field_names(self) -> tuple[str, ...]:
-        return FIELDS
-
-    def _term_fields(self, number: int) -> set[str]:
-        mask = int(self._columns.masks[number])
-        return {field for bit, field in enumerate(FIELDS) if mask >> bit & 1}
-
-    def _field_postings(self, field: str, text: bytes) -> tuple[list[int], list[float]]:
-        term_slice = self._columns.find(text)
-        if term_slice is None:
-            return [], []
-        fields, tf = self._columns.unpack(term_slice.codes)
-        is_in_field = fields == FIELDS.index(field)
-        return term_slice.docs[is_in_field].tolist(), tf[is_in_field].astype(float).tolist()
-
-
-class ColumnLengths(W3PerDocReader):
-    """Adapter through which Whoosh's own searcher reads the field lengths of a segment."""
-
-    def __init__(self, storage: FileStorage, segment: W3Segment) -> None:
-        super().__init__(storage, segment)
-        self._docs = np.load(Path(storage.folder) / segment.make_filename(_DOCS_SUFFIX), allow_pickle=False)
-
-    def doc_field_length(self, docnum: int, fieldname: str, default: int = 0) -> int:  # noqa: ARG002 - Whoosh's
-        return int(self._docs[fieldname][docnum])
-
-    def field_length(self, fieldname: str) -> int:
-        return int(self._docs[fieldname].sum())
-
-    def min_field_length(self, fieldname: str) -> int:
-        return int(self._docs[fieldname].min())
-
-    def max_field_length(self, fieldname: str) -> int:
-        return int(self._docs[fieldname].max())
-
-
-class ColumnCodec(W3Codec):
-    """Whoosh's codec W3, changed to read terms, postings and field lengths from column files."""
-
-    def per_document_reader(self, storage: FileStorage, segment: W3Segment) -> ColumnLengths:
-        return ColumnLengths(storage, segment)
-
-    def terms_reader(self, storage: FileStorage, segment: W3Segment) -> ColumnTerms:
-        folder = Path(storage.folder)
-        return ColumnTerms(
-            Columns(*(folder / segment.make_filename(extension) for extension in (POSTINGS_SUFFIX, _TERMS_SUFFIX)))
-        )
-
-
-def open_whoosh_reader(folder: Path) -> IndexReader:
-    """Open the newest generation in the index folder with Whoosh's own reader, for `whoosh.searching.Searcher`.
-
-    Document numbers count deleted fragments too, and there are no stored fields. Excerpt's searches do not use this
-    reader, which creates a Python object for each posting. Raises whoosh.index.EmptyIndexError if there is no index.
-    """
-    reader: IndexReader = open_dir(str(folder / WORDS_FOLDER), indexname=_INDEX_NAME, readonly=True).reader()
-    return reader
 
 
 def _open_segment(folder: Path, segment: W3Segment, first_row: int, before: OpenSegment | None = None) -> OpenSegment:
@@ -271,7 +161,7 @@ class LexicalWriter:
         return self._write_segment(docs, posting_arrays.merge_fields([inverted[field] for field in FIELDS]))
 
     def _write_segment(self, docs: NDArray[np.void], words: Segment) -> W3Segment:
-        segment: W3Segment = ColumnCodec().new_segment(self._storage, _INDEX_NAME)
+        segment: W3Segment = W3Codec().new_segment(self._storage, _INDEX_NAME)
         segment.set_doc_count(len(docs))
         self._tick()
         postings, terms = pack(words)

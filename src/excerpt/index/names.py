@@ -14,7 +14,7 @@ import numpy as np
 
 from excerpt.corpus.links import swapped_target, target_file_name
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, NameTerms, digest_texts
-from excerpt.index.catalog import MAX_SQL_VALUES, ReadRows
+from excerpt.index.catalog import MAX_SQL_VALUES, SET_NAME_TERMS_CHECKSUMS, ReadRows
 from excerpt.text.words import UNACCENTED_MARK, terms_of
 
 Row = Sequence[Any]
@@ -106,3 +106,4 @@ def rebuild_all_names(rows: ReadRows) -> None:
     rows("DELETE FROM name_terms")
     for (number,) in rows("SELECT id FROM notes"):
         rows("INSERT INTO name_terms VALUES (?, ?, ?, ?, ?, ?)", number, *_rebuild_note(rows, number))
+    rows(SET_NAME_TERMS_CHECKSUMS)

@@ -233,7 +233,7 @@ class IndexWriter:
     def _needs_rebuild(self, part: str) -> bool:
         """Return whether an examination of the index found errors in `part`, "words" or "vectors".
 
-        `verify.schedule_repair` records these errors, which no checksum shows.
+        `verify.schedule_repair` records them.
         """
         return part in self.catalog.meta("doubted").split()
 

@@ -28,7 +28,7 @@ _REPAIR_HINTS = {
 
 
 def check_health(health: IndexHealth, *, quick: bool) -> Iterator[Finding]:
-    """Yield findings about an examined index; with `quick`, words, vectors and unchanged files were not examined."""
+    """Yield findings about an examined index; with `quick`, files that seem unchanged were not read."""
     if health.generation:
         size_text = f"{format_count(health.notes, 'note')}, {format_count(health.fragments, 'fragment')}"
         yield ok(f"The index has generation {health.generation}: {size_text}, {megabytes(health.size)}")
@@ -65,20 +65,17 @@ def _fault_findings(faults: list[Fault]) -> Iterator[Finding]:
 
 
 def _intact_findings(health: IndexHealth, *, quick: bool) -> Iterator[Finding]:
-    """Yield findings about the parts of the index that agree with their source."""
+    """Yield findings about the parts of the index that are unaltered."""
     faulty_parts = {fault.part for fault in health.faults}
     if RepairPart.NOTE not in faulty_parts:
-        more = "" if quick else ", and splitting the text again gives the same fragments"
-        yield ok(f"The line ranges of {format_count(health.fragments, 'fragment')} match their text{more}")
-    if RepairPart.WORDS not in faulty_parts and health.postings:
-        yield ok(f"{format_count(health.postings, 'posting')} and the lengths of all fragments match their text")
+        yield ok("The rows of all notes and fragments have the checksums with which they were written")
+    if RepairPart.WORDS not in faulty_parts:
+        yield ok("The files of words are unaltered, and have the fragments of the catalog")
     if RepairPart.VECTORS not in faulty_parts and health.vectors:
-        more = "" if quick or health.outdated else ", and the model computes the same"
         verb = "is" if health.vectors == 1 else "are"
-        vectors = format_count(health.vectors, "vector")
-        yield ok(f"{vectors} {verb} the same in the catalog and the matrix file{more}")
+        yield ok(f"{format_count(health.vectors, 'vector')} {verb} the same in the catalog and the matrix file")
     if quick:
-        yield ok("Words, vectors and unchanged files were not checked (--quick)")
+        yield ok("Files whose size and time are unchanged were not read (--quick)")
 
 
 def _leftover_findings(health: IndexHealth) -> Iterator[Finding]:
