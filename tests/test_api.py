@@ -155,6 +155,34 @@ def test_a_number_out_of_range_is_refused(opened: excerpt.Vault, options: dict[s
 
 
 def test_settings_and_index_folder_can_be_given(home: Path, vault: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda vault: vault.search("notes", limit=10_001),
+        lambda vault: vault.search_many(["notes"], limit=10_001),
+        lambda vault: vault.pack("notes", limit=501),
+        lambda vault: vault.pack("notes", neighbors=501),
+        lambda vault: vault.pack("notes", budget=10_000_001),
+        lambda vault: vault.overview("notes", budget=10_000_001),
+        lambda vault: vault.related("Sync.md", limit=10_001),
+        lambda vault: vault.related_many(limit=10_001),
+        lambda vault: vault.map(limit=10_001),
+        lambda vault: vault.peek("Sync.md", first_lines=10_001),
+        lambda vault: vault.memories.recall("notes", limit=10_001),
+        lambda _vault: excerpt.fuse_results({}, 10_001),
+    ],
+)
+def test_every_number_has_a_maximum(opened: excerpt.Vault, ask: Callable[[excerpt.Vault], object]) -> None:
+    with pytest.raises(excerpt.InputError, match=r"must be at most (500|10,000|10,000,000), not"):
+        ask(opened)
+
+
+@pytest.mark.parametrize("key", ["search.limit", "pack.limit", "pack.neighbors", "pack.budget"])
+def test_a_setting_is_no_way_around_the_maximum(home: Path, vault: Path, key: str) -> None:
+    with pytest.raises(excerpt.SettingsError, match=key.partition(".")[2]):
+        excerpt.open(vault, settings={key: 10_000_001})
+
+
     settings = excerpt.Settings(pack=PackSettings(budget=100))
     with excerpt.open(vault, settings=settings, index=tmp_path / "index") as opened:
         assert opened.pack("notes").budget == 100

@@ -13,6 +13,7 @@ from excerpt.inputs import (
     MAX_ITEMS,
     MAX_QUERY_LENGTH,
     InputLine,
+    check_count,
     check_input,
     find_leading_id,
     parse_json,
@@ -96,6 +97,21 @@ async def test_the_id_of_an_endless_line_is_found_without_keeping_the_line() -> 
 
 
 # --- limits -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_number_out_of_its_range_is_refused_with_the_range() -> None:
+    check_count("limit", 1, 1, 10_000)
+    check_count("limit", 10_000, 1, 10_000)
+    with pytest.raises(InputError, match=r"limit must be at least 1, not 0\."):
+        check_count("limit", 0, 1, 10_000)
+    with pytest.raises(InputError, match=r"limit must be at most 10,000, not 10,001\. Ask for less"):
+        check_count("limit", 10_001, 1, 10_000)
+
+
+@pytest.mark.parametrize("value", ["5", 5.0, [5]])
+def test_what_is_no_whole_number_is_refused(value: object) -> None:
+    with pytest.raises(InputError, match="limit must be a whole number"):
+        check_count("limit", value, 1, 10_000)
 
 
 def test_a_text_may_have_the_length_its_parameter_allows() -> None:

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from excerpt.errors import ExcerptError, InputError, NotFoundError, SettingsError, StoreUnusableError, VaultError
-from excerpt.inputs import MAX_LENGTHS, MAX_MEMORY_LENGTH, check_input
+from excerpt.inputs import MAX_LENGTHS, MAX_MEMORY_LENGTH, check_count, check_input
 from excerpt.kinds import Fill, Format, LinkForm, Scope, Strategy
 from excerpt.known_vaults import VaultFolders, detect_move, save_fingerprint, save_store_address
 from excerpt.model import (
@@ -56,6 +56,9 @@ from excerpt.service.open_vaults import (
     make_folders_private,
 )
 from excerpt.settings import (
+    MAX_HITS,
+    MAX_PACKED,
+    MAX_TOKENS,
     PackSettings,
     Paths,
     Settings,
@@ -95,6 +98,14 @@ Where = Mapping[str, str | date | Sequence[str | date]]
 """Filters by name: the value of each, or several values that must all match. A date or datetime is its day."""
 SettingsChoice = Settings | Mapping[str, object]
 """Values by their keys, such as `{"search.per_note": 0}`, that change the user's settings; or settings instead."""
+
+_COUNTS: Mapping[str, tuple[int, int]] = {
+    "limit": (1, MAX_HITS),
+    "first_lines": (0, MAX_HITS),
+    "neighbors": (0, MAX_PACKED),
+    "budget": (0, MAX_TOKENS),
+}
+"""The least and the greatest value of each parameter that is a number."""
 
 Choice = TypeVar("Choice", Strategy, Scope, Format, Fill, LinkForm)
 MethodParams = ParamSpec("MethodParams")
@@ -206,6 +217,7 @@ def fuse_results(results: Mapping[str, Result], limit: int) -> tuple[VaultHit, .
     vault, so no vault always comes first. The confidence of a hit is not relative: it says how well the hit matches. If
     the query has `sort:`, the hits are in order of date, those without a date last.
     """
+    check_count("limit", limit, *_COUNTS["limit"])
     hits = [VaultHit(name, hit) for name, result in results.items() for hit in result.hits]
     # A hit that comes after one with a lower score, as further hits of one note do, stays after it.
     lowest = (score for result in results.values() for score in accumulate((hit.score for hit in result.hits), min))
@@ -221,7 +233,7 @@ def _one_at_a_time(
 ) -> Callable[Concatenate[Locked, MethodParams], Answer]:
     """Return a method that waits until no other thread is in a method of the same vault.
 
-    Raises InputError for an argument that is too long.
+    Raises InputError for an argument that is too long, or a number out of its range.
     """
     parameters = [*signature(method).parameters.values()][1:]
     names = [each.name for each in parameters if each.kind is not Parameter.KEYWORD_ONLY]
@@ -234,6 +246,8 @@ def _one_at_a_time(
         for name, value in given.items():
             if name in MAX_LENGTHS:
                 check_input(name, value)
+            elif name in _COUNTS and value is not None:
+                check_count(name, value, *_COUNTS[name])
         with each._lock:
             return method(each, *args, **options)
 
@@ -261,7 +275,8 @@ class Vault:
     A parameter `note` takes a path, the end of a path, a file name, a title or an alias. Arguments that are left out
     have the values of the settings. Methods raise ExcerptError: IndexUnusableError if there is no index to answer from,
     NotFoundError for an unknown note, InputError, which is a ValueError too, for a text that is too long (a query has
-    at most 10,000 characters).
+    at most 10,000 characters) and for a number out of its range: `limit` is at most 10,000, of a pack
+    500, and `budget` at most 10,000,000 tokens.
     """
 
     def __init__(
@@ -419,9 +434,8 @@ class Vault:
         With `literal`, the words of `query` are searched for and no filter in it is one, as for a question that
         somebody else typed. Without `spans`, hits have no positions of the matched words, which halves the time.
         `rerank` says whether the model of `rerank.model` changes the order of the first hits; by default it does if it
-        is set. Raises ValueError for a limit below 1, for an unknown filter, and for `rerank` without a model.
+        is set. Raises ValueError for an unknown filter, and for `rerank` without a model.
         """
-        _check_positive("limit", limit)
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
         text = self._build_query(query, where, literal=literal)
         limit = self.settings.search.limit if limit is None else limit
@@ -684,12 +698,10 @@ class Vault:
         them. Without `ranked`, passages are in the order of the vault. `template` is a template file; it replaces
         `format`. With `question`, the query stands below the passages. `result` is an earlier result of the queries,
         used instead of a new search. `where`, `literal` and `rerank` are as for `search`. Raises SettingsError for an
-        unknown format or tokenizer, NotFoundError for `marks` if no fragment is marked, ValueError for a negative
-        number.
+        unknown format or tokenizer, NotFoundError for `marks` if no fragment is marked.
         """
-        _check_positive("limit", limit)
-        _check_positive("budget", budget, least=0)
-        _check_positive("neighbors", neighbors, least=0)
+        if limit is not None:
+            check_count("limit", limit, 1, MAX_PACKED)
         overridden = {
             "budget": budget,
             "scope": None if scope is None else _to_choice(Scope, scope, Scope.NONE),
@@ -1354,12 +1366,6 @@ class Gold:
         read = parse_gold_set(self._snapshot(), text)
         add_questions(self._file, read.questions)
         return read
-
-
-def _check_positive(name: str, value: int | None, least: int = 1) -> None:
-    """Raise ValueError if a number is below `least`."""
-    if value is not None and value < least:
-        raise ValueError(f"{name} must be at least {least}, not {value}")
 
 
 def _requested_format(format: Format | str | None, template: str | Path | None) -> Format | None:  # noqa: A002

@@ -1,4 +1,4 @@
-"""What other programs send: how it is decoded and repaired, and how long it may be.
+"""What other programs send: how it is decoded and repaired, how long a text and how large a number may be.
 
 The MCP server, the line server, the prompt hook, the plugin of `llm` and the Python API all use this module, so that a
 limit or a repair is the same wherever a text comes in.
@@ -7,6 +7,7 @@ limit or a repair is the same wherever a text comes in.
 from __future__ import annotations
 
 import json
+import operator
 import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -89,6 +90,21 @@ def check_input(name: str, value: object, max_length: int | None = None) -> None
             raise InputError(f"{name} has more than {format_count(MAX_ITEMS, 'value')}.", "Give fewer.")
         if len(text) > limit:
             raise _length_error(f"A value of {name}", text, limit)
+
+
+def check_count(name: str, value: object, minimum: int, maximum: int) -> None:
+    """Raise InputError if `value`, of the parameter `name`, is no whole number from `minimum` to `maximum`."""
+    try:
+        count = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputError(f"{name} must be a whole number, not {type(value).__name__}.") from None
+    if count < minimum:
+        raise InputError(f"{name} must be at least {minimum}, not {count:,}.")
+    if count > maximum:
+        raise InputError(
+            f"{name} must be at most {maximum:,}, not {count:,}.",
+            "Ask for less at a time: a filter such as path:Projects/ divides a vault.",
+        )
 
 
 def _texts_in(value: object) -> Iterator[str]:

@@ -18,7 +18,7 @@ from excerpt import __version__
 from excerpt.cli import app
 from excerpt.cli.main import COMMANDS, program
 from excerpt.known_vaults import add_recent_vault
-from excerpt.settings import MAX_COUNT, user_paths
+from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
 
 
@@ -56,7 +56,7 @@ def test_every_command_has_help_for_itself_and_its_options(excerpt: Excerpt, nam
 
 
 NUMBERS = [
-    (name, option.opts[0])
+    (name, option.opts[0], getattr(option.type, "max", None))
     for name in COMMANDS
     if (command := program.get_command(click.Context(program), name)) is not None
     for option in command.params
@@ -64,16 +64,18 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "option"), NUMBERS)
-def test_a_number_beyond_its_range_is_wrong_usage(excerpt: Excerpt, vault: Path, name: str, option: str) -> None:
-    answer = excerpt(name, "Sync.md", option, "9" * 20, "--vault", vault)
+@pytest.mark.parametrize(("name", "option", "most"), NUMBERS)
+def test_a_number_beyond_its_range_is_wrong_usage(
+    excerpt: Excerpt, vault: Path, name: str, option: str, most: int
+) -> None:
+    answer = excerpt(name, "Sync.md", option, most + 1, "--vault", vault)
     assert answer.code == 2
     assert f"'{option}'" in answer.err
 
 
-@pytest.mark.parametrize(("name", "option"), NUMBERS)
-def test_the_largest_number_is_accepted(excerpt: Excerpt, vault: Path, name: str, option: str) -> None:
-    answer = excerpt(name, "Sync.md", option, MAX_COUNT, "--vault", vault)
+@pytest.mark.parametrize(("name", "option", "most"), NUMBERS)
+def test_the_largest_number_is_accepted(excerpt: Excerpt, vault: Path, name: str, option: str, most: int) -> None:
+    answer = excerpt(name, "Sync.md", option, most, "--vault", vault)
     assert answer.code in (0, 1), answer.err
 
 

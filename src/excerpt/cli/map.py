@@ -14,7 +14,7 @@ from msgspec import Struct
 from excerpt.cli.hits import MAX_COLUMNS, format_bar, style_text
 from excerpt.cli.printing import print_json, print_line, print_message
 from excerpt.cli.vaults import add_vaults, load_vault, refresh_option, vaults_option
-from excerpt.settings import MAX_COUNT
+from excerpt.settings import MAX_COUNT, MAX_HITS
 from excerpt.text.columns import count_columns, truncate
 from excerpt.text.display import format_count, visible_line
 
@@ -40,7 +40,7 @@ _MIN_FILTER_COLUMNS = 8  # a filter that would get fewer columns is not shown
 )
 @click.option(
     "--top",
-    type=click.IntRange(1, MAX_COUNT),
+    type=click.IntRange(1, MAX_HITS),
     default=8,
     help="How many branches to show below each branch.  [default: 8]",
 )

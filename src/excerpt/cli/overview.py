@@ -10,7 +10,7 @@ import click
 from excerpt.cli.pack import TokenCountParameter
 from excerpt.cli.printing import escape_for_stdout, print_json, print_line, print_message
 from excerpt.cli.vaults import add_vaults, load_vault, refresh_option, vaults_option
-from excerpt.settings import MAX_COUNT
+from excerpt.settings import MAX_TOKENS
 from excerpt.text.display import format_count
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @vaults_option
 @click.option(
     "--budget",
-    type=TokenCountParameter(1, MAX_COUNT),
+    type=TokenCountParameter(1, MAX_TOKENS),
     help="The maximum number of tokens, counted with the tokenizer of the settings.  [default: 800]",
 )
 @click.option(

@@ -23,7 +23,7 @@ from excerpt.cli.vaults import (
 from excerpt.kinds import Fill, Format, Scope, StopReason, Strategy
 from excerpt.known_vaults import find_vault_of_file
 from excerpt.model import TOO_LARGE, PackResult
-from excerpt.settings import MAX_COUNT, user_paths
+from excerpt.settings import MAX_PACKED, MAX_TOKENS, user_paths
 from excerpt.text.display import format_count, format_percent, line_range
 from excerpt.text.tokens import parse_token_count
 
@@ -42,10 +42,10 @@ class TokenCountParameter(click.IntRange):
 @vaults_option
 @click.option(
     "--budget",
-    type=TokenCountParameter(0, MAX_COUNT),
+    type=TokenCountParameter(0, MAX_TOKENS),
     help="The maximum number of tokens, such as 2000 or 2k, with headers and separators.",
 )
-@click.option("--limit", type=click.IntRange(1, MAX_COUNT), help="The maximum number of hits to pack.")
+@click.option("--limit", type=click.IntRange(1, MAX_PACKED), help="The maximum number of hits to pack.")
 @click.option(
     "--fill",
     type=click.Choice([f.value for f in Fill]),
@@ -59,7 +59,7 @@ class TokenCountParameter(click.IntRange):
 )
 @click.option(
     "--neighbors",
-    type=click.IntRange(0, MAX_COUNT),
+    type=click.IntRange(0, MAX_PACKED),
     help="The number of fragments on each side of a hit, for --expand neighbors.",
 )
 @click.option(

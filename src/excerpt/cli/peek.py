@@ -12,7 +12,7 @@ from excerpt.cli.completing import complete_notes
 from excerpt.cli.hits import style_text
 from excerpt.cli.printing import print_json, print_line
 from excerpt.cli.vaults import add_vaults, load_vault, note_in_vault, refresh_option, vaults_option
-from excerpt.settings import MAX_COUNT
+from excerpt.settings import MAX_HITS
 from excerpt.text.display import format_count, line_range, visible, visible_line
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("note", shell_complete=complete_notes)
 @vaults_option
 @click.option(
-    "--lines", type=click.IntRange(1, MAX_COUNT), default=8, help="How many first lines to show.  [default: 8]"
+    "--lines", type=click.IntRange(1, MAX_HITS), default=8, help="How many first lines to show.  [default: 8]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refresh_option

@@ -11,7 +11,7 @@ import click
 from excerpt.cli.completing import complete_notes, complete_tags
 from excerpt.cli.printing import print_json, print_line, print_message
 from excerpt.cli.vaults import add_vaults, load_vault, refresh_option, vaults_option
-from excerpt.settings import MAX_COUNT
+from excerpt.settings import MAX_HITS
 from excerpt.text.dates import parse_period
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _validate_since(_ctx: click.Context, _param: click.Parameter, since: str) ->
 )
 @click.option(
     "--limit",
-    type=click.IntRange(1, MAX_COUNT),
+    type=click.IntRange(1, MAX_HITS),
     help="The maximum number of memories.  [default: the setting search.limit; without WORDS, all]",
 )
 @click.option("--sources", is_flag=True, help="Check whether the sources of the memories are still in the vault.")

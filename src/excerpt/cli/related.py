@@ -13,7 +13,7 @@ from excerpt.cli.completing import complete_notes
 from excerpt.cli.hits import INDENT, MAX_COLUMNS, style_text
 from excerpt.cli.printing import print_json, print_line, print_message
 from excerpt.cli.vaults import add_vaults, load_vault, note_in_vault, refresh_option, vaults_option
-from excerpt.settings import MAX_COUNT
+from excerpt.settings import MAX_HITS
 from excerpt.text.columns import truncate
 from excerpt.text.display import format_count, line_range, visible_line
 
@@ -26,7 +26,7 @@ _MAX_SHOWN_LINKS = 3  # that both notes link to, or are linked from
 @click.command()
 @click.argument("note", metavar="NOTE[:LINE]", shell_complete=complete_notes)
 @vaults_option
-@click.option("--limit", type=click.IntRange(1, MAX_COUNT), help="The most notes.  [default: 10]")
+@click.option("--limit", type=click.IntRange(1, MAX_HITS), help="The most notes.  [default: 10]")
 @click.option("--unlinked", is_flag=True, help="Leave out notes that link to NOTE or that NOTE links to.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every note with all reasons.")
 @refresh_option

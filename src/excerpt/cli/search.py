@@ -27,7 +27,7 @@ from excerpt.cli.vaults import (
 from excerpt.kinds import Confidence, Strategy
 from excerpt.known_vaults import VaultFolders
 from excerpt.model import Hit, Result
-from excerpt.settings import MAX_COUNT
+from excerpt.settings import MAX_HITS
 from excerpt.text.display import format_count, visible_line
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ NO_ANSWER = "No note answers the query. The most similar passages are below."
 @vaults_option
 @click.option(
     "--limit",
-    type=click.IntRange(1, MAX_COUNT),
+    type=click.IntRange(1, MAX_HITS),
     help="The maximum number of hits.  [default: 10; with --json, the setting search.limit]",
 )
 @click.option(

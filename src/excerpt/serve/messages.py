@@ -24,6 +24,7 @@ from excerpt.inputs import (
     parse_json,
 )
 from excerpt.kinds import Fill, Scope, Strategy
+from excerpt.settings import MAX_HITS, MAX_TOKENS
 from excerpt.text.display import format_count, visible_json
 
 PROTOCOL = 1
@@ -84,7 +85,7 @@ class PackParams(VaultParams, frozen=True, kw_only=True):
 
     query: QueryText = ""
     fragments: Annotated[list[str], Meta(max_length=MAX_ITEMS)] = field(default_factory=list)
-    budget: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
+    budget: Annotated[int, Meta(ge=0, le=MAX_TOKENS)] | None = None
     scope: Scope | None = None
     strategy: Strategy | None = None
     format: Literal["markdown", "xml", "plain"] = "markdown"
@@ -97,7 +98,7 @@ class ReadParams(VaultParams, frozen=True, kw_only=True):
     """Parameters of `read`. `context` is the number of lines to add above and below."""
 
     source: Source
-    context: Annotated[int, Meta(ge=0, le=10_000)] = 0
+    context: Annotated[int, Meta(ge=0, le=MAX_HITS)] = 0
 
 
 class WhyParams(VaultParams, frozen=True, kw_only=True):
