@@ -17,10 +17,13 @@ from typing import Any
 
 import pytest
 import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError
 
+import excerpt
 from excerpt import served_vaults
+from excerpt.cancellation import WorkCancelledError, check_cancelled
 from excerpt.inputs import InputLine
 from excerpt.mcp import connections
 from excerpt.mcp.connections import InputMiddleware, TimeLimitedProtocol
@@ -28,6 +31,7 @@ from excerpt.mcp.server import build_server
 from excerpt.mcp.stdio import parse_message
 from mcp import Client
 from tests.mcp.conftest import Ask, failure_text, indexed_vaults, tool_caller
+from tests.service.manual_loop import TIMEOUT_SECONDS
 
 HALF = b"POST /mcp HTTP/1.1\r\nX: "
 WITHOUT_BODY = b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf"
@@ -51,11 +55,11 @@ async def never_answering_app(
 
 
 @asynccontextmanager
-async def serve_app() -> AsyncIterator[Callable[[bytes], Awaitable[Connection]]]:
+async def serve_app(app: Any = never_answering_app) -> AsyncIterator[Callable[[bytes], Awaitable[Connection]]]:
     """Yield a function that connects to a server and sends bytes."""
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
-        never_answering_app, http=TimeLimitedProtocol, lifespan="off", log_level="critical", timeout_graceful_shutdown=1
+        app, http=TimeLimitedProtocol, lifespan="auto", log_level="critical", timeout_graceful_shutdown=1
     )
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve(sockets=[listener]))
@@ -118,6 +122,80 @@ async def test_many_incomplete_requests_block_nobody(monkeypatch: pytest.MonkeyP
         assert b" 204 " in await answer_of(late)
         assert b" 204 " in await answer_of(answered)
         assert await answer_of(half[0]) == b""
+
+
+# --- clients that leave -----------------------------------------------------------------------------------------------
+
+TOOL_CALL = {"name": "search", "arguments": {"query": "hive"}}
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def as_post(method: str, params: dict[str, Any], version: str, session: str = "", number: int | None = None) -> bytes:
+    """Return a message as an HTTP request."""
+    message = {"jsonrpc": "2.0", "method": method, "params": params} | ({} if number is None else {"id": number})
+    body = json.dumps(message)
+    headers = {
+        "Host": "x",
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        "Content-Length": len(body),
+        "MCP-Protocol-Version": version,
+        "Mcp-Method": method,
+        "Mcp-Name": params.get("name", ""),
+        "Mcp-Session-Id": session,
+    }
+    lines = [f"{name}: {value}" for name, value in headers.items() if value]
+    return "\r\n".join(["POST /mcp HTTP/1.1", *lines, "", body]).encode()
+
+
+async def open_session(connect: Callable[[bytes], Awaitable[Connection]], version: str) -> str:
+    """Begin a session, and return its id."""
+    hello = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    reader, _ = await connect(as_post("initialize", hello, version, number=0))
+    head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+    session = head.partition("mcp-session-id: ")[2].split()[0]
+    accepted = await connect(as_post("notifications/initialized", {}, version, session))
+    assert b" 202 " in await answer_of(accepted)
+    return session
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
+async def test_the_question_of_a_client_that_leaves_is_cancelled(
+    home: Path, vault: Path, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_begun, has_ended, outcome = threading.Event(), threading.Event(), list[type[Exception]]()
+
+    def search_until_cancelled(*_: object, **__: object) -> None:
+        has_begun.set()
+        try:
+            while not has_ended.wait(0.01):
+                check_cancelled()
+        except WorkCancelledError as error:
+            outcome.append(type(error))
+            raise
+        finally:
+            has_ended.set()
+
+    vaults = indexed_vaults(vault)
+    monkeypatch.setattr(excerpt.Vault, "search", search_until_cancelled)
+    monkeypatch.setattr(served_vaults, "ANSWER_SECONDS", TIMEOUT_SECONDS)
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    server = build_server(vaults, failure_text)
+    app = InputMiddleware(server.streamable_http_app(streamable_http_path="/mcp", transport_security=security))
+    async with serve_app(app) as connect:
+        is_modern = version == "2026-07-28"
+        session = "" if is_modern else await open_session(connect, version)
+        params = {**TOOL_CALL, "_meta": ENVELOPE} if is_modern else TOOL_CALL
+        _, writer = await connect(as_post("tools/call", params, version, session, number=1))
+        assert await asyncio.to_thread(has_begun.wait, TIMEOUT_SECONDS)
+        writer.transport.abort()
+        await asyncio.to_thread(has_ended.wait, TIMEOUT_SECONDS / 2)
+        has_ended.set()
+    assert outcome == [WorkCancelledError]
+    vaults.end()
 
 
 FUZZED_MESSAGES = int(os.environ.get("EXCERPT_FUZZED_MESSAGES", "300"))

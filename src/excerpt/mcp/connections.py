@@ -1,4 +1,4 @@
-"""Limit the time and the number of HTTP connections, and repair what they send.
+"""Limit the time and the number of HTTP connections, repair what they send, and notice when a client has left.
 
 uvicorn waits forever for a request and accepts any number of connections.
 """
@@ -88,7 +88,11 @@ def max_connections() -> int:
 
 
 class InputMiddleware:
-    """ASGI middleware that repairs requests as lines of stdin are repaired, and answers those without a usable id."""
+    """ASGI middleware that repairs requests as lines of stdin are repaired, and answers those without a usable id.
+
+    A request of a session is cancelled if its client leaves before the answer: the server keeps no answers, so nobody
+    could read it. (By the protocol without sessions, of July 2026, the SDK does the same.)
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -111,9 +115,33 @@ class InputMiddleware:
             await send({"type": "http.response.start", "status": 413 if line.is_cut else 400, "headers": headers})
             await send({"type": "http.response.body", "body": value.model_dump_json(by_alias=True).encode()})
             return
-        repaired: list[Message] = [{"type": "http.request", "body": json.dumps(value).encode(), "more_body": False}]
+        has_answered = has_left = False
+        repaired: list[Message] = [_to_event(value)]
 
         async def receive_repaired() -> Message:
-            return repaired.pop() if repaired else await receive()
+            nonlocal has_left
+            if repaired:
+                return repaired.pop()
+            event = await receive()
+            has_left = has_left or (event["type"] == "http.disconnect" and not has_answered)
+            return event
 
-        await self._app(scope, receive_repaired, send)
+        async def send_answer(event: Message) -> None:
+            nonlocal has_answered
+            has_answered = has_answered or (event["type"] == "http.response.body" and not event.get("more_body"))
+            await send(event)
+
+        await self._app(scope, receive_repaired, send_answer)
+        if has_left and "id" in value and any(name == b"mcp-session-id" for name, _ in scope["headers"]):
+            repaired.append(_to_event(_cancel_request(value["id"])))
+            await self._app(scope, receive_repaired, send_answer)
+
+
+def _to_event(message: dict[str, Any]) -> Message:
+    """Return a message as the body of a request."""
+    return {"type": "http.request", "body": json.dumps(message).encode(), "more_body": False}
+
+
+def _cancel_request(request_id: str | int) -> dict[str, Any]:
+    """Return the notification that cancels a request."""
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request_id}}
