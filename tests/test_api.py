@@ -33,6 +33,7 @@ import pytest
 
 import excerpt
 import excerpt.aio
+import excerpt.public
 from excerpt.known_vaults import DEMO
 from excerpt.search.saved_queries import change_saved
 from excerpt.settings import PackSettings, user_paths
@@ -154,7 +155,6 @@ def test_a_number_out_of_range_is_refused(opened: excerpt.Vault, options: dict[s
         opened.pack("notes", **options)  # type: ignore[arg-type]  # by name
 
 
-def test_settings_and_index_folder_can_be_given(home: Path, vault: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "ask",
     [
@@ -183,6 +183,7 @@ def test_a_setting_is_no_way_around_the_maximum(home: Path, vault: Path, key: st
         excerpt.open(vault, settings={key: 10_000_001})
 
 
+def test_settings_and_index_folder_can_be_given(home: Path, vault: Path, tmp_path: Path) -> None:
     settings = excerpt.Settings(pack=PackSettings(budget=100))
     with excerpt.open(vault, settings=settings, index=tmp_path / "index") as opened:
         assert opened.pack("notes").budget == 100
@@ -325,6 +326,23 @@ def test_a_note_name_never_starts_a_line_of_a_text(opened: excerpt.Vault, vault:
         assert "\n# Trap" not in text
 
 
+def test_every_answer_is_of_one_state_of_the_vault(opened: excerpt.Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, snapshots = excerpt.Vault.run_in_one_snapshot, list[object]()
+
+    def count_snapshot(vault: excerpt.Vault, compute: Callable[[], Any]) -> Any:
+        snapshots.append(compute)
+        return run(vault, compute)
+
+    monkeypatch.setattr(excerpt.Vault, "run_in_one_snapshot", count_snapshot)
+    hit = opened.search("notes").hits[0]
+    opened.search_for_pack("notes")
+    opened.pack("notes")
+    opened.link(hit)
+    opened.check_places("A claim [1].", ["Sync.md:1-2"])
+    opened.related("Sync.md")
+    assert len(snapshots) == 6
+
+
 # --- asyncio ----------------------------------------------------------------------------------------------------------
 
 
@@ -341,8 +359,7 @@ async def test_methods_can_be_awaited_by_several_tasks(home: Path, vault: Path) 
 
 def test_all_results_of_a_vault_can_be_awaited() -> None:
     methods = {name for name, member in vars(excerpt.Vault).items() if inspect.isfunction(member) and name[0] != "_"}
-    by_run = {"count_saved", "run_in_one_snapshot", "search_for_pack"}
-    assert methods - set(dir(excerpt.aio.AsyncVault)) == by_run | {"close"}
+    assert methods - set(dir(excerpt.aio.AsyncVault)) == {"close", "run_in_one_snapshot"}
 
 
 async def test_the_event_loop_continues_while_a_vault_is_searched(home: Path, vault: Path) -> None:
@@ -377,16 +394,9 @@ def test_importing_it_imports_nothing_heavy() -> None:
 
 
 def test_every_public_name_is_where_type_checkers_expect_it() -> None:
-    source = Path(str(excerpt.__file__)).read_text(encoding="utf-8")
-    typed = {
-        (str(node.module), alias.name)
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("excerpt.")
-        for alias in node.names
-    }
-    assert {name for _, name in typed} == set(excerpt.__all__)
-    for module, name in typed:
-        assert getattr(excerpt, name) is getattr(importlib.import_module(module), name)
+    public = {name: value for name, value in vars(excerpt.public).items() if not name.startswith("__")}
+    assert sorted(public) == excerpt.__all__
+    assert {name: getattr(excerpt, name) for name in public} == public
 
 
 def imports_for_types(module: ModuleType) -> dict[str, object]:
@@ -459,7 +469,7 @@ def test_a_value_is_a_dataclass_if_it_is_public_and_else_a_struct() -> None:
 
 def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Engine'"):
-        _ = excerpt.Engine
+        _ = excerpt.Engine  # type: ignore[attr-defined]
 
 
 # --- the index --------------------------------------------------------------------------------------------------------

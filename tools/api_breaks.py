@@ -1,6 +1,6 @@
 """List what in the Python API breaks programs written for the last release: `make breaks`.
 
-`griffe check` would list every change in the engine, which is internal: only the names in `excerpt.__all__` and their
+`griffe check` would list every change in the engine, which is internal: only the names in `excerpt.public` and their
 members are compared here.
 """
 
@@ -20,7 +20,7 @@ def main() -> int:
         return 0
     old = griffe.load_git("excerpt", ref=tag.strip(), search_paths=["src"])
     new = griffe.load("excerpt", search_paths=["src"])
-    public = tuple(old.members[name].target_path for name in map(str, old.exports or ()))
+    public = tuple(each.target_path for each in old["public"].members.values())
     broken = [
         change
         for change in griffe.find_breaking_changes(old, new)

@@ -254,6 +254,18 @@ def _one_at_a_time(
     return wrapper
 
 
+def _query(
+    method: Callable[Concatenate[Vault, MethodParams], Answer],
+) -> Callable[Concatenate[Vault, MethodParams], Answer]:
+    """Return a method as `_one_at_a_time` does, which reads one state of the vault."""
+
+    @wraps(method)
+    def wrapper(vault: Vault, /, *args: MethodParams.args, **options: MethodParams.kwargs) -> Answer:
+        return vault.run_in_one_snapshot(lambda: method(vault, *args, **options))
+
+    return _one_at_a_time(wrapper)
+
+
 def fuse_packs(packed: Mapping[str, PackResult]) -> str:
     """Return the packs of several vaults as one text, best first, with sources numbered through.
 
@@ -385,7 +397,7 @@ class Vault:
         with self._lock:
             return compute()
 
-    @_one_at_a_time
+    @_query
     def status(self) -> Status:
         """Return the counts and the model of the index, and the files that were skipped."""
         return self._snapshot.status()
@@ -416,7 +428,7 @@ class Vault:
 
     # --- search -------------------------------------------------------------------------------------------------------
 
-    @_one_at_a_time
+    @_query
     def search(
         self,
         query: str,
@@ -517,7 +529,7 @@ class Vault:
                 text = engine.add_condition(text, condition) if text.strip() else condition
         return text
 
-    @_one_at_a_time
+    @_query
     def search_for_pack(self, query: str, *, strategy: Strategy | str | None = None) -> Result:
         """Find the hits that `pack` would use for `query`.
 
@@ -531,14 +543,14 @@ class Vault:
         result = self._load_engine().search(query, chosen, limit, highlight_count=highlighted)
         return self._add_notes(self._rerank(result, rerank=None))
 
-    @_one_at_a_time
+    @_query
     def explain(self, result: Result) -> tuple[Explanation, ...]:
         """Explain the score of each hit of a result, by signal and by word."""
         from excerpt.search.explain import explain_hits
 
         return explain_hits(self._load_engine(), result)
 
-    @_one_at_a_time
+    @_query
     def why_not(
         self, query: str, note: str, *, strategy: Strategy | str | None = None, rerank: bool | None = None
     ) -> NoteExplanation:
@@ -554,7 +566,7 @@ class Vault:
             reranked = result.reranked_hits
         return explain_note(engine, query, note, chosen, reranked)
 
-    @_one_at_a_time
+    @_query
     def notes(self, *, where: Where | None = None) -> tuple[NoteInfo, ...]:
         """Return the data of all notes, or of those with text that pass the filters `where`, ordered by path."""
         paths: Sequence[str] = self._snapshot.note_paths()
@@ -563,7 +575,7 @@ class Vault:
             paths = [path for path, count in zip(self._snapshot.table.paths, counts.tolist(), strict=True) if count]
         return tuple(self._snapshot.note_infos(paths))
 
-    @_one_at_a_time
+    @_query
     def complete(self, query: str, cursor: int | None = None) -> Completions:
         """Return completions of the word of `query` at the character `cursor`, by default at its end.
 
@@ -574,12 +586,12 @@ class Vault:
         at = len(query) if cursor is None else min(cursor, len(query))
         return complete_at(self._snapshot, query, at, date.today())
 
-    @_one_at_a_time
+    @_query
     def fragment(self, fragment_id: str) -> Fragment | None:
         """Return the fragment with this id, None if it is not in the index."""
         return self._snapshot.fragment(fragment_id)
 
-    @_one_at_a_time
+    @_query
     def fragments(self, note: str) -> tuple[Fragment, ...]:
         """Return the fragments of the note at a path, or with a title or alias, in the order of the note.
 
@@ -589,7 +601,7 @@ class Vault:
 
         return tuple(self._snapshot.note_fragments(find_note(self._snapshot, note)))
 
-    @_one_at_a_time
+    @_query
     def link(self, passage: Hit | Fragment | Pack | Source, form: LinkForm | str = LinkForm.WIKILINK) -> str:
         """Return a link to a passage, with paths relative to the vault: by default a wikilink, `[[Note#Heading]]`.
 
@@ -607,7 +619,7 @@ class Vault:
             )
         return links[chosen]
 
-    @_one_at_a_time
+    @_query
     def news(self, *, seen: bool = False) -> tuple[QueryNews, ...]:
         """Return what is new in the answers to the queries saved in the app: new and changed passages.
 
@@ -629,7 +641,7 @@ class Vault:
         make_folders_private(self._paths)
         return Gold(self._paths.gold_file(self.folder), lambda: self._snapshot, self._lock)
 
-    @_one_at_a_time
+    @_query
     def run_gold(self, *, strategy: Strategy | str | None = None, settings: SettingsChoice | None = None) -> GoldReport:
         """Ask the questions of the gold set, and report the ranks of their targets.
 
@@ -665,7 +677,7 @@ class Vault:
 
     # --- pack ---------------------------------------------------------------------------------------------------------
 
-    @_one_at_a_time
+    @_query
     def pack(
         self,
         *queries: str,
@@ -729,7 +741,7 @@ class Vault:
         with suppress(OSError):  # if it cannot be saved, the pack is still valid
             SavingsFile(self._paths.token_savings_file(self.folder)).add(packed, date.today())
 
-    @_one_at_a_time
+    @_query
     def check(self, answer: str, pack: str) -> AnswerCheck:
         """Check citations, quotations and citing sentences of an LLM's `answer` against its `pack` and the vault now.
 
@@ -744,6 +756,7 @@ class Vault:
         memories = self.memories.all().memories
         return check_answer(parse_answer(answer), file, LookupWithMemories(self._snapshot, memories))
 
+    @_query
     def check_places(
         self, answer: str, sources: Sequence[str] = (), *, prefix: str = ""
     ) -> tuple[AnswerCheck, tuple[MissingPlace, ...]]:
@@ -848,7 +861,7 @@ class Vault:
 
     # --- notes and topics ---------------------------------------------------------------------------------------------
 
-    @_one_at_a_time
+    @_query
     def read(self, note: str, *, lines: tuple[int, int] | None = None) -> NoteLines:
         """Return a note or some of its lines.
 
@@ -861,14 +874,14 @@ class Vault:
             note = f"{find_note(self._snapshot, note)}:{lines[0]}-{lines[1]}"
         return read(self._snapshot, note)
 
-    @_one_at_a_time
+    @_query
     def peek(self, note: str, *, first_lines: int = 8) -> Peek:
         """Return a summary of a note without its text: size, tags, links, first lines, outline."""
         from excerpt.insight.notes import peek
 
         return peek(self._snapshot, note, first_lines)
 
-    @_one_at_a_time
+    @_query
     def related(self, note: str, *, limit: int | None = None, unlinked: bool = False) -> RelatedNotes:
         """Find the notes most related to a note or to the passage at `NOTE:LINE` or `NOTE#Heading`, with reasons.
 
@@ -885,7 +898,7 @@ class Vault:
         max_notes = DEFAULT_LIMIT if limit is None else limit
         return related(self._load_engine(), place.path, line, max_notes, unlinked=unlinked)
 
-    @_one_at_a_time
+    @_query
     def related_many(
         self, notes: Iterable[str] | None = None, *, limit: int | None = None
     ) -> dict[str, tuple[SimilarNote, ...]]:
@@ -906,7 +919,7 @@ class Vault:
         similar = find_similar_notes(snapshot, numbers, DEFAULT_LIMIT if limit is None else limit)
         return dict(zip(paths, similar, strict=True))
 
-    @_one_at_a_time
+    @_query
     def overview(self, topic: str, *, budget: int | None = None) -> Overview:
         """Return an overview of the notes about `topic`, which is parsed as a query.
 
@@ -916,7 +929,7 @@ class Vault:
 
         return overview(self._load_engine(), topic, DEFAULT_BUDGET_TOKENS if budget is None else budget)
 
-    @_one_at_a_time
+    @_query
     def map(self, query: str = "", *, limit: int | None = None) -> VaultMap:
         """Count the matches of a query by folder, tag, property and month; without a query, count all fragments.
 
@@ -943,18 +956,6 @@ class Vault:
         return {
             "": MemoryFolders(paths.memory_folder(self.folder), paths.memory_index_folder(self.folder), self.settings)
         }
-
-
-def _in_read_transaction(
-    method: Callable[Concatenate[Vault, MethodParams], Answer],
-) -> Callable[Concatenate[StoredVault, MethodParams], Answer]:
-    """Return a method that runs `method` in one read transaction, so that a concurrent push changes no answer."""
-
-    @wraps(method)
-    def wrapper(vault: StoredVault, /, *args: MethodParams.args, **options: MethodParams.kwargs) -> Answer:
-        return vault.run_in_one_snapshot(lambda: method(vault, *args, **options))
-
-    return wrapper
 
 
 class StoredVault(Vault):
@@ -989,26 +990,6 @@ class StoredVault(Vault):
             f"{self._address.display_text} cannot be updated from here: only a push changes a vault in a store.",
             "Run `excerpt push VAULT --to ADDRESS` on a machine that has its notes.",
         )
-
-    status = _in_read_transaction(Vault.status)
-    search = _in_read_transaction(Vault.search)
-    explain = _in_read_transaction(Vault.explain)
-    why_not = _in_read_transaction(Vault.why_not)
-    notes = _in_read_transaction(Vault.notes)
-    complete = _in_read_transaction(Vault.complete)
-    fragment = _in_read_transaction(Vault.fragment)
-    fragments = _in_read_transaction(Vault.fragments)
-    pack = _in_read_transaction(Vault.pack)
-    check = _in_read_transaction(Vault.check)
-    check_places = _in_read_transaction(Vault.check_places)
-    news = _in_read_transaction(Vault.news)
-    run_gold = _in_read_transaction(Vault.run_gold)
-    read = _in_read_transaction(Vault.read)
-    peek = _in_read_transaction(Vault.peek)
-    related = _in_read_transaction(Vault.related)
-    related_many = _in_read_transaction(Vault.related_many)
-    overview = _in_read_transaction(Vault.overview)
-    map = _in_read_transaction(Vault.map)
 
 
 class VaultUnion(Vault):

@@ -48,14 +48,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def reference() -> str:
     """Return an mkdocstrings directive for each public name: the entry points first, then their result types."""
-    source = (Path(__file__).parents[2] / "src" / "excerpt" / "__init__.py").read_text(encoding="utf-8")
-    public = next(
-        ast.literal_eval(node.value)
-        for node in ast.parse(source).body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-    )
+    source = (Path(__file__).parents[2] / "src" / "excerpt" / "public.py").read_text(encoding="utf-8")
+    imports = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom)]
+    public = {alias.name for node in imports for alias in node.names}
     first = ("open", "Vault", "Memories", "fuse_results")
-    names = (*first, *sorted(set(public) - set(first)))
+    names = (*first, *sorted(public - set(first)))
     return "\n\n".join(("# Python reference", *(f"::: excerpt.{name}" for name in names)))
 
 
