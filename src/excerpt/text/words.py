@@ -533,7 +533,8 @@ _GRAM_SIZES = {"paired": 2, "tripled": 3}
 _JOINERS = r"\-_.'’&/\\@+‐‑"
 # A dot before a name belongs to it (`.NET`, `.gitignore`), unless it ends a sentence or a row of dots.
 # The sign before it is looked at last: that takes a third of the time.
-_DOT = r"\.(?=[A-Za-z])(?<![^\s(\[\"'`]\.)"
+_DOT = r"\.(?=[A-Za-z])(?<![\w.!?…)\]]\.)"
+_DOT_IN_ANY_TEXT = rf"\.(?=[A-Za-z])(?<!(?:[^\W{_BIGRAM_CHARACTERS}{_TRIGRAM_CHARACTERS}]|[.!?…)\]])\.)"
 _CHUNK = r"{w}(?:[{j}]{w})*(?:\+\+(?:\d+)?|\#(?!\w))?"
 _ASCII_CHUNK = re.compile(_CHUNK.format(w=r"[A-Za-z0-9_]+", j=_JOINERS), re.ASCII)
 _DOTTED_ASCII_CHUNK = re.compile(f"{_ASCII_CHUNK.pattern}|{_DOT}{_ASCII_CHUNK.pattern}", re.ASCII)
@@ -579,7 +580,7 @@ def _wide_chunk() -> re.Pattern[str]:
     word = rf"{letter}(?:[{marks}{_INVISIBLE}]*{letter})*[{marks}]*"
     chunk = _CHUNK.format(w=word, j=_JOINERS)
     return re.compile(
-        rf"(?P<paired>[{_BIGRAM_CHARACTERS}]+)|(?P<tripled>[{_TRIGRAM_CHARACTERS}]+)|{chunk}|{_DOT}{chunk}"
+        rf"(?P<paired>[{_BIGRAM_CHARACTERS}]+)|(?P<tripled>[{_TRIGRAM_CHARACTERS}]+)|{chunk}|{_DOT_IN_ANY_TEXT}{chunk}"
     )
 
 
@@ -604,6 +605,7 @@ _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
 _ACRONYM = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 _CONTRACTION = re.compile(r"(.*?)(n['’]t|['’](?:s|re|ve|ll|d|m))", re.IGNORECASE)
 _VERSION = re.compile(r"[vV]\d+(?:\.\d+)+")
+_NO_LETTER = re.compile(r"\W")
 _SUFFIX = re.compile(r"(\+\+)(\d*)$|#$")
 _MAX_CAMEL_CHARACTERS = 40  # longer ones are encoded data
 _MAX_PARTS = 64  # longer chunks are data too: only their parts are indexed, not the whole
@@ -615,7 +617,9 @@ def _split_chunk_into_pieces(chunk: str) -> tuple[list[_Piece], int]:
         return _split_camel(chunk, 0, 0), 1
     if chunk[0] == ".":
         pieces, width = _split_at_level(chunk[1:], 1, 0, 0)
-        return [_Piece(chunk, 0, 0, len(chunk), False, True), *pieces], width
+        first_name = _NO_LETTER.split(chunk[1:], maxsplit=1)[0]  # `.NET` of `.NET-Anwendung`
+        names = dict.fromkeys((chunk, f".{first_name}"))
+        return [*(_Piece(name, 0, 0, len(name), False, True) for name in names), *pieces], width
     suffix = _SUFFIX.search(chunk)
     if suffix:
         body = chunk[: suffix.start()]
