@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +22,8 @@ from excerpt.index.postings import (
     pack,
     select_docs,
 )
+from excerpt.index.postings import invert as count_terms
+from excerpt.text.numbers import NumberedOccurrences
 from tests.index.counting import invert
 
 Document = tuple[list[str], list[int]]
@@ -68,6 +72,26 @@ def test_every_occurrence_is_counted(documents: list[Document]) -> None:
 def test_merged_parts_equal_one_count_of_all(parts: list[list[Document]]) -> None:
     whole = [one for part in parts for one in part]
     assert counts_of(join([invert(part) for part in parts])) == expected(whole)
+
+
+class CountedNames(list[bytes]):
+    """Names of terms that count how many of them are read."""
+
+    reads = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        self.reads += 1
+        return super().__getitem__(at)
+
+    def __iter__(self) -> Iterator[bytes]:
+        raise AssertionError("all names are read")
+
+
+def test_only_the_terms_of_the_documents_are_read_of_all_that_are_known() -> None:
+    names = CountedNames(f"word{number}".encode() for number in range(1_000))
+    terms = np.array([7, 7, 900], np.int32)
+    field = count_terms(NumberedOccurrences(terms, np.zeros(3, np.int32), np.arange(3, dtype=np.int32), 1), names)
+    assert (field.terms, field.lengths.tolist(), names.reads) == ([b"word7", b"word900"], [3], 2)
 
 
 def test_terms_are_sorted_by_their_bytes() -> None:

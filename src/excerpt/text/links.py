@@ -21,7 +21,7 @@ The parser takes up to 25 us per character.
 """
 
 _DENDRON_VAULT = re.compile(r"\s*dendron://[^/#|]*/", re.IGNORECASE)
-_JOPLIN_ADDRESS = re.compile(r":/(?=[0-9a-f]{32}\Z)")
+_JOPLIN_ADDRESS = re.compile(r"^\s*:/(?=[0-9a-f]{32}\s*(?:#|\Z))")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _LINK_OR_TAG_START = re.compile(r"\[|(?<!\S)#[^\s#]")
 _BLOCK_ID = re.compile(r"(?:^|[ \t\n])\^([A-Za-z0-9-]+)[ \t]*$")
@@ -129,10 +129,12 @@ def _link_of_markdown(token: Token, label: str, line: int) -> Link | None:
 
 
 def _make_link(kind: LinkKind, address: str, line: int, label: str | None, encoded: bool = False) -> Link:
-    target, _, anchor = _DENDRON_VAULT.sub("", address, count=1).partition("#")
+    if ":/" in address:
+        address = _JOPLIN_ADDRESS.sub("", _DENDRON_VAULT.sub("", address, count=1))
+    target, _, anchor = address.partition("#")
     if encoded:
         target, anchor = unquote(target), unquote(anchor)
-    target, anchor = _JOPLIN_ADDRESS.sub("", target.strip()), anchor.strip()
+    target, anchor = target.strip(), anchor.strip()
     if anchor.startswith("^"):
         return Link(kind, target, line, block_id=anchor[1:], text=label)
     return Link(kind, target, line, heading=anchor or None, text=label)

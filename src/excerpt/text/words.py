@@ -86,6 +86,8 @@ def indexed_terms(word: str, language: str) -> tuple[str, ...]:
 
     The second is left out where the word has the same stem without its accents.
     """
+    if word.isascii():
+        return (_stem_lowered(word.lower()[:MAX_TERM_CHARACTERS], language),)
     lowered = _lower(word)
     own = _stem_lowered(lowered, language)
     if lowered.isascii() or (plain := remove_accents(lowered)) == lowered:
