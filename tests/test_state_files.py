@@ -158,13 +158,10 @@ def test_known_vaults_of_an_earlier_version_are_read(tmp_path: Path) -> None:
     (where.state / "vaults" / "v--c557ce8584.json").write_bytes(
         b'{"path": "/home/ada/v\\udce9", "opened": 1767225600.25}\n'
     )
-    where.fingerprint_file(vault).write_bytes(
-        b'{"path": "/home/ada/v\\udce9", "notes": {"a.md": "4adf4367f96e584f"}}\n'
-    )
+    where.known_path_file(vault).write_bytes(b'{"path": "/home/ada/v\\udce9", "notes": {"a.md": "4adf4367f96e584f"}}\n')
     assert recent_vaults(where) == (RecentVault(str(vault), 1767225600.25),)
-    slug = where.fingerprint_file(vault).stem
+    slug = where.known_path_file(vault).stem
     assert known_vaults._last_known_path(where, slug) == str(vault)
-    assert known_vaults._sampled_digests(where, slug) == {"a.md": "4adf4367f96e584f"}
 
 
 def run_as_process(home: Path, *argv: str | Path) -> subprocess.CompletedProcess[str]:

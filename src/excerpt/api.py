@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, T
 from excerpt.errors import ExcerptError, InputError, NotFoundError, SettingsError, StoreUnusableError, VaultError
 from excerpt.inputs import MAX_LENGTHS, MAX_MEMORY_LENGTH, check_count, check_input
 from excerpt.kinds import Fill, Format, LinkForm, Scope, Strategy
-from excerpt.known_vaults import VaultFolders, detect_move, save_fingerprint, save_store_address
+from excerpt.known_vaults import VaultFolders, save_store_address, save_vault_path, suggest_adoption
 from excerpt.model import (
     BuildReport,
     Fragment,
@@ -153,9 +153,10 @@ def open(  # noqa: A001 - read as `excerpt.open`
     Several folders are opened as one, a `VaultUnion`, with the settings of the first. The index is opened on first use
     (`Vault.load`). With `refresh`, the index is updated before it is opened, and
     `on_progress` gets the progress. `on_notice` gets sentences for the user, such as that a damaged index was rebuilt;
-    by default they are logged as warnings of "excerpt". With `suggest_moves`, every call reports the memories of a
-    vault that may have moved to `path`; otherwise only the first call for a vault does. `index` is the folder of the
-    index, outside of the vault; by default one in the user's cache. A store has no such folder.
+    by default they are logged as warnings of "excerpt". With `suggest_moves`, every call reports the memories of
+    vaults that are gone, one of which may have moved to `path`; otherwise only the first call for a vault without
+    memories does. `index` is the folder of the index, outside of the vault; by default one in the user's cache. A store
+    has no such folder.
 
     Raises VaultError if there is no such folder, or the folder of the index is in it, SettingsError if the settings are
     not valid, StoreUnusableError for an address with a password or among several vaults, ValueError for `index` with
@@ -185,9 +186,9 @@ def open(  # noqa: A001 - read as `excerpt.open`
         return StoredVault(address, paths, chosen, on_notice=notice)
     vault, paths = open_vault(path), user_paths()
     refuse_folders_in_vault(vault, paths)
-    for sentence in detect_move(paths, vault, suggest_moves=suggest_moves):
+    for sentence in suggest_adoption(paths, vault, suggest_moves=suggest_moves):
         notice(sentence)
-    save_fingerprint(paths, vault)
+    save_vault_path(paths, vault)
     index_folder = paths.index_folder(vault) if index is None else Path(index).expanduser().resolve()
     if index_folder.is_relative_to(vault):
         raise VaultError(f"{index_folder} is inside the vault {vault}, which excerpt never writes to.")

@@ -1,26 +1,24 @@
-"""The list of known vaults, and detection of vaults that have moved to another folder."""
+"""The list of known vaults, and the transfer of the data of a vault that has moved to another folder."""
 
 from __future__ import annotations
 
 import filecmp
-import heapq
 import os
 import shlex
 import shutil
 import sys
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import chain, count
 from pathlib import Path
 from typing import TypeVar
 
 from msgspec import Struct
 
-from excerpt.errors import ExcerptError, FileOpenError, VaultError
+from excerpt.errors import ExcerptError, VaultError
 from excerpt.settings import Paths, contains_home, vault_slug
 from excerpt.state_files import make_folder, read_value, write_value
 from excerpt.text.display import format_count
@@ -241,7 +239,7 @@ def known_vaults(paths: Paths, environment: Mapping[str, str]) -> tuple[Path, ..
     """
     opened = (Path(entry.path) for entry in recent_vaults(paths))
     recent = (path for path in opened if path.is_absolute())  # the address of a store is not absolute
-    read = (_read_json(file, _Fingerprint) for file in _list_entries(paths.data / "vaults"))
+    read = (_read_json(file, _KnownPath) for file in _list_entries(paths.data / "vaults"))
     noted = (Path(entry.path) for entry in read if entry is not None)
     indexed = (path for path in noted if path.is_absolute() and paths.index_folder(path).exists())
     every = dict.fromkeys(vault.resolve() for vault in (DEMO, *recent, *indexed, *obsidian_vaults(environment)))
@@ -311,92 +309,56 @@ def _read_json(file: Path, file_type: type[FileType]) -> FileType | None:
 
 
 # --- moved vaults -----------------------------------------------------------------------------------------------------
-# Memories and settings are stored by the path of their vault, so a vault that has moved is detected by its content.
+# Memories and settings are stored by the path of their vault, so a vault that has moved has none. The data folder has
+# the path of each vault that was opened, so that data without a vault can be named, and adopted:
 #
-# Digests of some notes of each vault are stored in the data folder:
-#
-#     {"path": "/home/ada/notes", "notes": {"Guides/Sync.md": "0c5d9a44e7f1b2a3"}}
-#
-# If another path has half of these notes, unchanged and at the same places, it is the same vault. Half allows for the
-# edits of a day, or for one of two notes; names alone would confuse one folder of daily notes with another.
-
-_NOTE_SUFFIXES = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd", ".txt", ".text")
-_SAMPLED_NOTES = 64
-_MAX_LISTED = 5_000
-"""Maximum number of files and folders that the sample of notes is chosen from: some 10 ms in any vault."""
-_MAX_READ_BYTES = 1 << 16
-_MAX_AGE_SECONDS = 86_400.0
-"""Seconds after which the fingerprint is written again; that of a vault smaller than a sample is written each time."""
+#     {"path": "/home/ada/notes"}
 
 
-class _Fingerprint(Struct, frozen=True):
-    """The path of a vault and the digests of a sample of its notes, by path; of a store its address, and no digests."""
+class _KnownPath(Struct, frozen=True):
+    """The path of a vault, or of a store its address."""
 
     path: str
-    notes: dict[str, str]
 
 
 class FormerVault(Struct, frozen=True):
-    """A vault for which excerpt still has data, compared with the vault that is open now.
+    """A vault that is gone, and for which excerpt still has data.
 
-    `slug` names its data files; `path` is its last known path, "" if unknown, and `exists` whether a folder is there.
-    `user_data` names the user's data about it, such as "2 memories", "" if there is none. `has_same_notes` says that
-    the open vault has at least half of its sampled notes unchanged, `has_similar_names` that it has half of their
-    paths.
+    `slug` names its data files; `path` is its last known path, "" if unknown. `user_data` names the user's data about
+    it, such as "2 memories".
     """
 
     slug: str
     path: str
     user_data: str
-    exists: bool
-    has_same_notes: bool
-    has_similar_names: bool
 
 
-def detect_move(paths: Paths, vault: Path, *, suggest_moves: bool = False) -> tuple[str, ...]:
-    """Detect whether `vault` was at another path, transfer the data kept for that path, and return sentences about it.
+def suggest_adoption(paths: Paths, vault: Path, *, suggest_moves: bool = False) -> tuple[str, ...]:
+    """Return a sentence about the memories of vaults that are gone, which `vault` may be at another path.
 
-    Data is transferred only if `vault` has no memories and exactly one missing vault had the same notes. If the other
-    vault still exists, or the match is uncertain, a sentence suggests a command instead: when `vault` is opened for the
-    first time, or always with `suggest_moves`.
+    There is none if `vault` has memories, or if it was opened before, except with `suggest_moves`.
     """
-    if paths.memory_folder(vault).exists():
+    if paths.memory_folder(vault).exists() or (paths.known_path_file(vault).exists() and not suggest_moves):
         return ()
-    suggest_moves = suggest_moves or not paths.fingerprint_file(vault).exists()
-    formers = list(_find_former_vaults(paths, vault, existing=suggest_moves))
-    missing_formers = [former for former in formers if former.has_same_notes and not former.exists]
-    missing_formers = [former for former in missing_formers if former.user_data] or missing_formers
-    if len(missing_formers) == 1:
-        try:
-            moved, _ = _move_data(paths, vault, missing_formers[0].slug, copy=False)
-        except OSError as error:
-            return (f"The data of {missing_formers[0].path} could not be transferred: {error}. Nothing is lost.",)
-        return (
-            (f"This vault was at {missing_formers[0].path} before. Its data was moved here: {moved}.",) if moved else ()
-        )
-    return tuple(_transfer_hint(former, vault) for former in formers if suggest_moves and former.user_data)
+    # The address of a store is not absolute.
+    formers = [former for former in orphaned_vaults(paths, vault) if Path(former.path).is_absolute()]
+    if len(formers) > 1:
+        return (f"excerpt has memories of {len(formers)} vaults that are gone. `excerpt doctor` names them.",)
+    return tuple(
+        f"{former.path} is gone, and has data: {former.user_data}. If it is this vault now, transfer the data with:"
+        f" {adopt_command(former, vault)}"
+        for former in formers
+    )
 
 
-def save_fingerprint(paths: Paths, vault: Path) -> None:
-    """Save digests of a sample of the notes of `vault`, by which `detect_move` finds the vault after a move.
+def save_vault_path(paths: Paths, vault: Path) -> None:
+    """Save the path of `vault`, by which its data is named when it has moved.
 
-    They are saved at most once a day, and never for a home folder that the user has not confirmed. Does nothing if the
-    data folder cannot be written.
+    Not that of a home folder that the user has not confirmed. Does nothing if the data folder cannot be written.
     """
-    file = paths.fingerprint_file(vault)
-    stored = read_value(file, _Fingerprint, None)
-    with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
-        if (
-            stored is not None
-            and len(stored.notes) == _SAMPLED_NOTES
-            and time.time() - file.stat().st_mtime < _MAX_AGE_SECONDS
-        ):
-            return
-        if describe_broad_folder(paths, vault, Path.home().resolve()):
-            return
-        notes = _sample_notes(vault)
-        if notes and (stored is None or stored.notes != notes or len(notes) == _SAMPLED_NOTES):
-            write_value(file, _Fingerprint(str(vault), notes))
+    with suppress(RuntimeError):  # there is no home folder
+        if not describe_broad_folder(paths, vault, Path.home().resolve()):
+            _save_known_path(paths, vault, str(vault))
 
 
 def save_store_address(paths: Paths, folder: Path, address: str) -> None:
@@ -404,10 +366,14 @@ def save_store_address(paths: Paths, folder: Path, address: str) -> None:
 
     Does nothing if the data folder cannot be written.
     """
-    file, fingerprint = paths.fingerprint_file(folder), _Fingerprint(address, {})
-    if read_value(file, _Fingerprint, None) != fingerprint:
+    _save_known_path(paths, folder, address)
+
+
+def _save_known_path(paths: Paths, folder: Path, path: str) -> None:
+    file, known = paths.known_path_file(folder), _KnownPath(path)
+    if read_value(file, _KnownPath, None) != known:
         with suppress(OSError):
-            write_value(file, fingerprint)
+            write_value(file, known)
 
 
 def orphaned_vaults(paths: Paths, vault: Path | None) -> Iterator[FormerVault]:
@@ -417,12 +383,9 @@ def orphaned_vaults(paths: Paths, vault: Path | None) -> Iterator[FormerVault]:
         memory_count = _count_memories(folder)
         if folder.name == own or not memory_count:
             continue
-        path, notes = _last_known_path(paths, folder.name), _sampled_digests(paths, folder.name)
+        path = _last_known_path(paths, folder.name)
         if not path or not _is_other_folder(path, vault):
-            has_same_notes, has_similar_names = (False, False) if vault is None else _compare_notes(vault, notes)
-            yield FormerVault(
-                folder.name, path, _memory_count_text(memory_count), False, has_same_notes, has_similar_names
-            )
+            yield FormerVault(folder.name, path, _memory_count_text(memory_count))
 
 
 def adopt_vault_data(paths: Paths, vault: Path, source: str) -> str:
@@ -459,80 +422,6 @@ def adopt_command(former: FormerVault, vault: Path | None) -> str:
     return subprocess.list2cmdline(argv)
 
 
-# --- comparison of vaults ---------------------------------------------------------------------------------------------
-
-
-def _find_former_vaults(paths: Paths, vault: Path, *, existing: bool) -> Iterator[FormerVault]:
-    """Yield the other vaults that had notes of `vault`, if they are missing; with `existing`, also those that exist."""
-    own = paths.fingerprint_file(vault)
-    for file in _list_entries(own.parent):
-        stored = read_value(file, _Fingerprint, None) if file.suffix == ".json" and file != own else None
-        if stored is None:
-            continue
-        is_there = _is_other_folder(stored.path, vault)
-        if is_there and not existing:
-            continue
-        has_same_notes, has_similar_names = _compare_notes(vault, stored.notes)
-        if has_same_notes or (has_similar_names and not is_there):
-            yield FormerVault(
-                file.stem,
-                stored.path,
-                _describe_user_data(paths, vault, file.stem),
-                is_there,
-                has_same_notes,
-                has_similar_names,
-            )
-
-
-def _compare_notes(vault: Path, notes: dict[str, str]) -> tuple[bool, bool]:
-    """Compare notes, given as digests by path, with `vault`.
-
-    Returns whether `vault` has at least half of them unchanged, and whether it has at least half of their paths.
-    """
-    digests = {path: _digest(vault, path) for path in notes}
-    same = sum(digests[path] == digest for path, digest in notes.items())
-    existing = sum(bool(digest) for digest in digests.values())
-    return 0 < len(notes) <= 2 * same, 0 < len(notes) <= 2 * existing
-
-
-def _sample_notes(vault: Path) -> dict[str, str]:
-    """Return the digests of a sample of the notes of `vault`, by path.
-
-    Of the notes near the root, the sample takes those with the smallest hashes of their paths. So most added and
-    removed notes do not change the sample.
-    """
-    paths: list[str] = []
-    pending, listed = deque([""]), 0
-    while pending and listed < _MAX_LISTED:
-        folder = pending.popleft()
-        with suppress(OSError), os.scandir(vault / folder) as entries:
-            for entry in entries:
-                listed += 1
-                if listed > _MAX_LISTED:
-                    break
-                if entry.name.startswith("."):
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append(f"{folder}{entry.name}/")
-                elif entry.name.lower().endswith(_NOTE_SUFFIXES):
-                    paths.append(folder + entry.name)
-    chosen = heapq.nsmallest(_SAMPLED_NOTES, paths, key=lambda path: blake2b(os.fsencode(path), digest_size=8).digest())
-    digests = ((path, _digest(vault, path)) for path in chosen)
-    return {path: digest for path, digest in digests if digest}
-
-
-def _digest(vault: Path, path: str) -> str:
-    """Return the digest of a note's beginning; "" if it is empty, unreadable, or behind a symbolic link."""
-    from excerpt.vault_files import open_file
-
-    try:
-        with open_file(vault, path) as opened:
-            data = opened.read(_MAX_READ_BYTES)
-    except (OSError, FileOpenError):
-        return ""
-    return blake2b(data, digest_size=8).hexdigest() if data else ""
-
-
 def _is_other_folder(path: str, vault: Path | None) -> bool:
     """Return whether `path` is a folder other than `vault`. An unreadable path counts as one."""
     try:
@@ -546,16 +435,10 @@ def _is_other_folder(path: str, vault: Path | None) -> bool:
 
 def _last_known_path(paths: Paths, slug: str) -> str:
     """Return the last known path of the vault whose data files are named by `slug`; "" if unknown."""
-    stored = read_value(paths.data / "vaults" / f"{slug}.json", _Fingerprint, None)
+    stored = read_value(paths.data / "vaults" / f"{slug}.json", _KnownPath, None)
     if stored is not None:
         return stored.path
     return next((recent.path for recent in recent_vaults(paths) if vault_slug(Path(recent.path)) == slug), "")
-
-
-def _sampled_digests(paths: Paths, slug: str) -> dict[str, str]:
-    """Return the digests in a vault's fingerprint, by path; empty if there is no fingerprint."""
-    stored = read_value(paths.data / "vaults" / f"{slug}.json", _Fingerprint, None)
-    return {} if stored is None else stored.notes
 
 
 def _list_entries(folder: Path) -> list[Path]:
@@ -566,10 +449,6 @@ def _list_entries(folder: Path) -> list[Path]:
 
 
 # --- transfer of data -------------------------------------------------------------------------------------------------
-
-
-_NAMED_FILES = ("settings", "saved queries", "gold set")
-"""The files of `_user_files` that a message about another vault's data names: a copy of a vault needs no others."""
 
 
 def _user_files(paths: Paths, vault: Path) -> dict[str, Path]:
@@ -593,17 +472,6 @@ def _corresponding_path(slug: str, own: Path, vault: Path) -> Path:
     return own.with_name(slug + own.name.removeprefix(vault_slug(vault)))
 
 
-def _describe_user_data(paths: Paths, vault: Path, slug: str) -> str:
-    """Return what data the user has about another vault, such as "2 memories, settings"; "" for none.
-
-    `slug` names the files of that vault.
-    """
-    memories = _count_memories(_corresponding_path(slug, paths.memory_folder(vault), vault))
-    files = _user_files(paths, vault)
-    names = [name for name in _NAMED_FILES if _corresponding_path(slug, files[name], vault).exists()]
-    return ", ".join([_memory_count_text(memories), *names] if memories else names)
-
-
 def _memory_count_text(memories: int) -> str:
     return format_count(memories, "memory", "memories")
 
@@ -612,15 +480,6 @@ def _count_memories(folder: Path) -> int:
     """Return the number of memories in a folder of memories, without those in the trash."""
     names = (file.relative_to(folder).parts for file in folder.rglob("*.md"))
     return sum(parts[0] != "trash" and not any(part.startswith(".") for part in parts) for parts in names)
-
-
-def _transfer_hint(former: FormerVault, vault: Path) -> str:
-    """Return sentences that suggest to transfer the data of a former vault to `vault`, with the command."""
-    command = adopt_command(former, vault)
-    if former.exists:
-        return f"{former.path} has the same notes, and data: {former.user_data}. To copy this data, run: {command}"
-    guess = f"This may be the vault that was at {former.path}"
-    return f"{guess}. That vault has data: {former.user_data}. To transfer this data, run: {command}"
 
 
 def _move_data(paths: Paths, vault: Path, slug: str, *, copy: bool) -> tuple[str, str]:
@@ -652,17 +511,20 @@ def _move_data(paths: Paths, vault: Path, slug: str, *, copy: bool) -> tuple[str
 
 
 def _move_caches(paths: Paths, vault: Path, slug: str) -> None:
-    """Move the indexes and the entry in the recent vaults to `vault`, and delete the fingerprint of the old path."""
+    """Move the entry in the recent vaults to `vault`, and the indexes unless it has its own; forget the old path."""
     path = _last_known_path(paths, slug)
     for own in (paths.index_folder(vault), paths.memory_index_folder(vault)):
+        former = _corresponding_path(slug, own, vault)
         with suppress(OSError):
-            if not own.exists():
-                _corresponding_path(slug, own, vault).rename(own)
+            if own.exists():
+                shutil.rmtree(former)
+            else:
+                former.rename(own)
     if any(recent.path == path for recent in recent_vaults(paths)):
         add_recent_vault(paths, vault)
         remove_recent_vault(paths, Path(path))
     with suppress(OSError):
-        _corresponding_path(slug, paths.fingerprint_file(vault), vault).unlink()
+        _corresponding_path(slug, paths.known_path_file(vault), vault).unlink()
 
 
 def _move_folder(former: Path, folder: Path, *, copy: bool) -> None:

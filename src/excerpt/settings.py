@@ -296,8 +296,8 @@ class Paths(Struct, frozen=True):
         """Folder of the prompt hook: its log, and the fragments that sessions got; it may be deleted at any time."""
         return self.state / "agents"
 
-    def fingerprint_file(self, vault: Path) -> Path:
-        """Return the file with a vault's path and digests of some notes, by which a moved vault is detected."""
+    def known_path_file(self, vault: Path) -> Path:
+        """Return the file with a vault's path, by which its data is named after it has moved."""
         return self.data / "vaults" / f"{vault_slug(vault)}.json"
 
     def push_folder(self, vault: Path) -> Path:

@@ -220,7 +220,7 @@ def test_special_files_in_place_of_state_files_block_no_command(
     monkeypatch.setenv("EDITOR", sys.executable)  # without an editor, `doctor` reports a problem
     excerpt("search", "sync", "--vault", vault)
     files = state_files(user_paths(), vault)
-    assert {"gold_file", "fingerprint_file", "use_file", "saved_queries_file", "marks_file"} < files.keys()
+    assert {"gold_file", "known_path_file", "use_file", "saved_queries_file", "marks_file"} < files.keys()
     for name, file in files.items():
         if not name.endswith("settings_file"):
             file.unlink(missing_ok=True)

@@ -11,7 +11,14 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, OptionList, Static
 
-from excerpt.known_vaults import DEMO, RecentVault, add_recent_vault, recent_vaults, save_fingerprint
+from excerpt.known_vaults import (
+    DEMO,
+    RecentVault,
+    add_recent_vault,
+    recent_vaults,
+    save_vault_path,
+    suggest_adoption,
+)
 from excerpt.memory.store import MemoryStore
 from excerpt.pack.selection import read_marks
 from excerpt.settings import PackSettings, Paths, Settings
@@ -111,22 +118,19 @@ async def test_query_and_marks_of_each_vault_are_restored_on_return(
 
 
 @pytest.mark.programs
-async def test_data_taken_along_by_a_moved_vault_is_reported(user_home: Path, vault: Path, user_paths: Paths) -> None:
-    MemoryStore(user_paths.memory_folder(user_home / "before")).remember("one")
-    save_fingerprint(user_paths, vault)
-    known = user_paths.fingerprint_file(vault)
-    moved = known.read_text().replace(str(vault), str(user_home / "before"))
-    user_paths.fingerprint_file(user_home / "before").write_text(moved)
-    known.unlink()
+async def test_data_of_a_vault_that_is_gone_is_reported(user_home: Path, vault: Path, user_paths: Paths) -> None:
+    before = user_home / "before"
+    MemoryStore(user_paths.memory_folder(before)).remember("one")
+    save_vault_path(user_paths, before)
     app = app_of_user(user_home / "garden", user_home, user_paths)
     async with app.run_test() as pilot:
         await app.run_action("switch_vault")
         await open_chooser(pilot)
         await pilot.press(*str(vault), "enter")
         await until_vault(pilot, vault)
-        said = f"This vault was at {user_home / 'before'} before. Its data was moved here: 1 memory."
+        (said,) = suggest_adoption(user_paths, vault, suggest_moves=True)
+        assert said.startswith(f"{before} is gone, and has data: 1 memory.")
         await until(pilot, lambda: said in notices_of(app), "to be told")
-    assert [memory.text for memory in MemoryStore(user_paths.memory_folder(vault)).all().memories] == ["one"]
 
 
 @pytest.mark.programs

@@ -13,7 +13,7 @@ import click
 from excerpt.cli.printing import escape_for_stdout, print_line
 from excerpt.cli.vaults import VaultParameter, find_last_vault
 from excerpt.errors import StoreUnusableError, VaultError
-from excerpt.known_vaults import add_recent_vault, detect_move, recent_vaults, refuse_broad_folder
+from excerpt.known_vaults import add_recent_vault, recent_vaults, refuse_broad_folder, suggest_adoption
 from excerpt.settings import (
     Paths,
     Settings,
@@ -148,5 +148,5 @@ def _open_folders(
         refuse_folders_in_vault(vault, user_folders)
         if not accept_all:
             refuse_broad_folder(vault, user_folders)
-        messages.extend(detect_move(user_folders, vault))
+        messages.extend(suggest_adoption(user_folders, vault))
         yield vault

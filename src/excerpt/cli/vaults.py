@@ -97,23 +97,22 @@ def require_reranker(settings: Settings, *, rerank: bool | None) -> None:
         raise click.UsageError("No reranker is set. Set rerank.model, or leave out --rerank.")
 
 
-def resolve_vault(path: Path | None, *, suggest_moves: bool = False) -> Path:
+def resolve_vault(path: Path | None) -> Path:
     """Return the absolute path of the vault to work on: `path`, or else $EXCERPT_VAULT or the vault opened last.
 
-    If the vault was renamed, the data kept for its former path is moved to it, with a message on stderr. With
-    `suggest_moves`, a message also names data that may belong to it but is not moved. Raises VaultError if there is no
-    such folder or excerpt's own folders are in the vault, and StoreUnusableError for the address of a store.
+    The first time, a message on stderr names data of a vault that is gone. Raises VaultError if there is no such folder
+    or excerpt's own folders are in the vault, and StoreUnusableError for the address of a store.
     """
-    from excerpt.known_vaults import detect_move, save_fingerprint
+    from excerpt.known_vaults import save_vault_path, suggest_adoption
     from excerpt.settings import refuse_folders_in_vault
 
     chosen = find_last_vault() if path is None else path
     check_is_folder(chosen)
     vault, paths = open_vault(chosen), user_paths()
     refuse_folders_in_vault(vault, paths)
-    for sentence in detect_move(paths, vault, suggest_moves=suggest_moves):
+    for sentence in suggest_adoption(paths, vault):
         print_message(sentence)
-    save_fingerprint(paths, vault)
+    save_vault_path(paths, vault)
     return vault
 
 
@@ -174,7 +173,7 @@ def load_vault(folder: Path | Sequence[Path] | None, *, refresh: bool = True, su
     """Open the vault in `folder`, or else the vault opened last, with messages and progress on stderr.
 
     `folder` may be the address of a store, or several folders, which are opened as one vault. With `refresh`, the index
-    is updated first. With `suggest_moves`, a message names data kept for another path that may belong to this vault.
+    is updated first. With `suggest_moves`, a message names data of a vault that is gone, which this one may be.
     Raises the errors of `excerpt.open`.
     """
     from excerpt.api import open as open_vault_of_api

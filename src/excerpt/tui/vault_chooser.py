@@ -27,10 +27,10 @@ from excerpt.known_vaults import (
     DEMO,
     RecentVault,
     describe_broad_folder,
-    detect_move,
     obsidian_vaults,
     recent_vaults,
     remove_recent_vault,
+    suggest_adoption,
     unique_names,
 )
 from excerpt.settings import Paths, Settings, load_vault_settings, open_vault, refuse_folders_in_vault
@@ -338,7 +338,7 @@ class VaultChooser(Dialog[PreparedVault], inherit_bindings=False):
                 return PreparedVault(store.folder, settings, session, store=store), ""
             vault = open_vault(expand_home(str(path), self._home))
             refuse_folders_in_vault(vault, self._user_paths, self._home)
-            message = " ".join(detect_move(self._user_paths, vault))
+            message = " ".join(suggest_adoption(self._user_paths, vault))
             settings = load_vault_settings(vault, self._user_paths)
             prepared_vault = PreparedVault(vault, settings, load_session(vault, settings, self._user_paths), message)
         except ExcerptError as error:

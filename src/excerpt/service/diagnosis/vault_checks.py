@@ -66,13 +66,8 @@ def orphaned_vaults(paths: Paths, vault: Path | None) -> Iterator[Finding]:
     for former in known_vaults.orphaned_vaults(paths, vault):
         if former.slug in in_stores or is_address(former.path):
             continue
-        command = known_vaults.adopt_command(former, vault if former.has_similar_names else None)
-        if former.has_similar_names:
-            yield warning(
-                f"excerpt has data of {former.path}, which is probably this vault before it moved: {former.user_data}.",
-                f"To transfer this data, run: {command}",
-            )
-        elif former.path:
+        command = known_vaults.adopt_command(former, None)
+        if former.path:
             yield warning(
                 f"excerpt has data of the vault {former.path}, which no longer exists: {former.user_data}.",
                 f"If that vault has moved, run: {command}",
