@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 import threading
+import warnings
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from excerpt.service.indexing_process import ProcessEvent
 from excerpt.tui.app import ExcerptApp, check_terminal
 from excerpt.tui.index.controller import ChangeDetection, IndexController
 from excerpt.tui.pack.controller import BUDGETS, next_budget
-from tests.tui.driver import screen_of, until
+from tests.tui.driver import screen_of, until, until_tabs
 
 
 @pytest.mark.programs
@@ -65,6 +67,19 @@ async def test_a_widget_removed_while_quitting_is_not_an_internal_error(app: Exc
         app.exit()
         app._handle_exception(LookupError("its parts are gone"))
     assert app.fatal_exception is None
+
+
+async def test_work_that_is_cancelled_before_it_starts_leaves_no_coroutine(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        with warnings.catch_warnings(record=True) as shown:
+            warnings.simplefilter("always")
+            app._show_start_messages()
+            screen_of(app)._open_newer_generation()
+            app.workers.cancel_all()
+            await pilot.pause()
+            gc.collect()
+        assert [str(each.message) for each in shown] == []
 
 
 async def test_messages_of_a_thread_are_delivered_in_the_event_loop(

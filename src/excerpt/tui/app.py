@@ -47,6 +47,7 @@ from excerpt.tui.active_keys import (
     row_id,
     to_textual_keymap,
 )
+from excerpt.tui.common.background_work import start_work
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.line_filters import AsciiFilter, ControlCharacterFilter
 from excerpt.tui.key_table import DIALOG_BINDING_IDS
@@ -218,7 +219,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         """
         self._ask_background()
         self._show_start_messages()
-        self.run_worker(self._load_themes(), group="themes")
+        start_work(self, self._load_themes, group="themes")
 
     def notify(
         self,
@@ -246,7 +247,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         if self._message:
             self.notify(self._message, timeout=20, markup=False)
         if self._store is None and not self._vaults.is_joined:
-            self.run_worker(self._disambiguate_name(self._vaults.first), group="name")
+            start_work(self, partial(self._disambiguate_name, self._vaults.first), group="name")
 
     async def _disambiguate_name(self, vault: Path) -> None:
         """Add parent folders to the vault's name in the tab bar if a recent vault has the same name."""
@@ -277,7 +278,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         # A worker of the app, because the screen that asked is removed meanwhile, and awaits its own workers.
         if prepared_vault is not None:
             self._is_opening_vault = True
-            self.run_worker(self._open_vault(prepared_vault), group="vault", exclusive=True)
+            start_work(self, partial(self._open_vault, prepared_vault), group="vault", exclusive=True)
 
     async def _open_vault(self, prepared_vault: PreparedVault) -> None:
         """Save the state of the current vault, and open another vault in its place."""
@@ -398,7 +399,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     def _handle_theme_choice(self, name: str | None) -> None:
         if name is not None:
-            self.run_worker(self._save_theme(name), group="theme")
+            start_work(self, partial(self._save_theme, name), group="theme")
 
     async def _save_theme(self, name: str) -> None:
         try:
@@ -548,7 +549,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
                 await self._wait_for_earlier_keys(event.key)
                 if self._may_open_dialog(event):
                     self._is_holding_keys = True
-                    self.run_worker(self._release_held_keys(), group="held")
+                    start_work(self, self._release_held_keys, group="held")
         await super().on_event(event)
 
     def _may_open_dialog(self, event: events.Key) -> bool:

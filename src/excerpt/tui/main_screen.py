@@ -25,6 +25,7 @@ from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import OpensDialogs, bindings
+from excerpt.tui.common.background_work import start_work
 from excerpt.tui.common.bars import TABS, KeyBar, TabBar
 from excerpt.tui.common.split import Split
 from excerpt.tui.index.controller import IndexController, format_bar_state, format_progress
@@ -349,7 +350,7 @@ class MainScreen(LowLatencyScreen):
             self._index_dialog.state = state
 
     def _open_newer_generation(self) -> None:
-        self.run_worker(self.index.open_newer_generation(), group="look", exclusive=True)
+        start_work(self, self.index.open_newer_generation, group="look", exclusive=True)
 
     @on(TabBar.StatePicked)
     def action_open_index(self) -> None:
@@ -363,7 +364,7 @@ class MainScreen(LowLatencyScreen):
                 self.index.state,
                 send_command=self._run_index_command,
                 open_file=lambda path: self.post_message(EditRequested(path, 1)),
-                enable_ocr=lambda: self.run_worker(self._enable_ocr(), group="settings"),
+                enable_ocr=lambda: start_work(self, self._enable_ocr, group="settings"),
                 remote_notice=remote_notice(self.settings),
                 store=self.store,
             )
@@ -572,7 +573,7 @@ class MainScreen(LowLatencyScreen):
 
     def _poll_settings(self) -> None:
         # In a worker, so that no key waits for a slow disk.
-        self.run_worker(self._reload_changed_settings(), group="settings")
+        start_work(self, self._reload_changed_settings, group="settings")
 
     async def _reload_changed_settings(self) -> None:
         if await self._settings.have_files_changed():
@@ -594,7 +595,7 @@ class MainScreen(LowLatencyScreen):
             return
         self.memories.worker.use_settings(settings)
         if self.index.use_settings(before, settings):
-            self.run_worker(self.index.restart(), group="indexing")
+            start_work(self, self.index.restart, group="indexing")
         self._search_pane.apply_settings(settings)
         self._on_settings_change(settings)
         self._notify_of_remote_models(remote_notice(before))
@@ -673,7 +674,7 @@ class MainScreen(LowLatencyScreen):
     def _handle_edit_request(self, message: EditRequested) -> None:
         note = self._find_note_file(message.path)
         if note is not None and self._open_file(note, message) and message.used is not None:
-            self.run_worker(self._record_use("opened", (message.used,)), group="use")
+            start_work(self, partial(self._record_use, "opened", (message.used,)), group="use")
 
     def _find_note_file(self, path: str) -> NoteFile | None:
         """Return the file of the note or attachment at `path`; show a notice and return None if there is no file."""
@@ -718,7 +719,7 @@ class MainScreen(LowLatencyScreen):
     def _handle_obsidian_request(self, message: ObsidianRequested) -> None:
         note = self._find_note_file(message.path)
         if note is not None:
-            self.run_worker(self._open_in_obsidian(note.file, message), group="obsidian")
+            start_work(self, partial(self._open_in_obsidian, note.file, message), group="obsidian")
 
     async def _open_in_obsidian(self, file: Path, message: ObsidianRequested) -> None:
         is_opened = await self._programs.open_in_obsidian(file, message.headings, self._copy_link)
@@ -734,7 +735,7 @@ class MainScreen(LowLatencyScreen):
 
     @on(CopyRequested)
     def _handle_copy_request(self, message: CopyRequested) -> None:
-        self.run_worker(self._copy_text(message), group="copy")
+        start_work(self, partial(self._copy_text, message), group="copy")
 
     async def _copy_text(self, message: CopyRequested) -> None:
         from excerpt.tui.clipboard import Copier

@@ -97,9 +97,9 @@ async def test_a_query_is_recorded_once(tmp_path: Path) -> None:
     await bench.queries.open_store(
         QueryStore(tmp_path / "history", tmp_path / "saved", tmp_path / "seen", bench.heard.append)
     )
-    keeping = bench.queries.add_query_to_history()
-    assert keeping is not None
-    await keeping
+    write = bench.queries.add_query_to_history()
+    assert write is not None
+    await write()
     assert bench.queries.add_query_to_history() is None
     await bench.queries.reload_history()
     assert bench.queries.history.queries == ("sync",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -31,6 +31,7 @@ from excerpt.service.engine_worker import QuestionQueue
 from excerpt.service.query_texts import use_next_order
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import bindings
+from excerpt.tui.common.background_work import Work, start_work
 from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
@@ -584,9 +585,9 @@ class QueryBar(Horizontal):
         """Add the query to the history, because the user has read or used its hits."""
         self._run_history_change(self.queries.add_query_to_history())
 
-    def _run_history_change(self, coroutine: Coroutine[None, None, None] | None) -> None:
-        if coroutine is not None:
-            self.run_worker(coroutine, group="history")
+    def _run_history_change(self, write: Work | None) -> None:
+        if write is not None:
+            start_work(self, write, group="history")
 
     def move_in_history(self, rows: int) -> bool:
         """Put an earlier (`rows` < 0) or later query into the bar, if it is empty or shows a query of the history.

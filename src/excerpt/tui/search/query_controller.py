@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
 from excerpt.search.query_word import CursorToken, is_one_letter_edit, token_at
 from excerpt.service.engine_worker import QuestionQueue
+from excerpt.tui.common.background_work import Work
 from excerpt.tui.common.debouncer import Debouncer, StartTimer
 from excerpt.tui.search.query_history import HistoryCursor, QueryHistory, QueryStore
 
@@ -108,21 +110,21 @@ class QueryController:
         if self.store is not None:
             self.history = await self.store.history()
 
-    def add_query_to_history(self) -> Coroutine[None, None, None] | None:
+    def add_query_to_history(self) -> Work | None:
         """Add the query to the history, because the user has read or used its hits.
 
-        Returns a coroutine that writes the query to its file, which the caller runs; None if nothing is to be written.
+        Returns a function that writes the query to its file, which the caller runs; None if nothing is to be written.
         """
         query = self._query().strip()
         if self.store is None or not query or query == next(iter(self.history.queries), ""):
             return None
         self.history = self.history.with_query(query)
-        return self.store.add(query)
+        return partial(self.store.add, query)
 
-    def forget(self, query: str) -> Coroutine[None, None, None] | None:
-        """Remove a query from the history; return a coroutine that writes the change to its file, None without one."""
+    def forget(self, query: str) -> Work | None:
+        """Remove a query from the history; return a function that writes the change to its file, None without one."""
         self.history = self.history.without(query)
-        return self.store.forget(query) if self.store is not None else None
+        return partial(self.store.forget, query) if self.store is not None else None
 
     def step_history(self, rows: int, *, is_selected: bool) -> tuple[str | None, bool]:
         """Return the query to put into the bar for a key up (`rows` < 0, older) or down, and whether the key is used.
