@@ -517,17 +517,9 @@ class Facets:
         return numbers
 
     def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None = None) -> list[tuple[int, str]]:
-        """Return (key, text) of the fragments whose text contains every string of `parts`, ignoring ASCII case.
-
-        Only fragments with one of `keys` are searched; None searches all.
-        """
         return self.queries.texts_like(parts, keys)
 
     def texts_with(self, part: str, keys: Sequence[int] | None = None) -> list[tuple[int, str]]:
-        """Return (key, text) of the fragments whose text contains the string `part`, case included.
-
-        Only fragments with one of `keys` are searched; None searches all.
-        """
         return self.queries.texts_with(part, keys)
 
     @cached_property

@@ -87,7 +87,6 @@ class MixedVectors:
         self._last: tuple[bytes, Floats] = b"", np.zeros(0, np.float32)
 
     def rows(self, numbers: NDArray[np.integer]) -> Floats:
-        """Return the vectors of the rows `numbers`, shape (len(numbers), dimensions)."""
         result = np.zeros((len(numbers), len(self.mean)), np.float32)
         for part, rows, place in self._parts:
             chosen = (numbers >= rows.start) & (numbers < rows.stop)
@@ -107,7 +106,6 @@ class MixedVectors:
         return self._last[1].copy()
 
     def similarities_at(self, query: Floats, numbers: NDArray[np.integer]) -> Floats:
-        """Return the cosines of the rows `numbers` with `query`, equal to those of `similarities` to the last bit."""
         cosines: Floats = self.similarities(query)[numbers]
         return cosines
 
@@ -116,7 +114,6 @@ class MixedVectors:
         return self.similarities(query), 0.0
 
     def mean_similarity(self, query: Floats) -> float:
-        """Return the mean cosine of `query` with all fragments."""
         return float(self.similarities(query).mean(dtype=np.float64)) if self._size else 0.0
 
     def _compute_similarities(self, query: Floats) -> Floats:

@@ -23,7 +23,10 @@ Answer = TypeVar("Answer")
 
 
 class NoteReader:
-    """Reads notes and fragments of one state of a vault; base class of the snapshots of an index and of a store."""
+    """Reads notes and fragments of one state of a vault: the base class of the snapshots of an index and of a store.
+
+    Implements `Notes` of `corpus.interface`.
+    """
 
     is_unfinished = False
     """Whether the index build that committed this state still had files to read."""
@@ -31,27 +34,22 @@ class NoteReader:
 
     @property
     def partial(self) -> PartialCorpus | None:
-        """This corpus if it loads fragments on demand (a store); None for an index, which has all."""
         return None
 
     @property
     def is_complete(self) -> bool:
-        """Whether all fragments of the vault are loaded."""
         return self.partial is None
 
     @property
     def table(self) -> FragmentTable:
-        """The note, first line and key of the fragment in each row."""
         raise NotImplementedError
 
     @property
     def facets(self) -> Facets:
-        """Tags, properties, dates, names and links of the notes."""
         raise NotImplementedError
 
     @cached_property
     def is_note_row(self) -> NDArray[np.bool_] | None:
-        """Mask of the rows that belong to notes, not attachments; None if all rows do, or none."""
         attached = self.table.is_attachment
         return ~attached[self.table.notes] if attached.any() and not attached.all() else None
 
@@ -67,7 +65,6 @@ class NoteReader:
         """Raise an error if the corpus should have a row for one of `keys`; no row was found for any of them."""
 
     def fragments(self, keys: Sequence[int]) -> list[Fragment]:
-        """Return the fragments with these keys, in the order of `keys`. Raises KeyError for an unknown key."""
         wanted_keys = [int(key) for key in keys]
         with self._convert_errors():
             by_key = {fragment.key: fragment for fragment in self._queries.fragments(wanted_keys)}
@@ -75,16 +72,11 @@ class NoteReader:
         return [by_key[key] for key in wanted_keys]
 
     def fragment(self, fragment_id: str) -> Fragment | None:
-        """Return the fragment with this id; None if there is none."""
         with self._convert_errors():
             matches = self._queries.fragments_with_id(fragment_id)
         return matches[0] if matches else None
 
     def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
-        """Return the fragments number `first` to `last` of a note, in order; an empty list for an unknown note.
-
-        Fragments of a note are numbered from 0. `last` is included; None reads to the end.
-        """
         with self._convert_errors():
             return self._queries.note_fragments(path, first, last)
 
@@ -98,16 +90,13 @@ class NoteReader:
             return self._queries.parts(ranges)
 
     def sections(self, path: str) -> list[Section]:
-        """Return the sections of a note in order, each without the blocks (paragraphs, lists) of its text."""
         with self._convert_errors():
             return self._queries.sections(path)
 
     def place(self, path: str, line_start: int, line_end: int) -> str:
-        """Return the location of a range of lines in an attachment ("Pages 3–4"); "" in a file without locations."""
         return location_of_lines(self.sections(path), line_start, line_end)
 
     def note_text(self, path: str) -> str:
-        """Return the text of a note as it was indexed, with LF line ends. Raises KeyError for an unknown note."""
         with self._convert_errors():
             text = self._queries.note_text(path)
         if text is None:
@@ -115,7 +104,6 @@ class NoteReader:
         return text
 
     def note_tokens(self, path: str) -> int:
-        """Return the number of tokens in the whole note. Raises KeyError for an unknown note."""
         return self._read_note_row(path).tokens
 
     def note_modified(self, path: str) -> str:
@@ -131,11 +119,9 @@ class NoteReader:
         return "" if self.facets.has_copied_times else day_of_ns(row.mtime_ns)
 
     def note_info(self, path: str) -> NoteInfo:
-        """Return the title, aliases, tags, properties and file data of a note. Raises KeyError for an unknown note."""
         return self.note_infos([path])[0]
 
     def note_infos(self, paths: Sequence[str]) -> list[NoteInfo]:
-        """Return what `note_info` returns for each of `paths`, in their order. Raises KeyError for an unknown note."""
         with self._convert_errors():
             known = self._queries.notes(paths)
         rows = [known[path] if path in known else self._read_note_row(path) for path in paths]
@@ -151,31 +137,18 @@ class NoteReader:
         return rows[path]
 
     def note_paths(self) -> tuple[str, ...]:
-        """Return the paths of all notes, sorted."""
         return tuple(self._queries.note_paths())
 
     def current_path(self, path: str) -> str | None:
-        """Return the present path of a renamed note that once was at `path`.
-
-        Returns None if no rename is known, or if another note is at `path` now.
-        """
         return self._queries.current_path(path)
 
     def notes_named(self, name: str) -> tuple[int, ...]:
-        """Return the numbers of the notes whose title, file name or alias is `name`, ignoring case.
-
-        A note's number is its index in `table.paths`.
-        """
         named_paths = set(self._queries.notes_named(fold_name(name)))
         return (
             tuple(number for number, path in enumerate(self.table.paths) if path in named_paths) if named_paths else ()
         )
 
     def name_terms(self, positions: Sequence[int]) -> list[NameTerms]:
-        """Return the tokenized names of some notes: aliases, file name, link texts; the titles are not included.
-
-        `positions` are the notes' indexes in `table.paths`.
-        """
         numbers = self.table.numbers[np.array(positions, np.int64)].tolist()
         by_number = self._queries.name_terms(numbers)
         return [by_number.get(number, NO_NAMES) for number in numbers]

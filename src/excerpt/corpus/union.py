@@ -161,7 +161,6 @@ class UnionCorpus:
 
     @cached_property
     def is_note_row(self) -> Flags | None:
-        """Mask of the rows that belong to notes, not attachments; None if all rows do, or none."""
         attached = self.table.is_attachment
         return ~attached[self.table.notes] if attached.any() and not attached.all() else None
 
@@ -191,7 +190,6 @@ class UnionCorpus:
 
     @cached_property
     def facets(self) -> UnionFacets:
-        """Tags, properties, dates, names and links of the notes, for filters."""
         return UnionFacets(self.vaults, NumberedNotes(self.table.paths, self.table.numbers, self.table.first_keys))
 
     @cached_property
@@ -246,7 +244,6 @@ class UnionCorpus:
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
-        """Language codes of the notes, the most frequent first."""
         counts = Counter(language for language in self.table.languages if language)
         return tuple(sorted(counts, key=lambda language: (-counts[language], language)))
 
@@ -267,11 +264,9 @@ class UnionCorpus:
         return sum(part.corpus.count_fragments(terms) for part in self.vaults)
 
     def count_notes(self, terms: Sequence[str]) -> int:
-        """Return the number of notes that have a fragment with all of `terms`."""
         return sum(part.corpus.count_notes(terms) for part in self.vaults)
 
     def fragment_counts(self, notes: NDArray[np.integer]) -> Longs:
-        """Return the number of fragments of each of `notes`, given as indexes in `table.paths`."""
         sizes: Longs = np.bincount(self.table.notes, minlength=len(self.table.paths))[notes]
         return sizes
 
@@ -300,7 +295,6 @@ class UnionCorpus:
 
     @property
     def skipped(self) -> tuple[FileProblem, ...]:
-        """Files that could not be indexed, each with the reason."""
         return tuple(_prefix_problem(part, problem) for part in self.vaults for problem in part.corpus.skipped)
 
     def shrink_log(self) -> None:
@@ -318,7 +312,6 @@ class UnionCorpus:
     # --- notes --------------------------------------------------------------------------------------------------------
 
     def fragments(self, keys: Sequence[int]) -> list[Fragment]:
-        """Return the fragments with these keys, in the order of `keys`. Raises KeyError for an unknown key."""
         wanted_keys = [int(key) for key in keys]
         by_key = {
             fragment.key: fragment
@@ -343,7 +336,6 @@ class UnionCorpus:
         return [part.fragment(fragment) for fragment in part.corpus.note_fragments(own_path, first, last)]
 
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
-        """Return the fragments in each of `ranges`, without their texts, one list for each range."""
         result: list[list[FragmentInfo]] = [[] for _ in ranges]
         places = [(self.split_path(path), first, last) for path, first, last in ranges]
         for part in self.vaults:
@@ -359,31 +351,25 @@ class UnionCorpus:
         return [] if found is None else found[0].corpus.sections(found[1])
 
     def place(self, path: str, line_start: int, line_end: int) -> str:
-        """Return the location of a range of lines in an attachment ("Pages 3–4"); "" in a file without locations."""
         found = self.split_path(path)
         return "" if found is None else found[0].corpus.place(found[1], line_start, line_end)
 
     def note_text(self, path: str) -> str:
-        """Return the text of a note as it was indexed, with LF line ends. Raises KeyError for an unknown note."""
         part, own_path = self._find(path)
         return part.corpus.note_text(own_path)
 
     def note_tokens(self, path: str) -> int:
-        """Return the number of tokens in the whole note. Raises KeyError for an unknown note."""
         part, own_path = self._find(path)
         return part.note_tokens(own_path)
 
     def note_modified(self, path: str) -> str:
-        """Return the day when a note was last changed, as YYYY-MM-DD; "" if unknown. Raises KeyError for no note."""
         part, own_path = self._find(path)
         return part.corpus.note_modified(own_path)
 
     def note_info(self, path: str) -> NoteInfo:
-        """Return the title, aliases, tags, properties and file data of a note. Raises KeyError for an unknown note."""
         return self.note_infos([path])[0]
 
     def note_infos(self, paths: Sequence[str]) -> list[NoteInfo]:
-        """Return what `note_info` returns for each of `paths`, in their order. Raises KeyError for an unknown note."""
         places = [self._find(path) for path in paths]
         infos: dict[str, NoteInfo] = {}
         for part in self.vaults:
@@ -393,11 +379,9 @@ class UnionCorpus:
         return [infos[path] for path in paths]
 
     def note_paths(self) -> tuple[str, ...]:
-        """Return the paths of all notes, sorted."""
         return tuple(part.path(path) for part in self.vaults for path in part.corpus.note_paths())
 
     def current_path(self, path: str) -> str | None:
-        """Return the present path of a renamed note that once was at `path`; None if no rename is known."""
         if (found := self.split_path(path)) is None:
             return None
         part, own_path = found
@@ -405,7 +389,6 @@ class UnionCorpus:
         return None if current is None else part.path(current)
 
     def notes_named(self, name: str) -> tuple[int, ...]:
-        """Return the numbers of the notes whose title, file name or alias is `name`, ignoring case."""
         return tuple(number + part.first_note for part in self.vaults for number in part.corpus.notes_named(name))
 
     def name_terms(self, positions: Sequence[int]) -> list[NameTerms]:
@@ -437,7 +420,6 @@ class UnionTerms:
 
     @property
     def doc_count(self) -> int:
-        """Number of fragments."""
         return len(self.keys)
 
     @property
@@ -456,7 +438,6 @@ class UnionTerms:
         return None
 
     def lengths(self, field: str) -> Floats:
-        """Return the number of terms of each row in `field`, shape (doc_count,)."""
         if field not in self._lengths:
             self._lengths[field] = np.concatenate([terms.lengths(field) for _, terms in self._parts])
         return self._lengths[field]
@@ -494,7 +475,6 @@ class UnionTerms:
         return TermPostings(entries.rows[is_in_field], entries.tf[is_in_field].astype(np.float32))
 
     def positions(self, field: str, term: str) -> Positions:
-        """Return the positions of `term` in `field`, for each row that `postings` returns, in the same order."""
         each = [terms.positions(field, term) for _, terms in self._parts]
         return Positions(
             run_offsets(np.concatenate([np.diff(positions.offsets) for positions in each])),
@@ -502,12 +482,10 @@ class UnionTerms:
         )
 
     def completions(self, prefix: str, limit: int) -> list[str]:
-        """Return at most `limit` terms that start with `prefix`: the shortest first, then by alphabet."""
         completions = {term for _, terms in self._parts for term in terms.completions(prefix, limit)}
         return sorted(completions, key=lambda term: (len(term), term))[:limit]
 
     def terms(self, field: str, prefix: str) -> list[str]:
-        """Return the distinct terms of `field` that start with `prefix`, sorted."""
         return sorted({term for _, terms in self._parts for term in terms.terms(field, prefix)})
 
     def lexicon(self, field: str) -> list[str]:
@@ -517,7 +495,6 @@ class UnionTerms:
         return self._lexicons[field]
 
     def check(self) -> None:
-        """Compare all postings with their checksums. Raises DamagedFileError."""
         for _, terms in self._parts:
             terms.check()
 
@@ -535,30 +512,25 @@ class UnionVectors:
         self.mean: Floats = np.sum(means, axis=0).astype(np.float32)
 
     def rows(self, numbers: NDArray[np.integer]) -> Floats:
-        """Return the vectors of the rows `numbers`, shape (len(numbers), dimensions)."""
         result = np.empty((len(numbers), len(self.mean)), np.float32)
         for vectors, chosen, own_numbers in self._split(numbers):
             result[chosen] = vectors.rows(own_numbers)
         return result
 
     def similarities(self, query: Floats) -> Floats:
-        """Return the cosine of each row's vector with `query`, a vector of length 1; shape (rows,)."""
         return np.concatenate([vectors.similarities(query) for vectors in self._parts])
 
     def similarities_at(self, query: Floats, numbers: NDArray[np.integer]) -> Floats:
-        """Return the cosines of the rows `numbers` with `query`, equal to those of `similarities` to the last bit."""
         result = np.empty(len(numbers), np.float32)
         for vectors, chosen, own_numbers in self._split(numbers):
             result[chosen] = vectors.similarities_at(query, own_numbers)
         return result
 
     def approximate_similarities(self, query: Floats) -> tuple[Floats, float]:
-        """Return approximate cosines of all rows with `query`, and the largest error that one of them may have."""
         each = [vectors.approximate_similarities(query) for vectors in self._parts]
         return np.concatenate([cosines for cosines, _ in each]), max(error for _, error in each)
 
     def mean_similarity(self, query: Floats) -> float:
-        """Return the mean cosine of `query` with all fragments."""
         means = [vectors.mean_similarity(query) for vectors in self._parts]
         return float(sum(share * mean for share, mean in zip(self._shares.tolist(), means, strict=True)))
 

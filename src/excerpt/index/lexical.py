@@ -318,7 +318,6 @@ class LexicalReader:
         return None
 
     def lengths(self, field: str) -> NDArray[np.float32]:
-        """Return the number of terms of each row in `field`, shape (doc_count,)."""
         return self._lengths[field]
 
     def entries(self, term: str) -> TermEntries:
