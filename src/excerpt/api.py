@@ -1321,10 +1321,12 @@ class Gold:
     @_one_at_a_time
     def add(self, query: str, *targets: str) -> GoldQuestion:
         """Add a question, or further targets to it, and return it. Raises NotFoundError for an unknown target."""
+        from excerpt.gold.questions import add_questions, find_question, make_question, read_gold
         from excerpt.gold.run import parse_target
-        from excerpt.service.gold_set import add_question
 
-        return add_question(self._file, query, [parse_target(self._snapshot(), target) for target in targets])
+        question = make_question(query, [parse_target(self._snapshot(), target) for target in targets])
+        add_questions(self._file, [question])
+        return find_question(read_gold(self._file).questions, question.query)
 
     @_one_at_a_time
     def remove(self, question: str, target: str = "") -> GoldQuestion:

@@ -23,12 +23,6 @@ DROPPED = PackPanelSelection(2, 2, 3, is_dropped=True)
         ("edit", HitState(has_query=True), "This query has no hits."),
         ("mark", HitState(has_query=True, is_on_name=True), "The name of a note is selected, not a passage."),
         ("obsidian", HitState(row_kind=SelectedRowKind.MEMORY), "A memory is not a note of the vault."),
-        ("add_to_gold", HitState(row_kind=SelectedRowKind.MEMORY), "A memory is not a note of the vault."),
-        (
-            "add_to_gold",
-            HitState(row_kind=SelectedRowKind.FRAGMENT),
-            "Type a query first: the question that the passage answers.",
-        ),
         ("remember", HitState(is_in_panel=True, selection=DROPPED), "Put it back first (x)."),
         ("mark_nearest", FOUND, "This is for a query that nothing answers."),
     ],

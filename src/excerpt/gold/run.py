@@ -152,11 +152,6 @@ def _section_target(path: str, section: Section) -> GoldTarget:
     return GoldTarget(path, section.place or "#".join(section.heading_path))
 
 
-def target_of_fragment(fragment: Fragment) -> GoldTarget:
-    """Return the section of a fragment as a target; the note, if no heading is above the fragment."""
-    return GoldTarget(fragment.path, fragment.place or "#".join(fragment.heading_path))
-
-
 class _TargetLines(Struct, frozen=True):
     """The lines of a target in the vault as it is now."""
 

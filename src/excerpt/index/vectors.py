@@ -394,7 +394,6 @@ class VectorMatrix:
         return cosines
 
     def similarities_at(self, query: Floats, numbers: NDArray[np.integer]) -> Floats:
-        """Return the cosines of the rows `numbers` with `query`, equal to those of `similarities` to the last bit."""
         digits, step = _to_digits(query)
         vectors = self._chunked.rows(numbers)
         first, second = multiply(digits, vectors.rows)

@@ -251,7 +251,6 @@ class StoreSnapshot(NoteReader):
 
     @property
     def model_id(self) -> str:
-        """Identity of the embedding model that made the vectors."""
         return str(self._revision.model_source)
 
     @property

@@ -243,14 +243,6 @@ HIT_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding(
         "compare", "", "compare", "compare", "Compare strategies: differences for this query", opens_dialog=True
     ),
-    KeyBinding(
-        "gold",
-        "",
-        "add_to_gold",
-        "gold",
-        "This answers it: add the query and the passage to the gold set",
-        acts_on_hit=True,
-    ),
     KeyBinding("memories", "", "memories", "memories", "Memories: among the hits, before them, or hidden"),
 )
 

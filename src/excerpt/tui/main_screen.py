@@ -35,7 +35,6 @@ from excerpt.tui.messages import (
     CopyTarget,
     EditRequested,
     EventReported,
-    GoldRequested,
     MarksChanged,
     MemoryEditRequested,
     MemoryFileRequested,
@@ -642,19 +641,6 @@ class MainScreen(LowLatencyScreen):
     @on(RememberRequested)
     def _handle_remember_request(self, message: RememberRequested) -> None:
         self.app.push_screen(*self.memories.make_new_memory_form(message))
-
-    @on(GoldRequested)
-    async def _handle_gold_request(self, message: GoldRequested) -> None:
-        from excerpt.service.gold_set import add_fragment
-
-        try:
-            target = await asyncio.to_thread(
-                add_fragment, self.vaults, self._user_paths, message.query, message.hit.fragment
-            )
-        except ExcerptError as error:
-            self.notify(str(error), title=error.title, severity="error", markup=False)
-            return
-        self.notify(f"Added to the gold set: {visible_line(f'{message.query} → {target}')}", markup=False)
 
     @on(MemoryEditRequested)
     def _handle_memory_edit_request(self, message: MemoryEditRequested) -> None:

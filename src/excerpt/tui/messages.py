@@ -130,14 +130,6 @@ class RememberRequested(Message):
 
 
 @dataclass
-class GoldRequested(Message):
-    """Request to add `query` to the gold set, with the section of `hit` as what answers it."""
-
-    query: str
-    hit: Hit
-
-
-@dataclass
 class MemoryFileRequested(Message):
     """Request to open a file of the memory folder in the editor."""
 

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, Static
 
-from excerpt.gold.questions import read_gold
-from excerpt.gold.run import target_of_fragment
 from excerpt.kinds import Confidence, Strategy
 from excerpt.search.ranking import BOOST_WEIGHTS, SIGNALS
 from excerpt.service.questions import AskSearch
@@ -463,18 +461,3 @@ async def test_a_failed_search_is_reported_in_place_of_the_hits_and_in_one_notic
         await pilot.press("s")
         await until(pilot, lambda: pane_of(app).result is not None, "the next answer")
         assert not notice.display
-
-
-async def test_a_key_adds_the_query_and_the_section_to_the_gold_set(
-    app: ExcerptApp, user_paths: Paths, vault: Path
-) -> None:
-    async with app.run_test(size=(100, 30)) as pilot:
-        await search(pilot, "sync conflict")
-        await pilot.press("unbound-gold")
-        await until(pilot, lambda: bool(notices_of(app)), "the notice")
-        (question,) = read_gold(user_paths.gold_file(vault)).questions
-        selected = hit_list_of(app).selected
-        assert selected is not None
-        assert question.query == "sync conflict"
-        assert question.targets == (target_of_fragment(selected.fragment),)
-        assert notices_of(app) == [f"Added to the gold set: sync conflict → {question.targets[0]}"]

@@ -24,7 +24,6 @@ from excerpt.tui.messages import (
     CopyRequested,
     CopyTarget,
     EditRequested,
-    GoldRequested,
     MemoryEditRequested,
     MemoryShowRequested,
     ObsidianRequested,
@@ -561,12 +560,6 @@ class HitPane(Vertical):
             source = Source(row.path, row.line_start, row.line_end, row.digest, row.heading_path, row.place)
             self.post_message(RememberRequested(None, self._pack.query, row.text, source))
 
-    def action_add_to_gold(self) -> None:
-        """Add the query to the gold set, with the selected hit or the side panel's passage as what answers it."""
-        hit = self.target_hit
-        if hit is not None:
-            self.post_message(GoldRequested(self._bar.text.strip(), hit))
-
     def action_forget_uses(self) -> None:
         """Forget that the selected hit was opened, marked or copied for similar words, and search again."""
         hit = self.target_hit
@@ -613,8 +606,7 @@ def hit_disabled_reason(action: str, state: HitState) -> str:
             state.row_kind is SelectedRowKind.NOTHING and not applies_elsewhere
         ),
         NO_FILES: (action in ("edit", "obsidian") and not (state.has_files or applies_elsewhere or is_on_memory)),
-        "A memory is not a note of the vault.": action in ("obsidian", "add_to_gold") and is_on_memory,
-        "Type a query first: the question that the passage answers.": action == "add_to_gold" and not state.has_query,
+        "A memory is not a note of the vault.": action == "obsidian" and is_on_memory,
     }
     return next((reason for reason, applies in reasons.items() if applies), "")
 

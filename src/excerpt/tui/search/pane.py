@@ -32,7 +32,6 @@ from excerpt.tui.memory.controller import MemoryPlacement, RecallController, mak
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
-    GoldRequested,
     MarksChanged,
     PartClicked,
     RememberRequested,
@@ -681,7 +680,6 @@ class SearchPane(Vertical):
 
     @on(EditRequested)
     @on(CopyRequested)
-    @on(GoldRequested)
     @on(RememberRequested)
     def _add_used_query_to_history(self) -> None:
         """Add the query to the history, because its hits were used."""
