@@ -453,3 +453,32 @@ def test_the_status_describes_the_index(corpus: Corpus) -> None:
     assert (status.notes, status.fragments, corpus.skipped) == (3, 4, ())
     assert corpus.languages == ("en",)
     assert corpus.tokenizer == status.tokenizer
+
+
+GRAPH = {
+    "logseq/config.edn": "{}",
+    "pages/Book___Tea.md": "alias:: Teebuch\n\n- Okakura wrote it\n",
+    "pages/Größe.md": "",
+    "pages/a.md": "- see [[Book/Tea]], [[Teebuch]] and [[Größe]]\n- and [[May 1st, 2024]]\n",
+    "journals/2024_05_01.md": "- day\n",
+}
+
+
+@pytest.mark.store
+def test_a_graph_of_logseq_has_its_links_and_its_empty_pages(running: Servers, tmp_path: Path) -> None:
+    for path, text in GRAPH.items():
+        (tmp_path / "graph" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "graph" / path).write_text(text, encoding="utf-8")
+    build(tmp_path / "graph", tmp_path / "index", Settings())
+    name = f"excerpt_graph_{os.getpid()}"
+    with (
+        temporary_database(running, name) as database,
+        closing(Snapshot.open(tmp_path / "index", Settings())) as snapshot,
+    ):
+        address = parse_address(f"{database}?vault=graph")
+        push(snapshot, address, tmp_path / "records")
+        with closing(StoreSnapshot.open(address, Settings())) as stored:
+            links = [facets.links_from(np.arange(4, dtype=np.int32)) for facets in (snapshot.facets, stored.facets)]
+            assert [list(map(list, zip(*each, strict=True))) for each in links] == [[[3, 0], [3, 1], [3, 2]]] * 2
+            found = stored.prefetch(lambda base: [build_note_query(base, base.note_paths(), 100)])
+            assert Engine(found, Settings()).search("groesse").hits[0].path == "pages/Größe.md"
