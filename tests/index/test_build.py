@@ -594,6 +594,21 @@ def test_another_analyzer_rebuilds_the_words_from_the_catalog(
     assert build(vault, index, settings).rebuilt == ""
 
 
+def test_the_words_of_another_version_are_not_read_to_be_rebuilt(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("Roses.md", ROSES)
+    build(vault, index, settings)
+    for file in (index / "words").glob("*.toc"):
+        file.write_bytes(b"of another form")
+    monkeypatch.setattr(changes, "ANALYZER_VERSION", ANALYZER_VERSION + 1)
+    assert (
+        build(vault, index, settings).rebuilt
+        == "the lexical index from the catalog, because words are split differently now"
+    )
+    assert build(vault, index, settings).rebuilt == ""
+
+
 def test_another_fragmentation_reads_all_notes_again(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -190,18 +190,20 @@ class IndexWriter:
         """Open the lexical index, or start an empty one; return why it must be rebuilt, "" if it is intact."""
         generation, files = self.catalog.generation, self.catalog.files("words")
         reason = ""
-        try:
-            for file in files:
-                check_file(self._index, file)
-            self._lexical_writer = LexicalWriter(self._index, generation or None, files, lambda: self._tick(""))
-            if generation and self.catalog.meta("analyzer") != build_parameters(self._settings)["analyzer"]:
-                reason = "words are split differently now"
-            elif self._needs_rebuild("words"):
-                reason = "a check found errors in it"
-            elif not np.array_equal(self._lexical_writer.keys(), self.catalog.fragment_keys()):
-                reason = "it does not match the catalog's fragments"
-        except DamagedFileError as error:
-            reason = error.message
+        if generation and self.catalog.meta("analyzer") != build_parameters(self._settings)["analyzer"]:
+            # Its files are not read: another version may have written them in another form.
+            reason = "words are split differently now"
+        else:
+            try:
+                for file in files:
+                    check_file(self._index, file)
+                self._lexical_writer = LexicalWriter(self._index, generation or None, files, lambda: self._tick(""))
+                if self._needs_rebuild("words"):
+                    reason = "a check found errors in it"
+                elif not np.array_equal(self._lexical_writer.keys(), self.catalog.fragment_keys()):
+                    reason = "it does not match the catalog's fragments"
+            except DamagedFileError as error:
+                reason = error.message
         if reason:
             self._lexical_writer = LexicalWriter(self._index, None, tick=lambda: self._tick(""))
         return reason
