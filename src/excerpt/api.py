@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from datetime import date, datetime
 from functools import wraps
@@ -17,7 +17,7 @@ from inspect import Parameter, signature
 from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar
 
 from excerpt.errors import ExcerptError, InputError, NotFoundError, SettingsError, StoreUnusableError, VaultError
 from excerpt.inputs import MAX_LENGTHS, MAX_MEMORY_LENGTH, check_count, check_input
@@ -145,6 +145,7 @@ def open(  # noqa: A001 - read as `excerpt.open`
     suggest_moves: bool = False,
     settings: SettingsChoice | None = None,
     index: str | Path | None = None,
+    comments: Literal["author", "everybody"] = "everybody",
 ) -> Vault:
     """Open the vault at `path` with the user's settings for it.
 
@@ -156,12 +157,15 @@ def open(  # noqa: A001 - read as `excerpt.open`
     by default they are logged as warnings of "excerpt". With `suggest_moves`, every call reports the memories of
     vaults that are gone, one of which may have moved to `path`; otherwise only the first call for a vault without
     memories does. `index` is the folder of the index, outside of the vault; by default one in the user's cache. A store
-    has no such folder.
+    has no such folder. With `comments="author"`, comments in the notes are found and shown, as to the author in the app;
+    a pack has none.
 
     Raises VaultError if there is no such folder, or the folder of the index is in it, SettingsError if the settings are
     not valid, StoreUnusableError for an address with a password or among several vaults, ValueError for `index` with
-    several vaults.
+    several vaults and for an unknown value of `comments`.
     """
+    if comments not in ("author", "everybody"):
+        raise ValueError(f'comments must be "author" or "everybody", not {comments!r}')
     if not isinstance(path, str | Path):
         if not path or index is not None:
             raise ValueError("index is the folder of one index" if path else "no vault is given")
@@ -173,6 +177,7 @@ def open(  # noqa: A001 - read as `excerpt.open`
                 on_notice=on_notice,
                 suggest_moves=suggest_moves,
                 settings=settings,
+                comments=comments,
             )
             for each in path
         ]
@@ -193,8 +198,14 @@ def open(  # noqa: A001 - read as `excerpt.open`
     if index_folder.is_relative_to(vault):
         raise VaultError(f"{index_folder} is inside the vault {vault}, which excerpt never writes to.")
     chosen = _choose_settings(vault, paths, settings)
-    opened = OpenIndex(vault, index_folder, chosen, paths, refresh=refresh, on_progress=on_progress, on_notice=notice)
-    return Vault(vault, chosen, paths, {"": opened}, notice)
+    opened = OpenIndex(
+        *(vault, index_folder, chosen, paths),
+        refresh=refresh,
+        on_progress=on_progress,
+        on_notice=notice,
+        for_author=comments == "author",
+    )
+    return Vault(vault, chosen, paths, {"": opened}, notice, for_author=comments == "author")
 
 
 def _choose_settings(vault: Path, paths: Paths, settings: SettingsChoice | None) -> Settings:
@@ -293,8 +304,16 @@ class Vault:
     """
 
     def __init__(
-        self, folder: Path, settings: Settings, paths: Paths, vaults: Mapping[str, OpenVault], on_notice: OnNotice
+        self,
+        folder: Path,
+        settings: Settings,
+        paths: Paths,
+        vaults: Mapping[str, OpenVault],
+        on_notice: OnNotice,
+        *,
+        for_author: bool = False,
     ) -> None:
+        self._for_author = for_author
         self.folder = folder
         self.settings = settings
         self._paths = paths
@@ -415,7 +434,21 @@ class Vault:
         return self._load_engine().snapshot
 
     def _load_engine(self) -> Engine:
-        return self._open_vaults.engine
+        return self._open_vaults.engine if self._for_author else self._load_everybodys_engine()
+
+    def _load_everybodys_engine(self) -> Engine:
+        """Return the engine for what leaves the author's hands: packs, memories and checks read no comments."""
+        return self._open_vaults.engine.for_everybody
+
+    @contextmanager
+    def without_comments(self) -> Iterator[None]:
+        """Answer in a `with` block as to everybody, although the vault was opened for the author of its notes."""
+        with self._lock:
+            before, self._for_author = self._for_author, False
+            try:
+                yield
+            finally:
+                self._for_author = before
 
     def _create_engine(self, snapshot: Corpus, settings: Settings | None = None) -> Engine:
         from excerpt.search.engine import Engine
@@ -457,7 +490,7 @@ class Vault:
         result = engine.search(text, chosen, read, highlight_count=highlighted)
         if result.sort and read > limit:  # the best ones by date, not the first ones by date
             result = engine.search(text, chosen, limit, highlight_count=highlighted)
-        result = self._rerank(result, rerank=rerank)
+        result = self._rerank(engine, result, rerank=rerank)
         return self._add_notes(replace(result, hits=result.hits[:limit]))
 
     def _search_limit(self, limit: int, *, rerank: bool | None) -> int:
@@ -468,7 +501,7 @@ class Vault:
 
         return max(limit, WINDOW_HITS)
 
-    def _rerank(self, result: Result, *, rerank: bool | None) -> Result:
+    def _rerank(self, engine: Engine, result: Result, *, rerank: bool | None) -> Result:
         """Return `result` in the order of the reranker, if `rerank` or by default the settings ask for that."""
         model = self.settings.rerank.model
         if rerank and not model:
@@ -479,7 +512,7 @@ class Vault:
             from excerpt.search.rerank import ResultReranker
 
             self._reranker = ResultReranker(self.settings)
-        return self._reranker.rerank(self._load_engine(), result)
+        return self._reranker.rerank(engine, result)
 
     def _add_notes(self, result: Result) -> Result:
         """Return `result` with the notes of its hits."""
@@ -541,8 +574,9 @@ class Vault:
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
         limit = self._search_limit(max(self.settings.pack.limit, self.settings.search.limit), rerank=None)
         highlighted = self.settings.pack.limit * HITS_PER_PACKED
-        result = self._load_engine().search(query, chosen, limit, highlight_count=highlighted)
-        return self._add_notes(self._rerank(result, rerank=None))
+        engine = self._load_everybodys_engine()
+        result = engine.search(query, chosen, limit, highlight_count=highlighted)
+        return self._add_notes(self._rerank(engine, result, rerank=None))
 
     @_query
     def explain(self, result: Result) -> tuple[Explanation, ...]:
@@ -563,7 +597,7 @@ class Vault:
         reranked: tuple[Hit, ...] = ()
         if rerank or (rerank is None and self.settings.rerank.model):
             limit = self._search_limit(self.settings.search.limit, rerank=rerank)
-            result = self._rerank(engine.search(query, chosen, limit, highlight_count=0), rerank=rerank)
+            result = self._rerank(engine, engine.search(query, chosen, limit, highlight_count=0), rerank=rerank)
             reranked = result.reranked_hits
         return explain_note(engine, query, note, chosen, reranked)
 
@@ -755,7 +789,8 @@ class Vault:
 
         file = read_pack(pack)
         memories = self.memories.all().memories
-        return check_answer(parse_answer(answer), file, LookupWithMemories(self._snapshot, memories))
+        snapshot = self._load_everybodys_engine().snapshot
+        return check_answer(parse_answer(answer), file, LookupWithMemories(snapshot, memories))
 
     @_query
     def check_places(
@@ -773,10 +808,11 @@ class Vault:
         from excerpt.check.places import number_places
         from excerpt.memory.store import MemoryStore
 
-        paths = self._snapshot.facets.numbers
+        snapshot = self._load_everybodys_engine().snapshot
+        paths = snapshot.facets.numbers
         numbered, pack, missing = number_places(answer, sources, paths, self._read_pack_source, prefix)
         memories = MemoryStore(self._paths.memory_folder(self.folder)).all().memories
-        lookup = LookupWithMemories(self._snapshot, memories)
+        lookup = LookupWithMemories(snapshot, memories)
         return check_answer(parse_answer(numbered), pack, lookup), missing
 
     def _read_pack_source(self, place: str) -> PackSource:
@@ -785,7 +821,7 @@ class Vault:
         from excerpt.pack.formats.pack_format import PackSource
         from excerpt.text.display import title_and_headings, visible_line
 
-        note = read(self._snapshot, place)
+        note = read(self._load_everybodys_engine().snapshot, place)
         heading = title_and_headings(note.title, note.heading_path)
         return PackSource(
             0, visible_line(note.path), heading, note.line_start, note.line_end, note.text, place=note.place
@@ -811,11 +847,12 @@ class Vault:
         all_queries = tuple(queries) or ((saved.query,) if saved.query else ())
         used_strategy = strategy
         hits: tuple[Hit, ...] = ()
+        engine = self._load_everybodys_engine()
         if all_queries and not saved.marks:
-            if result is None:
+            if result is None or engine is not self._load_engine():
                 search_limit = self._search_limit(max(settings.limit, self.settings.search.limit), rerank=rerank)
-                result = search_queries(self._load_engine(), all_queries, strategy, search_limit)
-                result = self._rerank(result, rerank=rerank)
+                result = search_queries(engine, all_queries, strategy, search_limit)
+                result = self._rerank(engine, result, rerank=rerank)
                 for warning in result.warnings:
                     self._notice(warning)
             used_strategy, hits = result.strategy, result.hits
@@ -831,7 +868,7 @@ class Vault:
             ids=tuple(ids),
             confidence=result.confidence if result is not None else None,
         )
-        packer, engine = self._open_packer(), self._load_engine()
+        packer = self._open_packer()
         return packer.links.add_links(packer.build_result(engine.snapshot, with_fill(request, engine)))
 
     def _open_packer(self) -> Packer:
@@ -947,7 +984,11 @@ class Vault:
         if self._memories is None:
             make_folders_private(self._paths)
             self._memories = Memories(
-                OpenMemories(self._memory_folders()), self.settings, lambda: self._snapshot, self._notice, self._lock
+                OpenMemories(self._memory_folders()),
+                self.settings,
+                lambda: self._load_everybodys_engine().snapshot,
+                self._notice,
+                self._lock,
             )
         return self._memories
 
@@ -1017,7 +1058,8 @@ class VaultUnion(Vault):
         by_folder = {vault.folder: vault for vault in vaults}
         self.vaults: Mapping[str, Vault] = {name: by_folder[folder] for name, folder in self._folders.by_name.items()}
         opened = {name: vault._open_vaults.vaults[""] for name, vault in self.vaults.items()}
-        super().__init__(first.folder, first.settings, first._paths, opened, first._notice)
+        for_author = all(vault._for_author for vault in vaults)
+        super().__init__(first.folder, first.settings, first._paths, opened, first._notice, for_author=for_author)
         self._lock = _JoinedLock([vault._lock for vault in vaults])
 
     @property

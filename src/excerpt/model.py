@@ -71,12 +71,25 @@ class Link(Struct, frozen=True):
     text: str | None = None
 
 
+class CommentLine(NamedTuple):
+    """The part of a comment that is on one line.
+
+    `line` is the number of the line (from 1). `text` belongs before the character at `column` of what is left of the
+    line. `begins` says whether the comment begins here, and not on a line above.
+    """
+
+    line: int
+    column: int
+    begins: bool
+    text: str
+
+
 class Note(Struct, frozen=True):
     """A parsed file of the vault: a Markdown note, or an attachment with its extracted text.
 
     `text` has LF line ends and no BOM. `properties` are the frontmatter's values as strings (lists flattened), without
     title, aliases and tags. `language` is an ISO 639-1 code or "" if unknown. `unread` is the number of images in the
-    file that OCR could read but has not read.
+    file that OCR could read but has not read. `comments` are the lines of comments, which are not in `text`.
     """
 
     path: str
@@ -90,6 +103,7 @@ class Note(Struct, frozen=True):
     links: tuple[Link, ...] = ()
     warnings: tuple[str, ...] = ()
     unread: int = 0
+    comments: tuple[CommentLine, ...] = ()
 
     @property
     def lines(self) -> list[str]:
@@ -561,7 +575,8 @@ class PackResult:
     the requested format; for JSON, `text` is the Markdown that `tokens` counts. `stopped` says why there are no more
     passages. `costs` holds the tokens of each passage with the markup around its text; the costs add up to `tokens`.
     `needs` holds, for each hit that did not fit (they are the last ones in `left_out`), the tokens that it would take
-    as a passage of its own.
+    as a passage of its own. `left_out_comments` is the number of comments of the notes' author in the lines of the
+    passages, which are not in their text.
     """
 
     query: str
@@ -579,6 +594,7 @@ class PackResult:
     costs: tuple[int, ...] = ()
     needs: tuple[int, ...] = ()
     confidence: Confidence | None = None
+    left_out_comments: int = 0
 
     @property
     def packs(self) -> tuple[Pack, ...]:
@@ -596,7 +612,7 @@ class PackResult:
             **attributes_to_json(self, "query", "strategy", "confidence", "budget", "tokenizer", "tokens"),
             "value": round(self.value, _VALUE_DIGITS),
             "passages": [pack.to_dict(number) for number, pack in enumerate(self.passages, start=1)],
-            **attributes_to_json(self, "left_out", "source_tokens", "stopped"),
+            **attributes_to_json(self, "left_out", "source_tokens", "stopped", "left_out_comments"),
         }
 
 

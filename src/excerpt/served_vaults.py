@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -155,11 +155,13 @@ class ServedSnapshot(Struct, frozen=True):
 class ServedVault:
     """One vault of the server, with its indexing process and the thread that answers from it."""
 
-    def __init__(self, folder: Path, name: str, *, watched: bool) -> None:
+    def __init__(
+        self, folder: Path, name: str, *, watched: bool, comments: Literal["author", "everybody"] = "everybody"
+    ) -> None:
         self.name = name
         self._is_watch_requested = watched
         self._notices: list[str] = []
-        self.vault = excerpt.open(folder, refresh=False, on_notice=self._notice)
+        self.vault = excerpt.open(folder, refresh=False, on_notice=self._notice, comments=comments)
         self.indexing = VaultIndexing(self.vault.folder)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="vault")
         self._is_loading = False
@@ -350,10 +352,16 @@ class ServedVault:
 class ServedVaults:
     """All vaults of the server; the first is the default."""
 
-    def __init__(self, folders: Sequence[Path], *, watched: bool = True) -> None:
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        *,
+        watched: bool = True,
+        comments: Literal["author", "everybody"] = "everybody",
+    ) -> None:
         """Open the vaults at `folders`, which may be addresses of stores. Raises VaultError, SettingsError.
 
-        Without `watched`, their indexes are not updated.
+        Without `watched`, their indexes are not updated. `comments` is as for `excerpt.open`.
         """
         addresses = {parse_address(str(folder)).folder: folder for folder in folders if is_address(str(folder))}
         resolved = {folder.expanduser().resolve(): folder for folder in folders if not is_address(str(folder))}
@@ -361,7 +369,7 @@ class ServedVaults:
         joined = VaultFolders.of([*resolved, *addresses])
         names = {folder: name for name, folder in joined.named} if joined.is_joined else self._unique_names
         self.all = (
-            *(ServedVault(folder, names[folder], watched=watched) for folder in resolved),
+            *(ServedVault(folder, names[folder], watched=watched, comments=comments) for folder in resolved),
             *(ServedVault(address, names[at], watched=False) for at, address in addresses.items()),
         )
         self._is_ended = threading.Event()

@@ -87,6 +87,17 @@ class Ocr(StrEnum):
     RAPIDOCR = "rapidocr"
 
 
+class Comments(StrEnum):
+    """Who finds and reads the comments in notes (`%%…%%`, `<!-- … -->`): the user alone, everybody, or nobody.
+
+    Everybody includes agents, servers, programs, and packs.
+    """
+
+    AUTHOR = "author"
+    EVERYBODY = "everybody"
+    NOBODY = "nobody"
+
+
 def setting(default: T, meaning: str) -> T:
     """Declare a setting: return a dataclass field with its default and `meaning`, a description in one sentence."""
     return field(default=default, metadata={MEANING: meaning})
@@ -113,6 +124,13 @@ class VaultSettings:
     max_bytes: Bytes = setting(16 * 1024 * 1024, "Larger files are skipped.")
     language: Language = setting("", 'The language of all notes, as "de"; if empty, detected.')
     attachments: AttachmentSettings = field(default_factory=AttachmentSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class TextSettings:
+    """What of a note's text is found and shown."""
+
+    comments: Comments = setting(Comments.AUTHOR, "Who finds and reads comments: you, agents and packs too, or nobody.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +222,7 @@ class Settings:
     """
 
     vault: VaultSettings = field(default_factory=VaultSettings)
+    text: TextSettings = field(default_factory=TextSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     rerank: RerankSettings = field(default_factory=RerankSettings)
     search: SearchSettings = field(default_factory=SearchSettings)

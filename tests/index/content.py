@@ -20,6 +20,7 @@ _TABLES = {
     "labels": "SELECT path, labels.kind, name, value FROM labels JOIN notes ON notes.id = note",
     "names": "SELECT path, name FROM names JOIN notes ON notes.id = note",
     "name_terms": "SELECT path, own, lengths, terms, files, targets FROM name_terms JOIN notes ON notes.id = note",
+    "comments": "SELECT path, number, line, at, begins, fragment, text FROM comments JOIN notes ON notes.id = note",
     "remarks": "SELECT path, skipped, reason FROM remarks",
 }
 

@@ -51,8 +51,13 @@ Roses like a rich soil, with compost.
 """
 TEA = "# Tea\n\nBrew the leaf in a warm kettle.\n\nSee [[Roses#Soil]].\n"
 
-AS_OF_7 = "; ".join(f"ALTER TABLE seals DROP COLUMN {table}" for table in ("fragments", "note_texts", "name_terms"))
-AS_OF_6 = "DROP TABLE seals; ALTER TABLE notes DROP COLUMN crc; ALTER TABLE fragments DROP COLUMN crc"
+AS_OF_8 = "DROP TABLE comments; ALTER TABLE seals DROP COLUMN comments"
+AS_OF_7 = "; ".join(
+    (AS_OF_8, *(f"ALTER TABLE seals DROP COLUMN {table}" for table in ("fragments", "note_texts", "name_terms")))
+)
+AS_OF_6 = (
+    "DROP TABLE comments; DROP TABLE seals; ALTER TABLE notes DROP COLUMN crc; ALTER TABLE fragments DROP COLUMN crc"
+)
 AS_OF_5 = (
     f"{AS_OF_6}; ALTER TABLE notes DROP COLUMN kind; ALTER TABLE notes DROP COLUMN unread;"
     " ALTER TABLE sections DROP COLUMN place"
@@ -241,6 +246,22 @@ def test_an_index_without_row_checksums_gets_them_and_is_still_used(
     assert content(index, settings) == before
     with closing(Snapshot.open(index, settings)) as snapshot:
         snapshot.check_rows()
+
+
+def test_an_index_with_comments_in_its_texts_is_read_again(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Tea.md", f"{TEA}\n%% Ask Ada. %%\n")
+    first = build(vault, index, settings)
+    before = content(index, settings)
+    with closing(sqlite3.connect(index / CATALOG_FILE)) as connection:
+        connection.executescript(f"UPDATE notes SET cut = '1'; {AS_OF_7}; PRAGMA user_version = 7")
+    second = build(vault, index, settings)
+    assert (second.changed, second.generation) == (1, first.generation + 1)
+    assert content(index, settings)["texts"] == before["texts"]
+    with closing(Snapshot.open(index, settings)) as snapshot:
+        snapshot.check_rows()
+        assert [comment.text for comment in snapshot.comments("Tea.md")] == ["%% Ask Ada. %%"]
 
 
 @pytest.mark.usefixtures("without_ctime")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from excerpt.model import Fragment, FragmentInfo, Hit, Section, Span
+from excerpt.model import CommentLine, Fragment, FragmentInfo, Hit, Section, Span
 from excerpt.pack.formats.source_label import PackLinks
 from excerpt.pack.formats.template_format import TemplateRenderer
 from excerpt.text.fragments import fragments_of
@@ -82,6 +82,9 @@ class Vault:
 
     def note_text(self, path: str) -> str:
         return self.notes[path].text
+
+    def comments(self, path: str) -> Sequence[CommentLine]:
+        return self.notes[path].comments
 
     def note_tokens(self, path: str) -> int:
         return self.count(self.notes[path].text)

@@ -195,6 +195,8 @@ def _summarize_pack(packed: PackResult) -> str:
     sure = f"{packed.confidence} · " if packed.confidence is not None else ""
     count = len(packed.passages)
     out = f", {len(packed.left_out)} left out" if packed.left_out else ""
+    if packed.left_out_comments:
+        out += f", {format_count(packed.left_out_comments, 'comment')} left out"
     about = ", as Markdown" if packed.format is Format.JSON else ""
     return (
         f"{sure}{format_count(count, 'passage')}{out} · {packed.tokens:,} of {format_count(packed.budget, 'token')} "

@@ -47,7 +47,7 @@ def serve_command(*, vaults: tuple[Path, ...], at_socket: bool, socket_path: Pat
     from excerpt.serve.server import serve_socket, serve_stdio
     from excerpt.served_vaults import ServedVaults
 
-    served = ServedVaults(folders)
+    served = ServedVaults(folders, comments="author")  # for those of its clients that ask for it
     if at_socket:
         first = served.all[0].vault
         file = (socket_path or socket_file(first.address or first.folder)).expanduser().absolute()

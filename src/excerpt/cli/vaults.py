@@ -174,6 +174,7 @@ def load_vault(folder: Path | Sequence[Path] | None, *, refresh: bool = True, su
 
     `folder` may be the address of a store, or several folders, which are opened as one vault. With `refresh`, the index
     is updated first. With `suggest_moves`, a message names data of a vault that is gone, which this one may be.
+    Comments in notes are found and shown if the answer is printed on a terminal, and so read by their author.
     Raises the errors of `excerpt.open`.
     """
     from excerpt.api import open as open_vault_of_api
@@ -181,7 +182,12 @@ def load_vault(folder: Path | Sequence[Path] | None, *, refresh: bool = True, su
     path = folder or find_last_vault()
     line = ProgressLine(sys.stderr)
     return open_vault_of_api(
-        path, refresh=refresh, on_progress=line, on_notice=print_message, suggest_moves=suggest_moves
+        path,
+        refresh=refresh,
+        on_progress=line,
+        on_notice=print_message,
+        suggest_moves=suggest_moves,
+        comments="author" if sys.stdout.isatty() else "everybody",
     )
 
 

@@ -25,7 +25,7 @@ from excerpt.corpus.tables import (
     TermOccurrences,
     TermPostings,
 )
-from excerpt.model import FileProblem, Fragment, FragmentInfo, NoteInfo, Section, Status
+from excerpt.model import CommentLine, FileProblem, Fragment, FragmentInfo, NoteInfo, Section, Status
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float32]
@@ -237,6 +237,10 @@ class Notes(Protocol):
         """Return the text of a note as it was indexed, with LF line ends. Raises KeyError for an unknown note."""
         ...
 
+    def comments(self, path: str) -> list[CommentLine]:
+        """Return the lines of comments that are left out of the text of a note, in order; [] for an unknown note."""
+        ...
+
     def note_tokens(self, path: str) -> int:
         """Return the number of tokens in the whole note. Raises KeyError for an unknown note."""
         ...
@@ -372,6 +376,14 @@ class Corpus(Notes, Protocol):
     @property
     def is_complete(self) -> bool:
         """Whether all fragments of the vault are loaded."""
+        ...
+
+    @property
+    def for_everybody(self) -> Corpus:
+        """The same state without the comments of the notes' authors; itself if it shows none. Rows and keys are equal.
+
+        It is open as long as this corpus is.
+        """
         ...
 
     def prefetch(self, requests: Callable[[Corpus], Sequence[CandidateQuery]]) -> Corpus:

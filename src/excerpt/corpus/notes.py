@@ -17,7 +17,7 @@ from excerpt.corpus.names import NO_NAMES, NameTerms, fold_name
 from excerpt.corpus.queries import NoteQueries, NoteRow
 from excerpt.corpus.tables import FragmentTable
 from excerpt.locations import location_of_lines
-from excerpt.model import Fragment, FragmentInfo, NoteInfo, Section, day_of_ns
+from excerpt.model import CommentLine, Fragment, FragmentInfo, NoteInfo, Section, day_of_ns
 
 Answer = TypeVar("Answer")
 
@@ -102,6 +102,11 @@ class NoteReader:
         if text is None:
             raise KeyError(path)
         return text
+
+    def comments(self, path: str) -> list[CommentLine]:
+        """Return the lines of comments that are left out of the text of a note, in order; [] for an unknown note."""
+        with self._convert_errors():
+            return self._queries.comments(path)
 
     def note_tokens(self, path: str) -> int:
         return self._read_note_row(path).tokens

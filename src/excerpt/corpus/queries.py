@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from excerpt.corpus.names import NameTerms
-from excerpt.model import Fragment, FragmentInfo, Section
+from excerpt.model import CommentLine, Fragment, FragmentInfo, Section
 
 TARGET_SEPARATOR = "\x1f"
 """Separator of the link targets of a note, which are read as one string: a tenth of the rows must be transferred."""
@@ -151,6 +151,10 @@ class NoteQueries(FacetQueries, Protocol):
 
     def note_text(self, path: str) -> str | None:
         """Return the text of the note at `path`, None for an unknown note."""
+        ...
+
+    def comments(self, path: str) -> list[CommentLine]:
+        """Return the lines of comments that are left out of the text of the note at `path`, in order."""
         ...
 
     def note_paths(self) -> list[str]:

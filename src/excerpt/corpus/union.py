@@ -45,7 +45,7 @@ from excerpt.corpus.tables import (
     run_offsets,
 )
 from excerpt.errors import ModelError, StoreUnusableError
-from excerpt.model import FileProblem, Fragment, FragmentInfo, NoteInfo, Section, Status
+from excerpt.model import CommentLine, FileProblem, Fragment, FragmentInfo, NoteInfo, Section, Status
 from excerpt.text.tokens import open_tokenizer
 
 Value = TypeVar("Value")
@@ -247,6 +247,14 @@ class UnionCorpus:
         counts = Counter(language for language in self.table.languages if language)
         return tuple(sorted(counts, key=lambda language: (-counts[language], language)))
 
+    @cached_property
+    def for_everybody(self) -> UnionCorpus:
+        """The same states without the comments of the notes' authors; itself if none shows any."""
+        corpora = {part.name: part.corpus.for_everybody for part in self.vaults}
+        if all(corpora[part.name] is part.corpus for part in self.vaults):
+            return self
+        return UnionCorpus(corpora.items())
+
     def prefetch(self, _requests: Callable[[Corpus], Sequence[CandidateQuery]]) -> UnionCorpus:
         """Return this corpus, which already has all fragments."""
         return self
@@ -306,7 +314,7 @@ class UnionCorpus:
         """Close every index."""
         for part in self.vaults:
             part.corpus.close()
-        for name in ("table", "is_note_row", "lexical", "vectors", "embedder", "facets", "languages"):
+        for name in ("table", "is_note_row", "lexical", "vectors", "embedder", "facets", "languages", "for_everybody"):
             self.__dict__.pop(name, None)
 
     # --- notes --------------------------------------------------------------------------------------------------------
@@ -357,6 +365,11 @@ class UnionCorpus:
     def note_text(self, path: str) -> str:
         part, own_path = self._find(path)
         return part.corpus.note_text(own_path)
+
+    def comments(self, path: str) -> list[CommentLine]:
+        """Return the lines of comments that are left out of the text of a note, in order; [] for an unknown note."""
+        found = self.split_path(path)
+        return [] if found is None else found[0].corpus.comments(found[1])
 
     def note_tokens(self, path: str) -> int:
         part, own_path = self._find(path)

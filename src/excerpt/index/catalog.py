@@ -51,7 +51,8 @@ class NoteRows(Struct, frozen=True):
     level, heading, heading path as JSON, first line, last line, location), `links` are (line, kind, target, heading,
     block id, text), and `labels` are (kind, name, value) with the kinds alias, tag and property. `names` are the
     folded title, aliases and file name; `name_terms` are the tokenized names. `kind` is "" for a note and for example
-    "pdf" for an attachment; `unread` is the number of images that OCR has not read.
+    "pdf" for an attachment; `unread` is the number of images that OCR has not read. `comments` are (number, line,
+    column, 1 where the comment begins, number of the fragment that has the comment for its author, text).
     """
 
     path: str
@@ -73,6 +74,7 @@ class NoteRows(Struct, frozen=True):
     warnings: tuple[str, ...]
     kind: str
     unread: int
+    comments: list[tuple[int, int, int, int, int | None, str]]
 
 
 class DamagedRowError(sqlite3.DatabaseError):
@@ -163,6 +165,7 @@ _CHECKSUM_TABLES = {
     "labels": ("INDEXED BY labels_of_note", ("kind", "name", "value")),
     "names": ("INDEXED BY names_of_note", ("name",)),
     "fragments": ("INDEXED BY fragments_of_note", ("id",)),
+    "comments": ("", ("number", "line", "at", "begins", "coalesce(fragment, char(30))", "text")),
 }
 """Tables that have one checksum for all rows of a note: an SQL clause that selects the rows in the order in which they
 were written, and the columns that the checksum covers."""
@@ -264,7 +267,7 @@ def _compare_checksums(table: str, actual: Iterable[tuple[Any, ...]], sealed: It
 # readers, each of which holds one read transaction and so sees one generation. A commit of the writer is the commit of
 # the generation: the derived files are on disk before it, and their names, sizes and checksums are part of it.
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 CATALOG_FILE = "catalog.sqlite"
 UNFINISHED_KEY = "unfinished"
 """Name in table `meta` whose value is "yes" as long as the build still has files to read, else ""."""
@@ -291,7 +294,7 @@ CREATE TABLE notes (
 CREATE TABLE seals (
     note INTEGER PRIMARY KEY REFERENCES notes ON DELETE CASCADE, sections INTEGER NOT NULL, links INTEGER NOT NULL,
     labels INTEGER NOT NULL, names INTEGER NOT NULL, fragments INTEGER NOT NULL,
-    note_texts INTEGER NOT NULL, name_terms INTEGER NOT NULL);
+    note_texts INTEGER NOT NULL, name_terms INTEGER NOT NULL, comments INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE note_texts (note INTEGER PRIMARY KEY REFERENCES notes ON DELETE CASCADE, text BLOB NOT NULL);
 CREATE TABLE sections (
     note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE, ordinal INTEGER NOT NULL, level INTEGER NOT NULL,
@@ -320,6 +323,10 @@ CREATE INDEX names_of_note ON names (note);
 CREATE TABLE name_terms (
     note INTEGER PRIMARY KEY REFERENCES notes ON DELETE CASCADE, own INTEGER NOT NULL, lengths BLOB NOT NULL,
     terms BLOB NOT NULL, files BLOB NOT NULL, targets TEXT NOT NULL);
+CREATE TABLE comments (
+    note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE, number INTEGER NOT NULL, line INTEGER NOT NULL,
+    at INTEGER NOT NULL, begins INTEGER NOT NULL, fragment INTEGER, text TEXT NOT NULL, PRIMARY KEY (note, number))
+    WITHOUT ROWID;
 CREATE TABLE vectors (model TEXT NOT NULL, digest BLOB NOT NULL, vector BLOB NOT NULL);
 CREATE UNIQUE INDEX vectors_by_digest ON vectors (digest, model);
 CREATE TABLE remarks (path TEXT NOT NULL, skipped INTEGER NOT NULL, reason TEXT NOT NULL);
@@ -391,6 +398,14 @@ ALTER TABLE seals ADD COLUMN name_terms INTEGER NOT NULL DEFAULT 0;
 UPDATE seals SET note_texts = {_one_row_checksum_sql("note_texts")},
     fragments = (SELECT {_checksum_sql("fragments")} FROM notes WHERE id = seals.note);
 {SET_NAME_TERMS_CHECKSUMS};
+""",
+    # The next build reads all notes again and fills the table.
+    8: """
+CREATE TABLE comments (
+    note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE, number INTEGER NOT NULL, line INTEGER NOT NULL,
+    at INTEGER NOT NULL, begins INTEGER NOT NULL, fragment INTEGER, text TEXT NOT NULL, PRIMARY KEY (note, number))
+    WITHOUT ROWID;
+ALTER TABLE seals ADD COLUMN comments INTEGER NOT NULL DEFAULT 0;
 """,
 }
 """The SQL that migrates a catalog from each older schema version to the next one."""
@@ -677,13 +692,16 @@ class Catalog:
         self._execute_many("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?)", [(number, *link) for link in note.links])
         self._execute_many("INSERT INTO labels VALUES (?, ?, ?, ?)", [(number, *label) for label in note.labels])
         self._execute_many("INSERT INTO names VALUES (?, ?)", [(number, name) for name in note.names])
+        self._execute_many(
+            "INSERT INTO comments VALUES (?, ?, ?, ?, ?, ?, ?)", [(number, *comment) for comment in note.comments]
+        )
         self.rows("INSERT INTO name_terms VALUES (?, ?, ?, ?, ?, ?)", number, *note.name_terms)
         self.rows(
-            "INSERT INTO seals VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO seals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             *(number, checksum_of_rows(note.sections), checksum_of_rows(note.links), checksum_of_rows(note.labels)),
             checksum_of_rows([(name,) for name in note.names]),
             checksum_of_rows([fragment[:1] for fragment in note.fragments]),
-            *(checksum(note.text), checksum(*note.name_terms)),
+            *(checksum(note.text), checksum(*note.name_terms), checksum_of_rows(note.comments)),
         )
         return [(key, number, fragment[3]) for key, fragment in zip(keys, note.fragments, strict=True)]
 

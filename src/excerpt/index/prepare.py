@@ -21,7 +21,7 @@ from excerpt.index.postings import FieldCollector, Inverted, embedded_digest, em
 from excerpt.kinds import Dialect
 from excerpt.model import FileProblem, Fragment, Note
 from excerpt.settings import Ocr, VaultSettings
-from excerpt.text.fragments import fragments_of
+from excerpt.text.fragments import fragments_of, fragments_with_comments
 from excerpt.text.tokens import open_tokenizer
 from excerpt.vault.readers import ReadOptions, digest_of_bytes, load_bytes
 from excerpt.vault.readers.registry import reader_for
@@ -192,6 +192,12 @@ def note_rows(
         warnings=note.warnings,
         kind=task.kind,
         unread=note.unread,
+        comments=[
+            (number, comment.line, comment.column, int(comment.begins), fragment, comment.text)
+            for number, (comment, fragment) in enumerate(
+                zip(note.comments, fragments_with_comments(note, fragments), strict=True)
+            )
+        ],
     )
     return rows, fragments
 

@@ -18,7 +18,7 @@ from excerpt.index.catalog import (
     heading_path_from_row,
     read_checked_notes,
 )
-from excerpt.model import Fragment, FragmentInfo, Section
+from excerpt.model import CommentLine, Fragment, FragmentInfo, Section
 from excerpt.text.fragments import digest_of_text
 
 _FRAGMENT_SQL = f"SELECT {FRAGMENT_CHECKSUM_COLUMNS}, f.crc, f.text FROM {FRAGMENT_TABLES_SQL}"
@@ -110,6 +110,16 @@ class CatalogQueries:
     def note_text(self, path: str) -> str | None:
         text_rows = self._rows("SELECT text FROM notes JOIN note_texts ON note = notes.id WHERE path = ?", path)
         return decompress_text(text_rows[0][0]) if text_rows else None
+
+    def comments(self, path: str) -> list[CommentLine]:
+        note = self.notes([path]).get(path)
+        if note is None:
+            return []
+        self._rows.check("comments", [note.number])
+        comment_rows = self._rows(
+            "SELECT line, at, begins, text FROM comments WHERE note = ? ORDER BY number", note.number
+        )
+        return [CommentLine(line, at, bool(begins), text) for line, at, begins, text in comment_rows]
 
     def note_paths(self) -> list[str]:
         return [path for (path,) in self._rows("SELECT path FROM notes ORDER BY path")]

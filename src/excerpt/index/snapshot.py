@@ -11,6 +11,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from copy import copy
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from excerpt.encoders.model_names import hide_secrets, is_static_model, model_la
 from excerpt.errors import IndexUnusableError, ModelError
 from excerpt.index import renames
 from excerpt.index.catalog import CATALOG_FILE, Catalog, DamagedRowError, check_rows, is_damage, read_checked_notes
+from excerpt.index.comments import AuthorQueries, AuthorTerms, CatalogComments
 from excerpt.index.embed import Embedder, model_source, open_embedder
 from excerpt.index.files import DamagedFileError, mark_suspect
 from excerpt.index.lexical import LexicalReader
@@ -46,7 +48,8 @@ from excerpt.index.search_vectors import (
 )
 from excerpt.index.vectors import MatrixSource, VectorMatrix
 from excerpt.model import FileProblem, Fragment, Section, Status
-from excerpt.settings import Settings
+from excerpt.settings import Comments, Settings
+from excerpt.text.tokens import open_tokenizer
 
 
 class Snapshot(NoteReader):
@@ -62,6 +65,8 @@ class Snapshot(NoteReader):
         catalog: Catalog,
         before: Snapshot | None = None,
         trial: SearchVectorsRecord | None = None,
+        *,
+        for_author: bool = False,
     ) -> None:
         self._folder = folder
         self._settings = settings
@@ -83,18 +88,43 @@ class Snapshot(NoteReader):
         self._max_missing_share = 1.0 if trial is not None else MAX_MISSING_SHARE
         self._text_vectors = _open_text_vectors(folder, self._search_record)
         try:
-            self.lexical: LexicalReader = LexicalReader(
-                folder, catalog.files("words"), self.generation, before.lexical if before is not None else None
+            self._words: LexicalReader = LexicalReader(
+                folder, catalog.files("words"), self.generation, before._words if before is not None else None
             )
         except BaseException:
             self._matrix.close()
             self._close_text_vectors()
             raise
+        self.lexical: LexicalReader = self._words
         self._reusable = (
             _ReusableData()
-            if before is None or not self.lexical.has_common_segment(before.lexical)
+            if before is None or not self._words.has_common_segment(before._words)
             else before._collect_reusable()
         )
+        shown_to = settings.text.comments
+        if shown_to is Comments.EVERYBODY or (for_author and shown_to is Comments.AUTHOR):
+            self._show_comments()
+
+    def _show_comments(self) -> None:
+        comments = CatalogComments(self._rows)
+        if comments.by_path:
+            self.lexical = AuthorTerms(self._words, comments)
+            tokenizer = self.tokenizer
+            self._queries = AuthorQueries(self._rows, comments, lambda text: open_tokenizer(tokenizer).count(text))
+
+    @cached_property
+    def for_everybody(self) -> Snapshot:
+        """This generation without the comments of the notes' author; itself if it shows none.
+
+        It is open as long as this snapshot, and shares its files and vectors.
+        """
+        if self.lexical is self._words or self._settings.text.comments is Comments.EVERYBODY:
+            return self
+        _ = self.table, self.vectors, self._chosen_vectors
+        everybody = copy(self)
+        everybody.lexical, everybody._queries = self._words, CatalogQueries(self._rows)
+        everybody.__dict__.pop("facets", None)
+        return everybody
 
     @classmethod
     def open(
@@ -105,14 +135,15 @@ class Snapshot(NoteReader):
         *,
         before: Snapshot | None = None,
         trial: SearchVectorsRecord | None = None,
+        for_author: bool = False,
     ) -> Snapshot:
         """Open the newest generation of the index in `folder`.
 
         Data that an older open snapshot of the folder (`before`) has in memory are shared with it instead of read
         again. Either snapshot may be closed first, and `before` may be in use by another thread. While commits remove
         its files, opening is tried again for `wait_ms` milliseconds. Searches use the vectors of `trial` instead of the
-        recorded ones, even if most fragments have none. Raises IndexUnusableError if there is no index or
-        it is damaged.
+        recorded ones, even if most fragments have none. With `for_author`, the comments in the notes are found and
+        shown, unless the settings hide them. Raises IndexUnusableError if there is no index or it is damaged.
         """
         until = time.monotonic() + wait_ms / 1000
         last = -1
@@ -123,7 +154,7 @@ class Snapshot(NoteReader):
                 try:
                     with _convert_database_errors(folder):
                         generation = catalog.generation
-                        return cls(folder, settings, catalog, before, trial)
+                        return cls(folder, settings, catalog, before, trial, for_author=for_author)
                 except BaseException:
                     catalog.close()
                     raise
@@ -153,7 +184,7 @@ class Snapshot(NoteReader):
 
         A build records renames after it has read all notes, later than its last generation.
         """
-        return self.generation, self.lexical.files, self._last_move_number
+        return self.generation, self._words.files, self._last_move_number
 
     @staticmethod
     def current_generation(folder: Path) -> int:
@@ -192,7 +223,7 @@ class Snapshot(NoteReader):
         self._close_text_vectors()
         self._catalog.close()
         self._reusable = _ReusableData()
-        for name in ("vectors", "_chosen_vectors", "table", "is_note_row", "facets", "embedder"):
+        for name in ("vectors", "_chosen_vectors", "table", "is_note_row", "facets", "embedder", "for_everybody"):
             self.__dict__.pop(name, None)
 
     def _close_text_vectors(self) -> None:

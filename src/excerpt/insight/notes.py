@@ -24,6 +24,7 @@ from excerpt.insight.results import DatedNote
 from excerpt.json_forms import dataclass_to_json
 from excerpt.locations import locations_overlap
 from excerpt.model import Section
+from excerpt.text.comments import mark_comments
 from excerpt.text.display import code_span, format_count, line_range, visible, visible_line
 from excerpt.text.frontmatter import read_frontmatter
 from excerpt.text.tokens import open_tokenizer
@@ -269,11 +270,12 @@ class Peek:
 def read(snapshot: Corpus, name: str) -> NoteLines:
     """Return the text of the note, lines or section that `name` refers to (see `find_lines`).
 
-    Lines past the note's end are left out. Raises NotFoundError for an unknown note or heading, or if the first line is
-    past the end.
+    Lines past the note's end are left out. Where a comment is left out, its first line says so. Raises NotFoundError
+    for an unknown note or heading, or if the first line is past the end.
     """
     span = find_lines(snapshot, name)
-    text = _split_lines(snapshot.note_text(span.path))
+    marked = mark_comments(snapshot.note_text(span.path).split("\n"), 1, snapshot.comments(span.path))
+    text = _split_lines("\n".join(marked))
     first, last = span.first, span.last
     headings: tuple[str, ...] = ()
     if span.heading:

@@ -676,6 +676,12 @@ def _left_out(packed: excerpt.PackResult) -> list[excerpt.OmittedHit]:
     return [each for each in packed.left_out if each.line_start]
 
 
+def _comments_hint(packed: Iterable[excerpt.PackResult]) -> str:
+    """Return how many comments of the notes' author are left out of packs, "" for none."""
+    count = sum(each.left_out_comments for each in packed)
+    return f"{format_count(count, 'comment')} of the author left out. " if count else ""
+
+
 def _pack_hint(packed: Mapping[str, excerpt.PackResult]) -> str:
     """Return what to do after a pack of vaults, whose results `packed` has by the prefix of their paths."""
     answering = {prefix: each for prefix, each in packed.items() if each.stopped is not excerpt.StopReason.NO_ANSWER}
@@ -684,13 +690,15 @@ def _pack_hint(packed: Mapping[str, excerpt.PackResult]) -> str:
         for prefix, each in (answering or packed).items()
         for hit in _left_out(each)
     ]
+    comments = _comments_hint(packed.values())
     if not answering:
         return f"Try other words. Nearest places, unlikely to answer: {', '.join(left[:_MAX_NEAREST])}."
     if left:
-        return f"{len(left):,} left out, first {', '.join(left[:2])}: `read` them{_IN_ALL if len(packed) > 1 else ''}."
+        others = _IN_ALL if len(packed) > 1 else ""
+        return f"{comments}{len(left):,} left out, first {', '.join(left[:2])}: `read` them{others}."
     if any(each.stopped is excerpt.StopReason.ENOUGH for each in packed.values()):
-        return '`related` or `search` for more, or fill="budget".'
-    return "`related` or `search` for more."
+        return f'{comments}`related` or `search` for more, or fill="budget".'
+    return f"{comments}`related` or `search` for more."
 
 
 class _Searched(Struct, frozen=True):

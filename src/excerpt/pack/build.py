@@ -276,6 +276,7 @@ def build_pack(
         costs=_count_pack_tokens(choice),
         needs=tuple(each.count_hit_alone(hit) for each, hit in unchosen),
         confidence=None if marked else confidence,
+        left_out_comments=sum(notes[pack.path].count_comments(pack.line_start, pack.line_end) for pack in passages),
     )
 
 

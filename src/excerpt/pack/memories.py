@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 from weakref import proxy
 
-from excerpt.model import Fragment, FragmentInfo, Memory, Section
+from excerpt.model import CommentLine, Fragment, FragmentInfo, Memory, Section
 from excerpt.pack.memory_fragment import memory_id_of, memory_name, memory_to_fragment
 from excerpt.pack.selection import MarkedFragment, MovedFragments
 from excerpt.pack.source import FragmentRange, NoteSource
@@ -94,6 +94,9 @@ class SourceWithMemories:
     def note_text(self, path: str, /) -> str:
         entry = self._memories.get(path)
         return entry[1].text if entry else self._source.note_text(path)
+
+    def comments(self, path: str, /) -> Sequence[CommentLine]:
+        return () if memory_id_of(path) else self._source.comments(path)
 
     def note_tokens(self, path: str, /) -> int:
         entry = self._memories.get(path)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Protocol
 from weakref import WeakKeyDictionary, proxy
 
-from excerpt.model import Fragment, FragmentInfo, Section, TableHeader
+from excerpt.model import CommentLine, Fragment, FragmentInfo, Section, TableHeader
 from excerpt.text.line_context import TableLines, find_table_header, find_tables
 
 _MAX_CACHED_NOTES = 256  # that stay in memory from one pack to the next
@@ -40,6 +40,10 @@ class NoteSource(Protocol):
 
     def note_text(self, path: str, /) -> str: ...
 
+    def comments(self, path: str, /) -> Sequence[CommentLine]:
+        """Return the lines of comments that are left out of a note's text, in order."""
+        ...
+
     def note_tokens(self, path: str, /) -> int: ...
 
     def note_modified(self, path: str, /) -> str:
@@ -67,6 +71,14 @@ class CachedNote:
     @cached_property
     def lines(self) -> Sequence[str]:
         return self._source.note_text(self.path).split("\n")
+
+    def count_comments(self, line_start: int, line_end: int) -> int:
+        """Return the number of comments that begin in these lines and are left out of their text."""
+        return sum(line_start <= line <= line_end for line in self._comment_starts)
+
+    @cached_property
+    def _comment_starts(self) -> Sequence[int]:
+        return [comment.line for comment in self._source.comments(self.path) if comment.begins]
 
     @cached_property
     def tokens(self) -> int:

@@ -139,7 +139,18 @@ class Engine:
         self._partly_highlighted: tuple[Result, Ranking, int] | None = None
         self._highlighted: tuple[Result, Result] | None = None
         self._prefetched: frozenset[Query] = frozenset()
+        self._everybody: Engine | None = None
         self._use_generation(snapshot)
+
+    @property
+    def for_everybody(self) -> Engine:
+        """The engine that reads no comments of the notes' author; itself if the snapshot shows none."""
+        snapshot = self.snapshot.for_everybody
+        if snapshot is self.snapshot:
+            return self
+        if self._everybody is None or self._everybody.snapshot is not snapshot:
+            self._everybody = Engine(snapshot, self._settings, self._use_log, self._today, self._query_vectors)
+        return self._everybody
 
     def refresh_snapshot(self) -> Corpus:
         """Use the newest state of a store (a copy of the index in a database), and return the snapshot in use.

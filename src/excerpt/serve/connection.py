@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -15,6 +15,7 @@ from excerpt.serve.messages import (
     MAX_LINE_BYTES,
     CancelParams,
     ClientRequest,
+    HelloParams,
     InvalidMessageError,
     RequestId,
     encode_line,
@@ -59,6 +60,7 @@ class Connection:
         self._read, self._write, self._answer, self._log_crash = read, write, answer, log_crash
         self._waiting: deque[ClientRequest] = deque()
         self._running: _RunningRequest | None = None
+        self._comments: Literal["author", "everybody"] = "everybody"
         self._queue_changed = asyncio.Condition()
         self._events: dict[object, dict[str, Any]] = {}
         self._event_posted = asyncio.Event()
@@ -124,6 +126,10 @@ class Connection:
         if request.method == "cancel":
             await self._cancel(request)
             return
+        if request.method == "hello":
+            await self._greet(request)
+            return
+        request = replace(request, for_author=self._comments == "author")
         if request.channel is not None:
             await self._drop(
                 lambda older: older.channel == request.channel,
@@ -134,6 +140,17 @@ class Connection:
             self._waiting.append(request)
             self._queue_changed.notify_all()
             await self._queue_changed.wait_for(lambda: len(self._waiting) < MAX_WAITING)
+
+    async def _greet(self, request: ClientRequest) -> None:
+        """Note what the client asks for in its greeting; it holds for the requests that follow."""
+        try:
+            self._comments = parse_params(request.params, HelloParams, "hello").comments
+        except ValueError as error:
+            if request.id is not None:
+                await self._send(make_error(request.id, "invalid_params", str(error)))
+            return
+        if request.id is not None:
+            await self._send(make_answer(request.id, {"comments": self._comments}))
 
     async def _cancel(self, request: ClientRequest) -> None:
         try:

@@ -152,16 +152,24 @@ class CancelParams(Struct, frozen=True, kw_only=True):
     id: RequestId
 
 
+class HelloParams(Struct, frozen=True, kw_only=True):
+    """Parameters of `hello`: for whom the client reads comments in notes, the author of the notes or everybody."""
+
+    comments: Literal["author", "everybody"] = "everybody"
+
+
 class ClientRequest(Struct, frozen=True):
     """A request of a client, not checked for its method; without an `id`, it gets no answer.
 
-    A newer request of the same `channel` supersedes the older ones that are not answered.
+    A newer request of the same `channel` supersedes the older ones that are not answered. `for_author` says that the
+    client has asked for the comments in notes.
     """
 
     method: str
     params: Mapping[str, Any]
     id: RequestId | None = None
     channel: str | None = None
+    for_author: bool = False
 
 
 class InvalidMessageError(Exception):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from excerpt import WordContribution
 from excerpt.kinds import Confidence, StopReason, Strategy
@@ -149,6 +149,7 @@ class PackAnswer(TypedDict):
     left_out: list[OmittedHit]
     source_tokens: int
     stopped: StopReason
+    left_out_comments: int
     rendered: str
     freshness: str
 
@@ -273,6 +274,12 @@ class CancelResult(TypedDict):
     """The result of `cancel`: whether the request was not answered before."""
 
     cancelled: bool
+
+
+class HelloResult(TypedDict):
+    """The result of `hello`: for whom the client reads comments."""
+
+    comments: Literal["author", "everybody"]
 
 
 class ServedVaultForm(TypedDict):

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from excerpt.serve.messages import ERROR_CODES, PROTOCOL, CancelParams
+from excerpt.serve.messages import ERROR_CODES, PROTOCOL, CancelParams, HelloParams
 from excerpt.serve.methods import METHODS
-from excerpt.serve.results import EVENTS, CancelResult
+from excerpt.serve.results import EVENTS, CancelResult, HelloResult
 
 Schema = dict[str, Any]
 
@@ -20,8 +20,10 @@ _VERSION: Schema = {"const": "2.0"}
 
 def build_schema() -> Schema:
     """Return the schema of every line, JSON Schema 2020-12: a `Request`, `Answer`, `Error` or `Event` of `$defs`."""
-    params: dict[str, type[Any]] = {**{name: method.params for name, method in METHODS.items()}, "cancel": CancelParams}
-    results = {**{name: method.result for name, method in METHODS.items()}, "cancel": CancelResult}
+    params: dict[str, type[Any]] = {"cancel": CancelParams, "hello": HelloParams}
+    results: dict[str, type[Any]] = {"cancel": CancelResult, "hello": HelloResult}
+    params |= {name: method.params for name, method in METHODS.items()}
+    results |= {name: method.result for name, method in METHODS.items()}
     types = [*params.values(), *results.values(), *EVENTS.values()]
     _, definitions = msgspec.json.schema_components(types, ref_template=_REF)
     for kind in params.values():

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -109,7 +109,7 @@ class LineServer:
         try:
             params = parse_params(request.params, method.params, request.method)
             served = self._find_vaults(params)
-            result = await self._ask(served, method, params)
+            result = await self._ask(served, method, params, for_author=request.for_author)
         except ValueError as error:
             return make_error(request_id, "invalid_params", _shorten(str(error)))
         except ExcerptError as error:
@@ -133,11 +133,14 @@ class LineServer:
             raise ValueError("A request is for one vault, or for those in vaults: name it, or leave vault out.")
         return self._vaults.find_vaults(params.vault)
 
-    async def _ask(self, served: Sequence[ServedVault], method: Method, params: VaultParams) -> JsonObject:
-        """Return the answer of one vault, or of several as one."""
+    async def _ask(
+        self, served: Sequence[ServedVault], method: Method, params: VaultParams, *, for_author: bool
+    ) -> JsonObject:
+        """Return the answer of one vault, or of several as one; comments are read only `for_author`."""
 
         def answer(snapshot: ServedSnapshot) -> JsonObject:
-            return method.answer(snapshot, params)
+            with nullcontext() if for_author else snapshot.vault.without_comments():
+                return method.answer(snapshot, params)
 
         if len(served) == 1:
             return await served[0].ask(answer, writes=method.writes)

@@ -230,7 +230,9 @@ class EngineWorker:
 
     def _create_indexes(self) -> Mapping[str, OpenIndex]:
         return {
-            name: OpenIndex(vault, self._user_paths.index_folder(vault), self._settings, self._user_paths)
+            name: OpenIndex(
+                vault, self._user_paths.index_folder(vault), self._settings, self._user_paths, for_author=True
+            )
             for name, vault in self._vaults.named
         }
 

@@ -48,14 +48,19 @@ class OpenIndex:
         refresh: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
         on_notice: OnNotice = _ignore_notice,
+        for_author: bool = False,
     ) -> None:
-        """Open nothing yet. With `refresh`, the index is updated before it is opened for the first time."""
+        """Open nothing yet. With `refresh`, the index is updated before it is opened for the first time.
+
+        With `for_author`, the comments in the notes are found and shown, unless the settings hide them.
+        """
         self._vault = vault
         self._index_folder = index_folder
         self._paths = paths
         self._refresh = refresh
         self._on_progress = on_progress
         self._on_notice = on_notice
+        self._for_author = for_author
         self.settings = settings
         self.corpus: Corpus | None = None
 
@@ -73,7 +78,7 @@ class OpenIndex:
         from excerpt.index.snapshot import Snapshot
 
         before = self.corpus if isinstance(self.corpus, Snapshot) else None
-        return Snapshot.open(self._index_folder, self.settings, before=before)
+        return Snapshot.open(self._index_folder, self.settings, before=before, for_author=self._for_author)
 
     def open_first(self) -> Corpus:
         """Open the newest generation, after an update if that is asked for and files have changed.
@@ -100,7 +105,7 @@ class OpenIndex:
         from excerpt.index.snapshot import Snapshot
 
         with suppress(IndexUnusableError), ExitStack() as opened:
-            snapshot = Snapshot.open(self._index_folder, self.settings)
+            snapshot = Snapshot.open(self._index_folder, self.settings, for_author=self._for_author)
             opened.callback(snapshot.close)
             if snapshot.is_up_to_date(self._vault):
                 opened.pop_all()

@@ -259,7 +259,7 @@ class AskCost(Struct, frozen=True):
     mark: MarkedFragment
 
     def answer(self, engine: Engine) -> MarkCost:
-        return self.packer.cost_of_mark(engine.snapshot, self.request, self.mark)
+        return self.packer.cost_of_mark(engine.for_everybody.snapshot, self.request, self.mark)
 
 
 class PackUpdate(Struct, frozen=True):
@@ -289,7 +289,7 @@ class AskPack(Struct, frozen=True):
         if result is not None:
             result = engine.highlight_all(result)
             request = with_highlights(request, result)
-        pack = self.packer.build_pack(engine.snapshot, with_fill(request, engine))
+        pack = self.packer.build_pack(engine.for_everybody.snapshot, _prepare_request(request, engine))
         return PackUpdate(pack, self.cost.answer(engine) if self.cost is not None else None, result)
 
 
@@ -311,7 +311,29 @@ class AskPackResults(Struct, frozen=True):
     requests: tuple[PackRequest, ...]
 
     def answer(self, engine: Engine) -> tuple[PackResult, ...]:
-        return tuple(self.packer.build_result(engine.snapshot, with_fill(each, engine)) for each in self.requests)
+        snapshot = engine.for_everybody.snapshot
+        return tuple(self.packer.build_result(snapshot, _prepare_request(each, engine)) for each in self.requests)
+
+
+def _prepare_request(request: PackRequest, engine: Engine) -> PackRequest:
+    """Return the request as a pack is built of it: filled as its queries need, and with the hits of everybody.
+
+    No pack has a comment of the notes' author, so that what is found by comments alone is not in it, and its hits are
+    in the order that they have without comments, or that a reranker has given them.
+    """
+    from excerpt.pack.build import search_queries
+
+    everybody = engine.for_everybody
+    if everybody is not engine and request.hits and request.queries and not request.marks:
+        result = search_queries(everybody, request.queries, request.strategy, len(request.hits))
+        hits = result.hits
+        if any(hit.rerank is not None for hit in request.hits):
+            by_id = {hit.fragment.id: hit for hit in hits}
+            hits = tuple(
+                replace(by_id[hit.fragment.id], rerank=hit.rerank) for hit in request.hits if hit.fragment.id in by_id
+            )
+        request = replace(request, hits=hits, confidence=result.confidence)
+    return with_fill(request, engine)
 
 
 def with_fill(request: PackRequest, engine: Engine) -> PackRequest:

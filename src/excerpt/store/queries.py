@@ -12,7 +12,7 @@ from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, NoteRow
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.catalog import decompress_text
 from excerpt.index.queries import fragment_from_row, section_from_row
-from excerpt.model import FileProblem, Fragment, FragmentInfo, Section
+from excerpt.model import CommentLine, FileProblem, Fragment, FragmentInfo, Section
 from excerpt.store import schema
 from excerpt.store.connection import Row, StoreConnection, replace_unstorable
 
@@ -154,6 +154,9 @@ class StoreQueries:
     def note_text(self, path: str) -> str | None:
         text_rows = self.rows("SELECT text FROM notes JOIN note_texts ON note = notes.id WHERE path = %s", path)
         return decompress_text(text_rows[0][0]) if text_rows else None
+
+    def comments(self, path: str) -> list[CommentLine]:  # noqa: ARG002 - none is pushed
+        return []
 
     def note_paths(self) -> list[str]:
         return [path for (path,) in self.rows("SELECT path FROM notes ORDER BY path")]

@@ -408,6 +408,11 @@ class StoreSnapshot(NoteReader):
 
     # --- loading of fragments -----------------------------------------------------------------------------------------
 
+    @property
+    def for_everybody(self) -> Self:
+        """This snapshot: comments are not pushed."""
+        return self
+
     def reopen(self) -> Self:
         """Return a snapshot of the newest revision, without loaded fragments; this one if nothing was pushed since."""
         revision = _read_revision(self._connection, (self._vault, self._name), self._revision)

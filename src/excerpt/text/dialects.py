@@ -57,7 +57,8 @@ _DRAWING_PROPERTY = re.compile(r"---[ \t]*\n(?:(?!---).*\n){0,200}?excalidraw-pl
 _DRAWING = re.compile(r"^(?:%%[ \t]*\n)?#{1,2} Drawing[ \t]*\n(?s:.*)", re.MULTILINE)
 _DRAWING_JSON = re.compile(r"^```(?:compressed-)?json\n(?s:.*?)(?:^```[ \t]*$|\Z)", re.MULTILINE)
 _ELEMENT_ID = re.compile(r" \^[\w-]{8}$", re.MULTILINE)
-_ADVICE = re.compile(r"^==⚠.*⚠==.*$", re.MULTILINE)
+_ADVICE = re.compile(r"^(?:==⚠.*⚠==.*|%%[ \t]*)$", re.MULTILINE)
+"""The advice to switch the view, and the marks that hide the texts of the drawing in Obsidian's own view."""
 
 
 def without_drawing(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
@@ -18,7 +19,7 @@ from excerpt.model import Block, Fragment, Note, Section
 from excerpt.text.dialects import CHANGED_DIALECTS
 from excerpt.text.words import WIDE_CHARACTERS
 
-FRAGMENTS_VERSION = 2
+FRAGMENTS_VERSION = 3
 """Version of what is read of a note and of its division into fragments; an index with an older one is rebuilt."""
 
 
@@ -107,6 +108,29 @@ def fragments_of(
         )
         counts[digest] += 1
     return tuple(fragments)
+
+
+def fragments_with_comments(note: Note, fragments: Sequence[Fragment]) -> list[int | None]:
+    """Return, for each of the note's comment lines, the number of the fragment that its author finds it in.
+
+    It is the fragment around the line, or that of the comment's first line, or the nearest one: before that after it,
+    if possible in the section of the line. None if the note has no fragments.
+    """
+    starts = [fragment.line_start for fragment in fragments]
+    section_starts = [section.line_start for section in note.sections]
+    numbers: list[int | None] = []
+    for comment in note.comments:
+        before = bisect_right(starts, comment.line) - 1
+        if before >= 0 and comment.line <= fragments[before].line_end:
+            numbers.append(before)
+        elif not comment.begins and numbers:
+            numbers.append(numbers[-1])
+        else:
+            section = max(bisect_right(section_starts, comment.line) - 1, 0)
+            nearest = [number for number in (before, before + 1) if 0 <= number < len(fragments)]
+            nearest.sort(key=lambda number: fragments[number].section != section)
+            numbers.append(nearest[0] if nearest else None)
+    return numbers
 
 
 def fragment_id(path: str, digest: str, occurrence: int) -> str:

@@ -8,7 +8,7 @@ token's `meta["place"]`, where they began and ended.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from enum import Enum, auto
 from functools import cache
 from typing import NamedTuple
@@ -122,21 +122,34 @@ def _visible_range(text: str, span: InlineSpan) -> tuple[int, int]:
     return start + (address.rfind("/") + 1 if is_embed and _FILE.search(address) else 0), end
 
 
-def visible_characters(text: str) -> list[str]:
+def visible_characters(text: str, matches: Sequence[tuple[int, int]] = ()) -> list[str]:
     """Return, for each character of a line of prose, the text that is displayed: itself, a replacement, or "".
 
-    Marks of Markdown, and a comment that begins in this line, are hidden ("").
+    Marks of Markdown, and a comment that begins in this line, are hidden (""); of a comment with one of `matches`, the
+    ranges (start, end) that a query found, only the marks.
     """
     clean = visible(text)
     if not INLINE_MARKS.search(text):
         return list(clean)
     shown = list(clean)
     spans = inline_spans(text)
-    comments = ((span.start, span.end, "") for span in spans if span.kind is SpanKind.COMMENT)
+    comments = ((*each, "") for span in spans if span.kind is SpanKind.COMMENT for each in _hidden(text, span, matches))
     for start, end, replacement in (*display_replacements(text, spans), *comments):
         if start < end:
             shown[start:end] = [replacement, *[""] * (end - start - 1)]
     return shown
+
+
+def _hidden(text: str, comment: InlineSpan, matches: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of a comment that are not displayed."""
+    if not any(start < comment.end and comment.start < end for start, end in matches):
+        yield comment.start, comment.end
+        return
+    begin = comment.start + (2 if text.startswith("%%", comment.start) else len("<!--"))
+    yield comment.start, begin
+    for mark in ("%%", "-->"):
+        if text.endswith(mark, begin, comment.end):
+            yield comment.end - len(mark), comment.end
 
 
 def _by_start(span: InlineSpan) -> tuple[int, int]:

@@ -20,6 +20,7 @@ class Context(IntEnum):
     CODE = auto()
     CODE_EDGE = auto()
     QUOTED_CODE = auto()
+    COMMENT = auto()
 
 
 class LineContext(NamedTuple):
@@ -51,6 +52,7 @@ def contexts_of(lines: Sequence[str]) -> list[LineContext]:
     contexts: list[LineContext] = []
     fence: LineContext | None = None
     mark = callout = ""
+    comment_end = 0
     properties = bool(lines) and lines[0].rstrip() == "---"
     for row, line in enumerate(lines):
         if properties:
@@ -58,6 +60,11 @@ def contexts_of(lines: Sequence[str]) -> list[LineContext]:
             properties = row == 0 or line.rstrip() not in ("---", "...")
             continue
         callout = _callout_kind(line, callout)
+        if fence is None and row >= comment_end:
+            comment_end = _comment_end(lines, row)
+        if row < comment_end:
+            contexts.append(LineContext(Context.COMMENT, callout))
+            continue
         if fence is not None and fence.context is Context.QUOTED_CODE and not line.lstrip().startswith(">"):
             fence = None
         opens = _FENCE.match(line)
@@ -73,6 +80,19 @@ def contexts_of(lines: Sequence[str]) -> list[LineContext]:
         else:
             contexts.append(PROSE if not callout else LineContext(Context.PROSE, callout))
     return contexts
+
+
+def _comment_end(lines: Sequence[str], row: int) -> int:
+    """Return the index after the last line of a comment of several lines that begins with line `row`; 0 for none."""
+    text = lines[row].lstrip("> \t")
+    mark = next((mark for mark in _COMMENT_MARKS if text.startswith(mark)), "")
+    if not mark or _COMMENT_MARKS[mark] in text[len(mark) :]:
+        return 0
+    closing = (number for number in range(row + 1, len(lines)) if _COMMENT_MARKS[mark] in lines[number])
+    return next(closing, len(lines) - 1 if mark == "<!--" or text.strip() == mark else -1) + 1
+
+
+_COMMENT_MARKS = {"%%": "%%", "<!--": "-->"}
 
 
 def _callout_kind(line: str, previous: str) -> str:

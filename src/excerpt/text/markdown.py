@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import groupby
 from pathlib import PurePosixPath
@@ -20,7 +21,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from excerpt.kinds import BlockKind, Dialect
-from excerpt.model import Block, Link, Note, Section
+from excerpt.model import Block, CommentLine, Link, Note, Section
+from excerpt.text.comments import may_have_comments, take_out_comments
 from excerpt.text.dialects import read_data
 from excerpt.text.frontmatter import Frontmatter, read_frontmatter
 from excerpt.text.links import find_block_id, may_have_links, parse_links_and_tags, plain_heading, property_links
@@ -165,7 +167,10 @@ def _count_visit(env: EnvType) -> None:
 
 
 def _delimited_rule(marker: str) -> RuleFuncBlockType:
-    """Return a rule for blocks that begin with a `marker` at a line's start and end with one at a line's end."""
+    """Return a rule for blocks that begin with a `marker` at a line's start and end with one at a line's end.
+
+    A comment ends with the line that has the second marker, wherever in the line that is.
+    """
 
     def rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         at, stop = state.bMarks[start] + state.tShift[start], state.eMarks[start]
@@ -174,7 +179,7 @@ def _delimited_rule(marker: str) -> RuleFuncBlockType:
         rest = state.src[at + len(marker) : stop].rstrip()
         last = start
         if marker not in rest:
-            last = _closing_line(state, marker, start, end)
+            last = _closing_line(state, marker, start, end, is_comment=marker == "%%")
         elif not rest.endswith(marker):
             return False
         if last < 0:
@@ -187,8 +192,8 @@ def _delimited_rule(marker: str) -> RuleFuncBlockType:
     return rule
 
 
-def _closing_line(state: StateBlock, marker: str, start: int, end: int) -> int:
-    """Return the first line after `start` and before `end` that ends with `marker`.
+def _closing_line(state: StateBlock, marker: str, start: int, end: int, *, is_comment: bool) -> int:
+    """Return the first line after `start` and before `end` that ends with `marker`; of a comment, that has one.
 
     Returns -1 if the quote or list around the block has no such line.
     """
@@ -196,7 +201,8 @@ def _closing_line(state: StateBlock, marker: str, start: int, end: int) -> int:
         state.env["visits"] -= 1
         if state.sCount[line] < state.blkIndent and not state.isEmpty(line):
             break
-        if state.src[state.bMarks[line] : state.eMarks[line]].rstrip().endswith(marker):
+        text = state.src[state.bMarks[line] : state.eMarks[line]]
+        if (marker in text) if is_comment else text.rstrip().endswith(marker):
             return line
     return -1
 
@@ -287,10 +293,10 @@ def parse_note(path: str, text: str, language: str = "", dialect: Dialect = Dial
     """Parse the `text` of the note at `path`. Never raises: problems become warnings of the note.
 
     `language` is an ISO 639-1 code, or "" to detect it. The title is the file name if the frontmatter has none. Lines
-    of data of another program are blank in the text of the note.
+    of data of another program are blank in the text of the note, and comments are not in it.
     """
     data = read_data(normalise_newlines(text.removeprefix("\ufeff")), path, dialect)
-    text = data.text
+    text, comments = _without_comments(data.text)
     lines = text.split("\n")
     front = read_frontmatter(text)
     warnings = list(front.warnings)
@@ -308,7 +314,29 @@ def parse_note(path: str, text: str, language: str = "", dialect: Dialect = Dial
         sections=_sections(body, lines, front),
         links=(*links, *data.links, *body.links),
         warnings=tuple(warnings),
+        comments=comments,
     )
+
+
+def _without_comments(text: str) -> tuple[str, tuple[CommentLine, ...]]:
+    """Return a note's text without its comments, and these."""
+    if not may_have_comments(text):
+        return text, ()
+    skipped = read_frontmatter(text).lines
+    lines = text.split("\n")
+    tokens: list[Token] = []
+    with suppress(Exception):  # a note that cannot be parsed has no code
+        tokens = parse_blocks("\n".join(lines[skipped:]), {})
+    code = [
+        (token.map[0] + skipped, token.map[1] + skipped)
+        for token in tokens
+        if token.map
+        and (
+            token.type in ("fence", "code_block")
+            or (token.type == "delimited" and "$$" in lines[token.map[0] + skipped].partition("%%")[0])
+        )
+    ]
+    return take_out_comments(text, skipped, code)
 
 
 _LIST_ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")

@@ -45,7 +45,7 @@ def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tup
     with the first line that is not a heading. If the text continues, the snippet is wider than `width` or ends with an
     ellipsis.
     """
-    row = _SnippetRow(text, _best_start(text, spans, _estimate_characters(width, text)))
+    row = _SnippetRow(text, _best_start(text, spans, _estimate_characters(width, text)), spans)
     row.fill(width)
     ordered = sorted(spans, key=lambda s: (s.start, s.end))
     ranges = [(row.column_of(span.start), row.column_of(span.end)) for span in ordered if span.end > row.start]
@@ -57,9 +57,13 @@ def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tup
 
 
 class _SnippetRow:
-    """The characters that a snippet shows of `text`, and the column of each character of `text`."""
+    """The characters that a snippet shows of `text`, and the column of each character of `text`.
 
-    def __init__(self, text: str, start: int) -> None:
+    A comment is shown only if it has one of `matches`.
+    """
+
+    def __init__(self, text: str, start: int, matches: Sequence[Span]) -> None:
+        self._matches = matches
         self.shown: list[str] = []
         self.start = self._at = start
         self._text = text
@@ -90,7 +94,8 @@ class _SnippetRow:
             if INLINE_MARKS.search(text, base, stop):
                 stop = min(end, stop + _MARKUP_ROOM)
             context = next(contexts, Context.PROSE)
-            characters = list(text[base:stop]) if context in _CODE else visible_characters(text[base:stop])
+            matches = [(match.start - base, match.end - base) for match in self._matches]
+            characters = list(text[base:stop]) if context in _CODE else visible_characters(text[base:stop], matches)
             self._add_characters(characters, base, base == line_start, context, width)
             if self._at < end:
                 return

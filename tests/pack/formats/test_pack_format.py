@@ -218,6 +218,7 @@ def test_json_has_the_documented_fields_and_the_unchanged_text() -> None:
         "left_out": [{"path": "b.md", "line_start": 1, "line_end": 2, "tokens": 30, "reason": "too large"}],
         "source_tokens": 900,
         "stopped": "end",
+        "left_out_comments": 0,
     }
     assert "Straße" in written
     assert render_output(replace(result, format=Format.XML), LINKS) == "…"

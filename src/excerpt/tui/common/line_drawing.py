@@ -393,6 +393,9 @@ def style_line(line: StyledLine, context: LineContext, code: Sequence[tuple[int,
     """Style a line by its context (prose, code or other), and return its hanging indent in characters."""
     if context.context is Context.PLAIN:
         return 0
+    if context.context is Context.COMMENT:
+        line.add_style(0, len(line.text), TextStyle.FAINT)
+        return 0
     if context.context is not Context.PROSE:
         _style_code(line, context, code)
         return 0

@@ -226,10 +226,12 @@ class PackPanel(RowList):
 
     def _format_border_title(self, contents: PackPanelContents | None) -> str:
         """Return the title: what was left out, and the order. The bar of the pack has the numbers of the rest."""
-        count = len(contents.built_pack.left_out) if contents is not None else 0
-        return " · ".join(
-            filter(None, ("pack", f"{count} left out" if count else "", contents.order if contents is not None else ""))
-        )
+        if contents is None:
+            return "pack"
+        count, comments = len(contents.built_pack.left_out), contents.built_pack.result.left_out_comments
+        out = f"{count} left out" if count else ""
+        hidden = f"{format_count(comments, 'comment')} left out" if comments else ""
+        return " · ".join(filter(None, ("pack", out, hidden, contents.order)))
 
     def render_line(self, y: int) -> Strip:
         if self.row_count:

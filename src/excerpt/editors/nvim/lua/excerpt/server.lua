@@ -115,6 +115,9 @@ local function start()
   end
   server.job = job
   servers[key] = server
+  -- Comments in notes are for their author, who reads them here.
+  local greeting = { jsonrpc = "2.0", method = "hello", params = { comments = "author" } }
+  pcall(vim.fn.chansend, job, vim.fn.json_encode(greeting) .. "\n")
   vim.api.nvim_create_autocmd("VimLeavePre", {
     group = vim.api.nvim_create_augroup("excerpt_server", { clear = true }),
     callback = M.stop,

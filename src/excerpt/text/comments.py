@@ -1,0 +1,226 @@
+"""Comments in Markdown, which only the author of a note is to see: `%%…%%` of Obsidian, and `<!-- … -->` of HTML.
+
+They are taken out of a note's text before it is parsed, so that nothing in them is a word, tag, link, heading or
+property of the note. All other text keeps its line. What was taken out is kept line by line, so that the text as its
+author wrote it can be restored. Comments that hold data of plugins are not kept.
+
+- `%%` at the beginning of a line reaches to the next `%%`, over blank lines too; alone on its line, and without
+  another one, to the end. Elsewhere in a line it is closed in the same paragraph, or is no comment.
+- `<!--` at the beginning of a line reaches to the next `-->`, or to the end; elsewhere as above.
+- In a quote or callout a comment ends with the quote. In code and maths there are none.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from excerpt.model import CommentLine
+
+LEFT_OUT_MARK = "[comment left out]"
+"""What a reader who may not see a comment is shown in its place."""
+
+
+def may_have_comments(text: str) -> bool:
+    """Return whether a text has a mark that may begin a comment."""
+    return "%%" in text or "<!--" in text
+
+
+def take_out_comments(
+    text: str, first_line: int, code: Sequence[tuple[int, int]]
+) -> tuple[str, tuple[CommentLine, ...]]:
+    """Return a note's text without its comments, and the lines of the comments in order.
+
+    Comments begin after the first `first_line` lines, the frontmatter. `code` are the blocks of code and maths, each as
+    (first line, line after the last one), from 0 and ascending.
+    """
+    lines = text.split("\n")
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    cuts: dict[int, list[_Cut]] = {}
+    for start, end in _Scanner(text, lines, starts, code).find(first_line):
+        is_data = _DATA.match(text, start) is not None
+        first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
+        for number in range(first, last + 1):
+            begin = max(start - starts[number], 0)
+            cuts.setdefault(number, []).append(
+                _Cut(begin, min(end - starts[number], len(lines[number])), number == first, is_data)
+            )
+    comments: list[CommentLine] = []
+    shown = lines.copy()
+    for number, cuts_of_line in cuts.items():
+        shown[number], parts = _cut_line(lines[number], cuts_of_line, number + 1)
+        comments += parts
+    for number in _empty_quotes(shown, cuts):
+        comments = [comment for comment in comments if comment.line != number + 1]
+        comments += _whole_line(lines[number], cuts.get(number, ()), number + 1)
+        shown[number] = ""
+    return "\n".join(shown), tuple(sorted(comments))
+
+
+def restore_comments(lines: Sequence[str], first_line: int, comments: Iterable[CommentLine]) -> list[str]:
+    """Return lines of a note's text, from number `first_line` on, with its comments in their places.
+
+    `comments` are those on these lines, in order.
+    """
+    restored = list(lines)
+    shift, shifted_line = 0, 0
+    for line, column, _, text in comments:
+        shift = shift if line == shifted_line else 0
+        whole, at = restored[line - first_line], column + shift
+        restored[line - first_line] = whole[:at] + text + whole[at:]
+        shift, shifted_line = shift + len(text), line
+    return restored
+
+
+def mark_comments(lines: Sequence[str], first_line: int, comments: Iterable[CommentLine]) -> list[str]:
+    """Return lines of a note's text, from number `first_line` on, with LEFT_OUT_MARK where a comment begins."""
+    marks = (
+        comment._replace(text=LEFT_OUT_MARK + " " * comment.text.endswith(" "))
+        for comment in comments
+        if comment.begins
+    )
+    return restore_comments(lines, first_line, marks)
+
+
+# --- where comments are -----------------------------------------------------------------------------------------------
+
+_DATA = re.compile(r"(?:%%|<!--)\s*(?:kanban:settings\b|SR:)")
+"""The beginning of a comment that holds data: settings of a Kanban board, dates of spaced repetition."""
+_MARK = re.compile(r"\\.|`+|%%|<!--", re.DOTALL)
+_LINE_BEGINNING = re.compile(r"[ \t]*(?:>[ \t]*)*")
+_QUOTED = re.compile(r"[ \t]*>")
+_ONE_LINE_BLOCK = re.compile(r"[ \t>]*(?:\||#{1,6}[ \t])")
+"""The beginning of a line that is a block of its own, or cells of one: a heading or a row of a table."""
+_CLOSING = {"%%": "%%", "<!--": "-->"}
+
+
+class _Scanner:
+    """Finds the comments of a text in one pass. `starts` are the offsets where its lines begin, and its end."""
+
+    def __init__(self, text: str, lines: Sequence[str], starts: Sequence[int], code: Sequence[tuple[int, int]]) -> None:
+        self._text = text
+        self._lines = lines
+        self._starts = starts
+        self._code = code
+        self._code_begins = [first for first, _ in code]
+        self._blank = [number for number, line in enumerate(lines) if not line.strip(" \t>")]
+        self._runs = [match.span() for match in re.finditer("`+", text)] if "`" in text else []
+        self._run_begins = [start for start, _ in self._runs]
+        self._unclosed_until = dict.fromkeys(_CLOSING, 0)
+
+    def find(self, first_line: int) -> Iterator[tuple[int, int]]:
+        """Yield the start and end of each comment after the first `first_line` lines, ascending."""
+        at = self._starts[min(first_line, len(self._lines))]
+        while match := _MARK.search(self._text, at):
+            line = bisect_right(self._starts, match.start()) - 1
+            block = bisect_right(self._code_begins, line) - 1
+            if block >= 0 and line < self._code[block][1]:
+                at = self._starts[min(self._code[block][1], len(self._lines))]
+                continue
+            at = match.end()
+            if match[0][0] == "`":
+                at = self._end_of_code(*match.span(), line)
+            elif match[0][0] != "\\":
+                end = self._end_of_comment(match.start(), match[0], line)
+                if end > at:
+                    yield match.start(), end
+                    at = end
+
+    def _end_of_paragraph(self, line: int) -> int:
+        following = bisect_right(self._blank, line)
+        return self._starts[self._blank[following]] if following < len(self._blank) else len(self._text)
+
+    def _end_of_code(self, start: int, end: int, line: int) -> int:
+        """Return the end of the code span that begins with backticks at `start` to `end`; `end` if there is none."""
+        limit = self._end_of_paragraph(line)
+        for number in range(bisect_right(self._run_begins, start), len(self._runs)):
+            begin, stop = self._runs[number]
+            if begin >= limit:
+                break
+            if stop - begin == end - start:
+                return stop
+        return end
+
+    def _end_of_comment(self, start: int, mark: str, line: int) -> int:
+        """Return the end of the comment that begins with `mark` at `start`; 0 if it is no comment."""
+        beginning = _LINE_BEGINNING.match(self._text, self._starts[line])
+        begins_line = beginning is not None and beginning.end() == start
+        if not begins_line:
+            is_alone = _ONE_LINE_BLOCK.match(self._lines[line]) is not None
+            limit = self._starts[line + 1] - 1 if is_alone else self._end_of_paragraph(line)
+        elif ">" in self._text[self._starts[line] : start]:
+            limit = self._end_of_quote(line)
+        else:
+            limit = len(self._text)
+        closing = _CLOSING[mark]
+        # After a search in vain, a later one in the same text is in vain too.
+        if limit > self._unclosed_until[mark]:
+            end = self._text.find(closing, start + 2, limit)
+            if end >= 0:
+                return end + len(closing)
+            self._unclosed_until[mark] = limit
+        is_block = mark == "<!--" or not self._text[start + len(mark) : self._starts[line + 1]].strip()
+        return limit if begins_line and is_block else 0
+
+    def _end_of_quote(self, line: int) -> int:
+        while line < len(self._lines) and _QUOTED.match(self._lines[line]):
+            line += 1
+        return min(self._starts[line], len(self._text))
+
+
+# --- what is left of the lines ----------------------------------------------------------------------------------------
+
+_ONLY_MARKS = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]*(?:\[.\][ \t]*)?)?")
+_ONLY_QUOTE_MARKS = re.compile(r"[ \t]*>[ \t>]*")
+_HALF_MARKS = "%<!-"
+
+
+class _Cut(NamedTuple):
+    """The characters of a line that a comment takes, `start` to `end`; `is_data` if nobody is to see them."""
+
+    start: int
+    end: int
+    begins: bool
+    is_data: bool
+
+
+def _cut_line(line: str, cuts: Sequence[_Cut], number: int) -> tuple[str, list[CommentLine]]:
+    """Return what is left of a line, and its parts of comments. A line without words is left blank."""
+    shown, parts, at = "", [], 0
+    for cut in cuts:
+        start, end = cut.start, cut.end
+        while start > at and line[start - 1] in _HALF_MARKS and line[end : end + 1] in _HALF_MARKS and end < len(line):
+            start -= 1  # what is left must not be a mark again
+        if line[end : end + 1] == " " and (shown + line[at:start])[-1:] in ("", " "):
+            end += 1
+        shown += line[at:start]
+        if not cut.is_data:
+            parts.append(CommentLine(number, len(shown), cut.begins, line[start:end]))
+        at = end
+    shown += line[at:]
+    return ("", _whole_line(line, cuts, number)) if _ONLY_MARKS.fullmatch(shown) else (shown, parts)
+
+
+def _whole_line(line: str, cuts: Sequence[_Cut], number: int) -> list[CommentLine]:
+    """Return a line as a part of a comment; nothing if it is blank or holds only data."""
+    kept = [cut for cut in cuts if not cut.is_data]
+    return [CommentLine(number, 0, any(cut.begins for cut in kept), line)] if kept and line.strip() else []
+
+
+def _empty_quotes(shown: Sequence[str], cuts: dict[int, list[_Cut]]) -> Iterator[int]:
+    """Yield the lines of the quotes with comments of which nothing is left but quote marks."""
+    seen = -1
+    for number in sorted(cuts):
+        if number <= seen or not _ONLY_QUOTE_MARKS.fullmatch(shown[number]):
+            continue
+        first = last = number
+        while first > 0 and _QUOTED.match(shown[first - 1]):
+            first -= 1
+        while last + 1 < len(shown) and _QUOTED.match(shown[last + 1]):
+            last += 1
+        seen = last
+        if all(_ONLY_QUOTE_MARKS.fullmatch(line) for line in shown[first : last + 1]):
+            yield from range(first, last + 1)
