@@ -359,7 +359,7 @@ async def test_methods_can_be_awaited_by_several_tasks(home: Path, vault: Path) 
 
 def test_all_results_of_a_vault_can_be_awaited() -> None:
     methods = {name for name, member in vars(excerpt.Vault).items() if inspect.isfunction(member) and name[0] != "_"}
-    assert methods - set(dir(excerpt.aio.AsyncVault)) == {"close", "run_in_one_snapshot"}
+    assert methods - set(dir(excerpt.aio.AsyncVault)) == {"close", "run_in_one_snapshot", "without_comments"}
 
 
 async def test_the_event_loop_continues_while_a_vault_is_searched(home: Path, vault: Path) -> None:

@@ -171,7 +171,7 @@ def test_each_setting_has_a_description_and_its_default() -> None:
 def test_an_unknown_key_is_an_error_in_the_schema() -> None:
     made = settings_schema(bindable_actions())
     tables = [shape for shape in made["$defs"].values() if "properties" in shape]
-    assert len(tables) == 10
+    assert len(tables) == 11
     assert all(table["additionalProperties"] is False for table in tables)
 
 

@@ -20,7 +20,7 @@ def schema() -> Any:
 def test_the_command_prints_a_valid_schema_with_every_method(schema: Any) -> None:
     Draft202012Validator.check_schema(schema)
     methods = {each["properties"]["method"]["const"] for each in schema["$defs"]["Request"]["anyOf"]}
-    assert methods == {*METHODS, "cancel"}
+    assert methods == {*METHODS, "cancel", "hello"}
 
 
 def test_every_type_has_a_description(schema: Any) -> None:

@@ -43,21 +43,18 @@ def take_out_comments(
     for start, end in _Scanner(text, lines, starts, code).find(first_line):
         is_data = _DATA.match(text, start) is not None
         first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
+        is_quoted = ">" in _beginning(lines[first])[: start - starts[first]]
         for number in range(first, last + 1):
-            begin = max(start - starts[number], 0)
-            cuts.setdefault(number, []).append(
-                _Cut(begin, min(end - starts[number], len(lines[number])), number == first, is_data)
-            )
-    comments: list[CommentLine] = []
+            line, begins = lines[number], number == first
+            begin = start - starts[first] if begins else len(_beginning(line)) if is_quoted else 0
+            cuts.setdefault(number, []).append(_Cut(begin, min(end - starts[number], len(line)), begins, is_data))
+    parts: dict[int, list[CommentLine]] = {}
     shown = lines.copy()
     for number, cuts_of_line in cuts.items():
-        shown[number], parts = _cut_line(lines[number], cuts_of_line, number + 1)
-        comments += parts
-    for number in _empty_quotes(shown, cuts):
-        comments = [comment for comment in comments if comment.line != number + 1]
-        comments += _whole_line(lines[number], cuts.get(number, ()), number + 1)
-        shown[number] = ""
-    return "\n".join(shown), tuple(sorted(comments))
+        shown[number], parts[number] = _cut_line(lines[number], cuts_of_line, number + 1)
+    for number in list(_empty_quotes(shown, cuts)):
+        shown[number], parts[number] = "", _whole_line(lines[number], cuts.get(number, ()), number + 1)
+    return "\n".join(shown), tuple(part for number in sorted(parts) for part in parts[number])
 
 
 def restore_comments(lines: Sequence[str], first_line: int, comments: Iterable[CommentLine]) -> list[str]:
@@ -91,6 +88,7 @@ _DATA = re.compile(r"(?:%%|<!--)\s*(?:kanban:settings\b|SR:)")
 """The beginning of a comment that holds data: settings of a Kanban board, dates of spaced repetition."""
 _MARK = re.compile(r"\\.|`+|%%|<!--", re.DOTALL)
 _LINE_BEGINNING = re.compile(r"[ \t]*(?:>[ \t]*)*")
+"""The white space and quote marks at the beginning of a line."""
 _QUOTED = re.compile(r"[ \t]*>")
 _ONE_LINE_BLOCK = re.compile(r"[ \t>]*(?:\||#{1,6}[ \t])")
 """The beginning of a line that is a block of its own, or cells of one: a heading or a row of a table."""
@@ -146,12 +144,12 @@ class _Scanner:
 
     def _end_of_comment(self, start: int, mark: str, line: int) -> int:
         """Return the end of the comment that begins with `mark` at `start`; 0 if it is no comment."""
-        beginning = _LINE_BEGINNING.match(self._text, self._starts[line])
-        begins_line = beginning is not None and beginning.end() == start
+        beginning = _beginning(self._lines[line])
+        begins_line = len(beginning) == start - self._starts[line]
         if not begins_line:
             is_alone = _ONE_LINE_BLOCK.match(self._lines[line]) is not None
             limit = self._starts[line + 1] - 1 if is_alone else self._end_of_paragraph(line)
-        elif ">" in self._text[self._starts[line] : start]:
+        elif ">" in beginning:
             limit = self._end_of_quote(line)
         else:
             limit = len(self._text)
@@ -169,6 +167,11 @@ class _Scanner:
         while line < len(self._lines) and _QUOTED.match(self._lines[line]):
             line += 1
         return min(self._starts[line], len(self._text))
+
+
+def _beginning(line: str) -> str:
+    match = _LINE_BEGINNING.match(line)
+    return match[0] if match else ""
 
 
 # --- what is left of the lines ----------------------------------------------------------------------------------------
