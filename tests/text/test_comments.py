@@ -106,7 +106,9 @@ def test_data_of_plugins_is_neither_text_nor_comment(text: str) -> None:
 
 
 def test_texts_of_a_drawing_are_text_although_its_note_hides_them() -> None:
-    note = parsed('---\nexcalidraw-plugin: parsed\n---\n%%\n# Text Elements\nOrders ^a1B2c3D4\n%%\n## Drawing\n{"x":1}\n')
+    note = parsed(
+        '---\nexcalidraw-plugin: parsed\n---\n%%\n# Text Elements\nOrders ^a1B2c3D4\n%%\n## Drawing\n{"x":1}\n'
+    )
     assert "Orders" in note.text
     assert note.comments == ()
     assert '"x"' not in note.text
@@ -133,7 +135,9 @@ def test_the_author_reads_the_note_as_written(text: str) -> None:
     assert re.sub(r"(?m)^[ \t>]+$", "", restored) == re.sub(r"(?m)^[ \t>]+$", "", written)
 
 
-_PIECES = st.sampled_from(["%%", "%", "<!--", "-->", "<", "!--", "-", "`", "a", " ", "\n", "\n\n", "> ", "- ", "|", "\\"])
+_PIECES = st.sampled_from(
+    ["%%", "%", "<!--", "-->", "<", "!--", "-", "`", "a", " ", "\n", "\n\n", "> ", "- ", "|", "\\"]
+)
 
 
 @given(st.lists(_PIECES, max_size=40).map("".join))

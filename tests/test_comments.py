@@ -1,0 +1,258 @@
+"""Tests of who finds and reads the comments in notes, on every surface.
+
+No module has this name, as all surfaces are compared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import excerpt
+from excerpt.kinds import Strategy
+from excerpt.known_vaults import VaultFolders
+from excerpt.mcp.server import build_server
+from excerpt.search.engine import Engine
+from excerpt.serve.server import LineServer
+from excerpt.served_vaults import ServedVaults
+from excerpt.service.memory_decisions import leave_out_comments
+from excerpt.service.open_vaults import OpenIndex
+from excerpt.service.packer import AskPack, Packer, PackRequest
+from excerpt.settings import load_vault_settings, user_paths
+from mcp import Client
+from tests.cli.conftest import Excerpt
+from tests.cli.conftest import excerpt as run_excerpt
+from tests.cli.conftest import home as excerpt_home
+from tests.commands import printed
+from tests.mcp.conftest import failure_text, tool_caller, write_vault
+from tests.serve.conftest import Talk, talk_with
+
+command, home = run_excerpt, excerpt_home  # fixtures
+
+NOTES = {
+    "Barn.md": "# Barn\n\nThe red barn %% giraffe inside %% needs a roof.\n\n## Later\n\n%%\nSell the walrus.\n%%\n",
+    "Scheune.md": "# Scheune\n\nDie Scheune <!-- Nashorn --> ist rot.\n",
+    "谷仓.md": "# 谷仓\n\n谷仓是红色的%%长颈鹿%%。\n",
+    "Амбар.md": "# Амбар\n\nКрасный амбар %% жирафы %% стоит у реки.\n",
+    "Mill.md": "# Mill\n\nThe mill grinds rye.\n",
+}
+HIDDEN = ("giraffe", "walrus", "Nashorn", "长颈鹿", "жираф", '"giraffe inside"', "giraf")
+OPEN = ("red barn roof", "Scheune rot", "谷仓", "амбар", '"barn needs"')
+
+
+@pytest.fixture
+def vault(home: Path, tmp_path: Path) -> Path:
+    return write_vault(tmp_path / "farm", NOTES)
+
+
+@pytest.fixture
+def everybody(vault: Path) -> Iterator[excerpt.Vault]:
+    with excerpt.open(vault) as opened:
+        yield opened
+
+
+@pytest.fixture
+def author(vault: Path) -> Iterator[excerpt.Vault]:
+    with excerpt.open(vault, comments="author") as opened:
+        yield opened
+
+
+def matched(vault: excerpt.Vault, query: str) -> list[str]:
+    """Return the texts that a query matched, as they are written."""
+    return [hit.text[span.start : span.end] for hit in vault.search(query) for span in hit.spans]
+
+
+# --- searches ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", HIDDEN)
+def test_words_of_comments_are_found_by_the_author_alone(
+    author: excerpt.Vault, everybody: excerpt.Vault, query: str
+) -> None:
+    assert matched(everybody, query) == []
+    assert matched(author, query)
+
+
+def test_half_a_word_in_quotation_marks_is_found_in_comments_too(
+    author: excerpt.Vault, everybody: excerpt.Vault
+) -> None:
+    found = [[hit.path for hit in opened.search('"raffe ins"')] for opened in (author, everybody)]
+    assert found == [["Barn.md"], []]
+
+
+@pytest.mark.parametrize("query", OPEN)
+def test_comments_change_no_answer_to_everybody(everybody: excerpt.Vault, vault: Path, query: str) -> None:
+    def places(opened: excerpt.Vault) -> list[tuple[str, int, int, float, int]]:
+        hits = opened.search(query).hits
+        return [(hit.path, hit.line_start, hit.line_end, hit.score, hit.fragment.tokens) for hit in hits]
+
+    without = {
+        path: text.replace(" %% giraffe inside %%", "").replace(" <!-- Nashorn -->", "").replace("%%长颈鹿%%", "")
+        for path, text in NOTES.items()
+    }
+    without |= {
+        "Barn.md": without["Barn.md"].replace("%%\nSell the walrus.\n%%\n", "\n\n\n"),
+        "Амбар.md": NOTES["Амбар.md"].replace(" %% жирафы %%", ""),
+    }
+    with excerpt.open(write_vault(vault.parent / "without", without)) as same:
+        assert places(everybody) == places(same)
+
+
+@pytest.mark.parametrize("query", [*OPEN, "mill"])
+def test_the_author_finds_all_else_in_the_same_order(
+    author: excerpt.Vault, everybody: excerpt.Vault, query: str
+) -> None:
+    found = [[(hit.path, hit.score) for hit in opened.search(query)] for opened in (author, everybody)]
+    assert found[0] == found[1]
+
+
+def test_no_completion_or_correction_is_a_word_of_a_comment(author: excerpt.Vault, everybody: excerpt.Vault) -> None:
+    assert [each.text for each in everybody.complete("giraf")] == []
+    assert [each.text for each in author.complete("giraf")] != []
+    assert everybody.search("girafe").hits == () or not matched(everybody, "girafe")
+
+
+def test_the_lines_and_tokens_of_a_hit_are_those_of_its_text(author: excerpt.Vault) -> None:
+    for query in ("giraffe", "walrus"):
+        hit = author.search(query).hits[0]
+        lines = NOTES[hit.path].split("\n")[hit.line_start - 1 : hit.line_end]
+        assert hit.text == "\n".join(lines)
+        assert hit.fragment.tokens == author.tokens(hit.text)
+
+
+def test_several_vaults_are_read_so_too(vault: Path, home: Path) -> None:
+    other = write_vault(vault.parent / "other", {"Zoo.md": "# Zoo\n\nThe zoo %% walrus pool %% opens at nine.\n"})
+    with excerpt.open([vault, other]) as joined:
+        assert matched(joined, "walrus") == []
+        assert "[comment left out]" in joined.read("other/Zoo.md").text
+    with excerpt.open([vault, other], comments="author") as joined:
+        assert {hit.path for hit in joined.search("walrus") if hit.spans} == {"farm/Barn.md", "other/Zoo.md"}
+        assert "walrus" not in joined.pack("walrus zoo opens", fill="budget").text
+
+
+@pytest.mark.parametrize(("who", "readers"), [("everybody", (True, True)), ("nobody", (False, False))])
+def test_a_setting_says_who_reads_comments(vault: Path, who: str, readers: tuple[bool, bool]) -> None:
+    for comments, reads in zip(("everybody", "author"), readers, strict=True):
+        with excerpt.open(vault, comments=comments, settings={"text.comments": who}) as opened:  # type: ignore[arg-type]
+            assert bool(matched(opened, "giraffe")) == reads
+            assert ("giraffe" in opened.pack("red barn roof").text) == reads
+
+
+def test_an_unknown_reader_is_refused(vault: Path) -> None:
+    with pytest.raises(ValueError, match="comments"):
+        excerpt.open(vault, comments="all")  # type: ignore[arg-type]
+
+
+# --- reading and packs ------------------------------------------------------------------------------------------------
+
+
+def test_reading_a_note_shows_where_a_comment_is_left_out(author: excerpt.Vault, everybody: excerpt.Vault) -> None:
+    assert author.read("Barn").text == NOTES["Barn.md"].removesuffix("\n")
+    assert everybody.read("Barn").text.split("\n") == [
+        *("# Barn", "", "The red barn [comment left out] needs a roof.", "", "## Later", ""),
+        *("[comment left out]", "", ""),
+    ]
+    assert everybody.read("Barn:7-9").text == "[comment left out]\n\n"
+
+
+@pytest.mark.parametrize("scope", ["none", "neighbors", "section", "note"])
+def test_no_pack_has_a_comment_and_it_says_how_many_are_left_out(author: excerpt.Vault, scope: str) -> None:
+    packed = author.pack("red barn roof", scope=scope)
+    assert "The red barn needs a roof." in packed.text
+    assert not any(word in packed.text for word in ("giraffe", "walrus", "%%"))
+    assert packed.left_out_comments == 1
+    assert packed.tokens == author.tokens(packed.text)
+
+
+def test_a_comment_is_no_reason_to_pack_a_passage(author: excerpt.Vault) -> None:
+    assert author.pack("giraffe walrus").passages == ()
+
+
+def test_a_memory_of_a_passage_has_no_comment(author: excerpt.Vault) -> None:
+    hit = author.search("giraffe").hits[0]
+    kept = author.memories.remember(fragment=hit.fragment.id).memory
+    assert kept.text == "The red barn needs a roof."
+    assert not author.memories.check_source(kept.id).is_stale
+    assert leave_out_comments(hit.fragment).text == "The red barn needs a roof.\n\n## Later"
+
+
+def test_the_app_packs_what_everybody_finds(vault: Path, author: excerpt.Vault) -> None:
+    author.load()
+    settings = load_vault_settings(vault, user_paths())
+    index = OpenIndex(vault, user_paths().index_folder(vault), settings, user_paths(), for_author=True)
+    with closing(index.open_newest()) as corpus:
+        engine = Engine(corpus, settings)
+
+        def pack(query: str) -> excerpt.PackResult:
+            result = engine.search(query, Strategy.AUTO, 50)
+            request = PackRequest(
+                (query,), result.strategy, result.hits, (), settings.pack, confidence=result.confidence
+            )
+            packer = Packer(VaultFolders.of([vault]), user_paths().config)
+            return AskPack(packer, request).answer(engine).pack.result
+
+        assert engine.search("giraffe", Strategy.AUTO, 50).hits[0].spans
+        assert pack("giraffe").passages == ()
+        packed = pack("red barn roof")
+        assert "The red barn needs a roof." in packed.text
+        assert packed.left_out_comments == 1
+
+
+# --- commands and servers ---------------------------------------------------------------------------------------------
+
+
+def test_a_command_reads_comments_only_on_a_terminal(
+    vault: Path, command: Excerpt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "giraffe inside" not in printed("search", "giraffe", "--vault", vault, "--json")
+    assert "[comment left out]" in printed("read", "Barn", "--vault", vault)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert "giraffe" in command("read", "Barn", "--vault", vault).out
+    packed = command("pack", "red barn roof", "--vault", vault)
+    assert "giraffe" not in packed.out
+    assert "1 comment left out" in packed.err
+
+
+async def test_agents_read_no_comments(everybody: excerpt.Vault, vault: Path) -> None:
+    everybody.load()
+    vaults = ServedVaults([vault], watched=False)
+    async with Client(build_server(vaults, failure_text)) as client:
+        ask = tool_caller(client)
+        assert "[comment left out]" in (await ask("read", source="Barn.md")).text
+        for tool, arguments in {
+            "search": {"query": "giraffe walrus"},
+            "pack": {"query": "red barn roof"},
+            "overview": {"topic": "barn"},
+            "related": {"source": "Barn.md"},
+        }.items():
+            assert "giraffe inside" not in (await ask(tool, **arguments)).text, tool
+        assert "1 comment of the author left out" in (await ask("pack", query="red barn roof")).text
+    vaults.end()
+
+
+async def test_a_client_of_the_line_server_that_greets_as_the_author_reads_comments(
+    everybody: excerpt.Vault, vault: Path
+) -> None:
+    everybody.load()
+    vaults = ServedVaults([vault], watched=False, comments="author")
+    server = LineServer(vaults, failure_text)  # type: ignore[arg-type]
+
+    async def shown(talk: Talk) -> tuple[bool, bool]:
+        read = await talk.ask("read", source="Barn.md")
+        pack = await talk.ask("pack", query="red barn roof")
+        return "giraffe" in read["text"], "giraffe" in pack["rendered"]
+
+    async with talk_with(server) as editor, talk_with(server) as other:
+        assert await shown(editor) == (False, False)
+        greeting = await editor.answer(editor.send("hello", comments="author"))
+        assert greeting["result"] == {"comments": "author"}
+        assert await asyncio.gather(shown(editor), shown(other)) == [(True, False), (False, False)]
+        assert (await editor.fail("hello", comments="all"))["data"]["kind"] == "invalid_params"
+        assert "giraffe inside" not in json.dumps(await other.ask("search", query="giraffe"))
+    vaults.end()
