@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS, Positions, TermEntries, run_offsets
@@ -120,14 +121,13 @@ class AuthorQueries(CatalogQueries):
         if info.key not in self._comments.by_key:
             return info
         (fragment,) = self.fragments([info.key])
-        return replace(info, line_start=fragment.line_start, line_end=fragment.line_end, tokens=fragment.tokens)
+        return structs.replace(info, line_start=fragment.line_start, line_end=fragment.line_end, tokens=fragment.tokens)
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _CommentPostings:
+class _CommentPostings(Struct, frozen=True):
     """The postings of a term in comments: rows, ascending, its counts, and the positions of all of them in order."""
 
     rows: NDArray[np.int32]

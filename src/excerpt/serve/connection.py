@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.inputs import InputLine, find_leading_id, split_lines
 from excerpt.serve.messages import (

@@ -332,7 +332,7 @@ def _prepare_request(request: PackRequest, engine: Engine) -> PackRequest:
             hits = tuple(
                 replace(by_id[hit.fragment.id], rerank=hit.rerank) for hit in request.hits if hit.fragment.id in by_id
             )
-        request = replace(request, hits=hits, confidence=result.confidence)
+        request = structs.replace(request, hits=hits, confidence=result.confidence)
     return with_fill(request, engine)
 
 
