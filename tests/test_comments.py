@@ -125,6 +125,15 @@ def test_the_lines_and_tokens_of_a_hit_are_those_of_its_text(author: excerpt.Vau
         assert hit.fragment.tokens == author.tokens(hit.text)
 
 
+def test_a_note_of_comments_alone_is_an_empty_file_to_everybody(vault: Path) -> None:
+    write_vault(vault, {"Secret plan.md": "%% a zebra for the birthday %%\n"})
+    with excerpt.open(vault) as opened:
+        assert matched(opened, "zebra") == []
+        assert [hit.text for hit in opened.search("secret plan") if hit.path == "Secret plan.md"] == [""]
+    with excerpt.open(vault, comments="author") as opened:
+        assert matched(opened, "zebra") == ["zebra"]
+
+
 def test_several_vaults_are_read_so_too(vault: Path, home: Path) -> None:
     other = write_vault(vault.parent / "other", {"Zoo.md": "# Zoo\n\nThe zoo %% walrus pool %% opens at nine.\n"})
     with excerpt.open([vault, other]) as joined:
