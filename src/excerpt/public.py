@@ -135,6 +135,7 @@ from excerpt.search.verdict import NoteExplanation as NoteExplanation
 from excerpt.search.verdict import StrategyRank as StrategyRank
 from excerpt.settings import AttachmentSettings as AttachmentSettings
 from excerpt.settings import BoostSettings as BoostSettings
+from excerpt.settings import Comments as Comments
 from excerpt.settings import EmbeddingSettings as EmbeddingSettings
 from excerpt.settings import Fusion as Fusion
 from excerpt.settings import MemorySettings as MemorySettings
@@ -144,4 +145,5 @@ from excerpt.settings import RerankSettings as RerankSettings
 from excerpt.settings import ScreenSettings as ScreenSettings
 from excerpt.settings import SearchSettings as SearchSettings
 from excerpt.settings import Settings as Settings
+from excerpt.settings import TextSettings as TextSettings
 from excerpt.settings import VaultSettings as VaultSettings
