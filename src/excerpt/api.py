@@ -157,8 +157,8 @@ def open(  # noqa: A001 - read as `excerpt.open`
     by default they are logged as warnings of "excerpt". With `suggest_moves`, every call reports the memories of
     vaults that are gone, one of which may have moved to `path`; otherwise only the first call for a vault without
     memories does. `index` is the folder of the index, outside of the vault; by default one in the user's cache. A store
-    has no such folder. With `comments="author"`, comments in the notes are found and shown, as to the author in the app;
-    a pack has none.
+    has no such folder. With `comments="author"`, comments in the notes are found and shown, as to the author in the
+    app; a pack has none.
 
     Raises VaultError if there is no such folder, or the folder of the index is in it, SettingsError if the settings are
     not valid, StoreUnusableError for an address with a password or among several vaults, ValueError for `index` with
