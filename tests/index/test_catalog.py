@@ -26,7 +26,7 @@ from tests.index.content import content
 
 NOTES = {
     "Tea.md": "---\naliases: [Chai]\ntags: [drink]\nstatus: draft\n---\n# Tea\n\nBrew the leaf in a warm kettle.\n\n"
-    "## Sugar\n\nThe key number 5 must not be deleted.\n",
+    "## Sugar\n\nThe key number 5 must not be deleted.\n\n%% Ask Ada. %%\n",
     "garden/Roses.md": "# Roses\n\nPrune each rose in winter. See [my tea](../Tea.md).\n\n## Soil\n\nCompost.\n",
 }
 Kept = tuple[Path, Path, Settings]
@@ -38,6 +38,7 @@ FLIPPED = [
     *(("links", column) for column in ("target", "text", "line")),
     *(("labels", column) for column in ("kind", "name", "value")),
     ("names", "name"),
+    *(("comments", column) for column in ("text", "line", "at")),
     *(("seals", table) for table in ("sections", "links", "labels", "names")),
     ("notes", "crc"),
     ("fragments", "crc"),
@@ -91,6 +92,7 @@ READS: dict[str, Callable[[Snapshot], object]] = {
     "fragments of notes": lambda one: [one.note_fragments(path) for path in one.table.paths],
     "parts": lambda one: one.parts([(path, 0, None) for path in one.table.paths]),
     "sections": lambda one: [one.sections(path) for path in one.table.paths],
+    "comments": lambda one: [one.comments(path) for path in one.table.paths],
     "texts": lambda one: [one.note_text(path) for path in one.table.paths],
     "facts of notes": lambda one: [one.note_info(path) for path in one.table.paths],
     "tokens of notes": lambda one: [one.note_tokens(path) for path in one.table.paths],
