@@ -48,11 +48,13 @@ def test_rows_are_below_the_header_of_their_table(bees: Path, monkeypatch: pytes
     rows = "".join(f"| frame{n} | {n * 7} grams of honey |\n" for n in range(90))
     folder = bees.parent / "harvest"
     folder.mkdir()
-    (folder / "Honey.md").write_text(f"# Honey harvest\n\n| Frame | Harvest |\n|---|---|\n{rows}", encoding="utf-8")
+    table = f"# Honey of frame77\n\n| Frame | Harvest |\n|---|---|\n{rows}"
+    for name, text in {**NOTES, "Honey of frame77.md": table}.items():
+        (folder / name).write_text(text, encoding="utf-8")
     with excerpt.open(folder) as vault:
-        passages = find_passages(vault, "What was the honey harvest of frame77?")
+        passages = find_passages(vault, "What was the honey of frame77?")
         assert passages is not None
-        assert ", table header 3-4 · Honey harvest\n\n| Frame | Harvest |\n|---|---|\n[…]\n| frame" in passages.text
+        assert ", table header 3-4 · Honey of frame77\n\n| Frame | Harvest |\n|---|---|\n[…]\n| frame" in passages.text
         assert "| frame77 | 539 grams of honey |" in passages.text
         assert passages.tokens <= MAX_TOKENS
 
