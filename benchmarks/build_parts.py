@@ -62,7 +62,7 @@ def measure(vault: Path) -> dict[str, float]:
         (prepare, "load_bytes", "read files"),
         (reader, "parse_note", "frontmatter, language, sections"),
         (markdown, "parse_blocks", "Markdown blocks"),
-        (markdown, "_add_links_and_tags", "links and tags"),
+        (markdown, "parse_links_and_tags", "links and tags"),
         (prepare, "fragments_of", "fragments and their tokens"),
         (prepare, "compress_text", "compress notes"),
         (prepare, "tokenize_names", "names of notes, texts of links"),

@@ -214,8 +214,8 @@ def test_a_location_is_read_by_its_address(opened: excerpt.Vault) -> None:
         opened.read("tides.ipynb#cell=9")
 
 
-def test_peek_shows_the_locations(opened: excerpt.Vault) -> None:
-    assert [entry.place for entry in opened.peek("tides.ipynb").outline] == ["cell=1", "cell=2", "cell=3"]
+def test_peek_shows_the_headings_of_a_notebook_instead_of_the_cells_below_them(opened: excerpt.Vault) -> None:
+    assert [(entry.heading, entry.place) for entry in opened.peek("tides.ipynb").outline] == [("Tides", "cell=1")]
 
 
 @pytest.mark.parametrize("form", ["markdown", "xml", "json", "plain"])

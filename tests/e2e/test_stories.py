@@ -260,7 +260,7 @@ def test_someone_finds_passages_and_copies_them_for_a_prompt(
             press(app, "⇥ mark")
             app.wait_for(f"{marked} marked", f"▌ {rank} ")
         copied = next_copy(app, "^y copy")
-        app.wait_for("2 passages: 164 tokens, copied (if your terminal allows it).")
+        app.wait_for("2 passages: 149 tokens, copied (if your terminal allows it).")
     assert WORMS in copied
     assert [text for _, text in passages(copied)] == [in_note(place) for place, _ in passages(copied)]
     (file,) = (home / "state" / "copies").iterdir()
