@@ -105,7 +105,7 @@ limits: $(READY) ## ask every tool, method and the hook with up to 10 MB of host
 	$(BIN)/python -m benchmarks.limits --write $(if $(DATA),--data $(DATA))
 
 serve-soak: $(READY) ## 10,000 lines at random for the line server and as many messages for the MCP server, and 20 kills
-	EXCERPT_FUZZED_LINES=10000 EXCERPT_FUZZED_MESSAGES=10000 EXCERPT_KILLS=20 $(BIN)/pytest -n auto -m programs tests/serve/test_server.py tests/mcp/test_connections.py
+	EXCERPT_FUZZED_LINES=10000 EXCERPT_FUZZED_MESSAGES=10000 EXCERPT_KILLS=20 $(BIN)/pytest -n auto -m programs tests/servers/line_server/test_server.py tests/servers/mcp/test_connections.py
 
 accents: $(READY) ## measure what is lost by typing words without their accents, in six languages (VAULT=~/notes: and in that folder)
 	$(BIN)/python -m benchmarks.accents --write $(if $(VAULT),--vault $(VAULT))

@@ -17,7 +17,7 @@ from benchmarks.cases import LINKS, Cases, Variant, auto, summaries
 from benchmarks.judgements import QuerySet, Summary, mean_of
 from benchmarks.measure import table
 from benchmarks.targets import verdict
-from excerpt.kinds import Strategy
+from excerpt.base.kinds import Strategy
 from excerpt.search import ranking
 from excerpt.search.ranking import SIGNALS, STRATEGY_WEIGHTS, SignalWeights
 

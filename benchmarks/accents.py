@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 import excerpt
 from benchmarks.measure import result, table, write_option
 from benchmarks.targets import verdict
-from excerpt.kinds import Confidence
+from excerpt.base.kinds import Confidence
 from excerpt.text.words import fold
 
 TEXTS: Mapping[str, str] = {

@@ -18,11 +18,11 @@ from benchmarks.judgements import Place, QuerySet, Question, open_outside
 from benchmarks.measure import result, table, write_option
 from benchmarks.packs import SETS, TOKENIZER, Found, inside, questions_with_hits
 from benchmarks.targets import verdict
+from excerpt.base.settings import PackSettings, Settings, user_paths
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.mcp import answers
 from excerpt.pack.build import build_pack
-from excerpt.settings import PackSettings, Settings, user_paths
+from excerpt.servers.mcp import answers
 
 BUDGETS = (500, 1_000, 2_000, 4_000)
 TIMES = 10

@@ -52,8 +52,9 @@ def measure(vault: Path) -> dict[str, float]:
 
     Raises SystemExit if a build calls none of the functions of a part.
     """
-    from excerpt.index import build, catalog, embed, lexical, pool, postings, prepare, vectors
-    from excerpt.settings import Settings
+    from excerpt.base.settings import Settings
+    from excerpt.encoders import static_model
+    from excerpt.index import build, catalog, lexical, pool, postings, prepare, vectors
     from excerpt.text import markdown
     from excerpt.vault.readers import markdown as reader
 
@@ -68,7 +69,7 @@ def measure(vault: Path) -> dict[str, float]:
         (prepare, "tokenize_names", "names of notes, texts of links"),
         (postings.FieldCollector, "add_note", "words"),
         (postings.FieldCollector, "inverted", "count words"),
-        (embed.Embedder, "embed", "embed"),
+        (static_model.Embedder, "embed", "embed"),
         (catalog.Catalog, "rows", "catalog"),
         (catalog.Catalog, "_execute_many", "catalog"),
         (lexical.LexicalWriter, "add", "postings"),

@@ -17,12 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.judgements import Place, QualityError, QuerySet, Question, Summary, summary, worth
+from excerpt.base.kinds import Strategy
+from excerpt.base.settings import SearchSettings, Settings
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, NameTerms
 from excerpt.index import names
 from excerpt.index.catalog import ReadRows
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Strategy
 from excerpt.search import evidence, ranking
 from excerpt.search.bm25 import Rows
 from excerpt.search.candidates import CandidateGenerator, OtherNoteNames
@@ -30,7 +31,6 @@ from excerpt.search.engine import Engine, IndexArray, limit_hits_per_note
 from excerpt.search.evidence import Evidence
 from excerpt.search.query import Query
 from excerpt.search.ranking import SIGNALS, Floats, ScoredFragments, SignalWeights
-from excerpt.settings import SearchSettings, Settings
 
 LIMIT = 50
 """Hits that are evaluated, as many as the scorer requests."""

@@ -15,12 +15,12 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from excerpt.check.lookup import SnapshotLookup
-from excerpt.check.quotations import find_most_similar, find_quotation
+from excerpt.base.model import Fragment
+from excerpt.base.settings import Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Fragment
-from excerpt.settings import Settings
+from excerpt.pack.check.lookup import SnapshotLookup
+from excerpt.pack.check.quotations import find_most_similar, find_quotation
 
 SAMPLE = 600
 SEED = 4

@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.measure import Data, result, table, write_option
-from excerpt.check.answer import parse_answer
-from excerpt.check.checker import check_answer
-from excerpt.check.lookup import SnapshotLookup
+from excerpt.base.model import Fragment
+from excerpt.base.settings import Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Fragment
+from excerpt.pack.check.answer import parse_answer
+from excerpt.pack.check.checker import check_answer
+from excerpt.pack.check.lookup import SnapshotLookup
 from excerpt.pack.formats.pack_format import PackFile, PackSource
-from excerpt.settings import Settings
 from excerpt.text.words import WIDE_CHARACTERS
 
 CHOSEN_ON = ("obsidian-help/en", "obsidian-help/de", "dendron-site", "cpp-docs")

@@ -21,10 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.judgements import Outside, QuerySet, Question
+from excerpt.base.kinds import Confidence, Strategy
+from excerpt.base.model import Hit
+from excerpt.base.settings import Paths, Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Confidence, Strategy
-from excerpt.model import Hit
 from excerpt.search.confidence import (
     FEATURES,
     JUDGED_HITS,
@@ -37,7 +38,6 @@ from excerpt.search.confidence import (
 )
 from excerpt.search.engine import Engine
 from excerpt.search.ranking import primary_strategy
-from excerpt.settings import Paths, Settings
 
 WORK = Path("build/quality")
 OWN, FOREIGN = 300, 150

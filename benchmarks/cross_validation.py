@@ -12,7 +12,7 @@ from benchmarks.ablation import HYBRID, led, progress
 from benchmarks.cases import LINKS, Cases, Variant, auto, summaries
 from benchmarks.judgements import QuerySet
 from benchmarks.measure import table
-from excerpt.kinds import Strategy
+from excerpt.base.kinds import Strategy
 from excerpt.search import ranking
 from excerpt.search.ranking import SignalWeights
 

@@ -21,11 +21,11 @@ from textual.widgets._toast import Toast
 
 from benchmarks.animated import Frame, animated
 from benchmarks.screenshots import FOLDER, screen_of, until
-from excerpt.known_vaults import DEMO
-from excerpt.settings import Settings, user_paths
+from excerpt.base.settings import Settings, user_paths
 from excerpt.tui import clipboard
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search.pane import SearchPane
+from excerpt.vault.known_vaults import DEMO
 
 SIZE = (104, 28)
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from benchmarks.keys import SIZE, TimedApp, Typist
 from benchmarks.measure import WORK, Data, environment, index, percentile, table
 from benchmarks.watchdog import Watchdog
-from excerpt.settings import ScreenSettings, Settings, user_paths
+from excerpt.base.settings import ScreenSettings, Settings, user_paths
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.startup import configure_interpreter

@@ -27,18 +27,18 @@ from benchmarks.measure import result, table, write_option
 from benchmarks.quality import prepare
 from benchmarks.targets import verdict
 from benchmarks.vector_cache import embed_passages
+from excerpt.base.model import Hit, Result
+from excerpt.base.settings import RerankSettings, Settings, user_paths
 from excerpt.corpus.interface import QueryEmbedder, Vectors
 from excerpt.encoders.interface import Floats, PassageEmbedder, Reranker
 from excerpt.encoders.onnx_folder import CosineReranker, open_onnx_embedder
 from excerpt.index.postings import embedded_text
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.vectors import MatrixSource, MatrixWriter, VectorMatrix, quantise
-from excerpt.model import Hit, Result
 from excerpt.search import ranking
 from excerpt.search.engine import Engine
 from excerpt.search.rerank import ResultReranker, build_rerank_request
 from excerpt.search.results import RerankScores, apply_scores
-from excerpt.settings import RerankSettings, Settings, user_paths
 
 JUDGED = ("scifact", "cranfield", "cacm", "npl", "xquad-en")
 VAULTS = ("obsidian-help-en.dev", "dendron-site.dev", "powershell-docs-one.dev")

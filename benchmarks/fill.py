@@ -20,12 +20,12 @@ from benchmarks.judgements import Place, QuerySet, open_outside
 from benchmarks.measure import result, table, write_option
 from benchmarks.packs import SETS, TOKENIZER, Found, inside, questions_with_hits
 from benchmarks.targets import verdict
+from excerpt.base.kinds import Confidence, Fill
+from excerpt.base.settings import PackSettings, Settings, user_paths
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Confidence, Fill
 from excerpt.pack.build import build_pack
 from excerpt.search.engine import Engine
-from excerpt.settings import PackSettings, Settings, user_paths
 from excerpt.text.display import format_count
 
 BUDGETS = (1_000, 4_000, 16_000)

@@ -29,7 +29,7 @@ SIZES = ((80, 24), (140, 45))
 
 def measure(data: Data) -> None:
     print("\n## First paint\n")
-    from excerpt.known_vaults import DEMO
+    from excerpt.vault.known_vaults import DEMO
 
     named = [("demo", DEMO), *((name, vault) for name in ("cpp-docs",) if (vault := data.vault(name)) is not None)]
     rows: list[Sequence[str]] = []

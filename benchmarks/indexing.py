@@ -89,7 +89,7 @@ def peer_folder(kind: str, name: str) -> Path:
 
 def index_folder(vault: Path) -> Path:
     """Return the folder of excerpt's index of a vault in the benchmarks' own home."""
-    from excerpt.settings import user_paths
+    from excerpt.base.settings import user_paths
 
     os.environ["EXCERPT_HOME"] = environment()["EXCERPT_HOME"]
     return user_paths().index_folder(vault)

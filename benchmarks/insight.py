@@ -82,10 +82,10 @@ def _overviews(vault: Path, topics: Sequence[str]) -> Iterator[tuple[str, float,
 
     Costs are CPU milliseconds, warm, the median of several; that of the overview includes rendering.
     """
+    from excerpt.base.settings import Settings
     from excerpt.index.snapshot import Snapshot
     from excerpt.insight.overview import overview
     from excerpt.search.engine import Engine
-    from excerpt.settings import Settings
     from excerpt.text.tokens import open_tokenizer
 
     with closing(Snapshot.open(index_folder(vault), Settings())) as snapshot:
@@ -117,11 +117,11 @@ def _held(vault: Path, data: Data, queries: str) -> Sequence[str]:
 
     The last column is the share of the first hits that the overview contains.
     """
+    from excerpt.base.settings import Settings
     from excerpt.index.snapshot import Snapshot
     from excerpt.insight.overview import overview
     from excerpt.insight.topic import INCLUDED_HITS
     from excerpt.search.engine import Engine
-    from excerpt.settings import Settings
 
     index(vault)
     questions = QuerySet(queries, vault, data.root / "data" / "queries" / f"{queries}.jsonl", None).questions()

@@ -24,7 +24,7 @@ from textual.screen import Screen
 
 from benchmarks.measure import Data, environment, index, percentile, table
 from benchmarks.watchdog import BLOCK, Watchdog
-from excerpt.settings import Paths, ScreenSettings, Settings, user_paths
+from excerpt.base.settings import Paths, ScreenSettings, Settings, user_paths
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.hit_list import HitList

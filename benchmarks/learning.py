@@ -29,11 +29,11 @@ from benchmarks.cases import Case, Cases, auto, collect, listed, score
 from benchmarks.judgements import FIRST, Outside, QualityError
 from benchmarks.measure import result, table, write_option
 from benchmarks.quality import prepare
+from excerpt.base.settings import user_paths
 from excerpt.search import reopened
 from excerpt.search.ranking import ScoredFragments
 from excerpt.search.reopened import LearnedUses, PastUses, Words, add_reopened_signal, select_words
 from excerpt.search.usage import UseEvent, UseKind
-from excerpt.settings import user_paths
 
 SETS = ("obsidian-help-en.dev", "dendron-site.dev", "powershell-docs-one.dev", "cpp-docs.dev")
 SEEDS = 20

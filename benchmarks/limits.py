@@ -25,7 +25,7 @@ from typing import Any, Protocol
 
 from benchmarks.measure import Data, environment, result, run, table, write_option
 from benchmarks.memory import memory
-from excerpt.inputs import MAX_MEMORY_LENGTH
+from excerpt.service.inputs import MAX_MEMORY_LENGTH
 
 VAULT, QUERIES = "obsidian-help/en", "obsidian-help-en.dev"
 SIZES = (1_000, 10_000, 100_000, 10_000_000)
@@ -176,12 +176,12 @@ class SocketClient:
     """A client of the line server at a Unix socket."""
 
     def __init__(self, file: Path) -> None:
-        from excerpt.serve.client import LineClient as Connection
+        from excerpt.servers.line_server.client import LineClient as Connection
 
         self._client = Connection.connect(file, _TIMEOUT)
 
     def ask(self, name: str, arguments: dict[str, Any]) -> bool:
-        from excerpt.serve.client import LineServerError
+        from excerpt.servers.line_server.client import LineServerError
 
         try:
             self._client.request(name.partition(" ")[0], arguments, _TIMEOUT)

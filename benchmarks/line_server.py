@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import Data, environment, index, percentile, result, table, write_option
-from excerpt.serve.client import LineClient
+from excerpt.servers.line_server.client import LineClient
 
 VAULT, QUERIES = "dendron-site", "dendron-site.dev"
 SMALL_VAULT, SMALL_QUERIES = "obsidian-help/en", "obsidian-help-en.dev"

@@ -20,15 +20,15 @@ from pathlib import Path
 
 import numpy as np
 
+from excerpt.base.model import Fragment, Memory, Source
+from excerpt.base.settings import Settings
+from excerpt.encoders.static_model import Embedder
 from excerpt.index.build import build
-from excerpt.index.embed import Embedder
 from excerpt.index.snapshot import Snapshot
 from excerpt.memory import recall
 from excerpt.memory.memory_file import format_current_time, render_memory
 from excerpt.memory.recall import Recaller
 from excerpt.memory.results import RecalledMemory
-from excerpt.model import Fragment, Memory, Source
-from excerpt.settings import Settings
 
 SEED = 6
 ASKED, HELD = 400, 1_000

@@ -70,7 +70,7 @@ def measure(data: Data) -> None:
 
 
 async def _measured(vault: Path, queries: Sequence[str], rest: float) -> list[tuple[str, Memory]]:
-    from excerpt.settings import Settings, user_paths
+    from excerpt.base.settings import Settings, user_paths
     from excerpt.tui.app import ExcerptApp
     from excerpt.tui.main_screen import MainScreen
 

@@ -155,8 +155,8 @@ def _as_shown(written: str) -> str:
 
 def _note_paths(vault: Path, home: Mapping[str, str]) -> Iterator[str]:
     """Yield the path of every note in the index."""
+    from excerpt.base.settings import Settings, vault_slug
     from excerpt.index.snapshot import Snapshot
-    from excerpt.settings import Settings, vault_slug
 
     snapshot = Snapshot.open(Path(home["EXCERPT_HOME"]) / "cache" / "index" / vault_slug(vault), Settings())
     try:

@@ -62,9 +62,9 @@ def searched(folder: Path, queries: list[str]) -> dict[str, float]:
 
     They are of opening, of the first query before anything is warm, of warming, and of all queries.
     """
+    from excerpt.base.settings import Settings
     from excerpt.index.snapshot import Snapshot
     from excerpt.search.engine import Engine
-    from excerpt.settings import Settings
 
     began = time.perf_counter()
     engine = Engine(Snapshot.open(folder, Settings()), Settings())

@@ -9,16 +9,16 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from excerpt.base.kinds import Scope, Strategy
+from excerpt.base.model import Fragment, Hit, PackResult
+from excerpt.base.settings import PackSettings, Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Scope, Strategy
-from excerpt.model import Fragment, Hit, PackResult
 from excerpt.pack.build import MARKDOWN_RENDERER, build_pack
 from excerpt.pack.formats.json_format import render_json
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.formats.plain_format import PlainRenderer
 from excerpt.pack.formats.xml_format import XmlRenderer
-from excerpt.settings import PackSettings, Settings
 from excerpt.text.tokens import open_tokenizer
 
 BUDGETS = (0, 1, 60, 150, 250, 300, 500, 501, 1000, 1500, 3000, 8000, 1_000_000)

@@ -22,10 +22,11 @@ from benchmarks.judgements import Outside, Place, QuerySet, Question, open_outsi
 from benchmarks.measure import percentile, result, table, write_option
 from benchmarks.pack_promises import broken_promises, changed_by_rebuilding
 from benchmarks.targets import verdict
+from excerpt.base.kinds import Fill, Scope, Strategy
+from excerpt.base.model import Hit, PackResult
+from excerpt.base.settings import PackSettings, Settings, user_paths
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Fill, Scope, Strategy
-from excerpt.model import Hit, PackResult
 from excerpt.pack import budget as budgeting
 from excerpt.pack import expand as expanding
 from excerpt.pack.build import build_pack
@@ -33,7 +34,6 @@ from excerpt.pack.expand import expand_fragment
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.source import get_note_cache
 from excerpt.search.engine import Engine
-from excerpt.settings import PackSettings, Settings, user_paths
 from excerpt.text.tokens import open_tokenizer
 
 SETS = ("obsidian-help-en.dev", "dendron-site.dev", "powershell-docs-one.dev", "cpp-docs.dev")

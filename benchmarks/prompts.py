@@ -16,7 +16,7 @@ from benchmarks.judgements import Place, QuerySet, Question, open_outside
 from benchmarks.measure import result, table, write_option
 from benchmarks.packs import inside
 from benchmarks.targets import verdict
-from excerpt.prompts import answer_prompt
+from excerpt.servers.prompts import answer_prompt
 from excerpt.text.display import format_percent
 
 UNRELATED_FILE = Path(__file__).parent.parent / "tests" / "agents" / "unrelated_prompts.txt"

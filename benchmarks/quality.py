@@ -27,7 +27,7 @@ from benchmarks.cross_validation import weights_between_sets
 from benchmarks.judgements import Outside, QualityError, QuerySet
 from benchmarks.measure import result, write_option
 from benchmarks.targets import verdicts
-from excerpt.settings import user_paths
+from excerpt.base.settings import user_paths
 
 PIECES = ("table", "ablation", "weights", "settings", "confidence")
 EXCERPT = (sys.executable, "-m", "excerpt")

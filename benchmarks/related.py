@@ -27,9 +27,9 @@ import numpy.typing as npt
 
 from benchmarks.indexing import index_folder
 from benchmarks.measure import WORK, Data, index, table
+from excerpt.base.settings import Settings
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.similarity import SIGNALS, WEIGHTS, load_reference_note, score_related_notes
-from excerpt.settings import Settings
 from excerpt.text.words import terms_of
 
 CHOSEN_ON = ("obsidian-help/en", "dendron-site")

@@ -19,11 +19,10 @@ from pathlib import Path
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
-from excerpt.known_vaults import DEMO
+from excerpt.base.model import Source
+from excerpt.base.settings import ScreenSettings, Settings, user_paths
 from excerpt.memory import store as store_module
 from excerpt.memory.store import MemoryStore
-from excerpt.model import Source
-from excerpt.settings import ScreenSettings, Settings, user_paths
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.index.dialog import IndexDialog
@@ -33,6 +32,7 @@ from excerpt.tui.memory.pane import MemoryList, MemoryPane
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.preview import Preview
+from excerpt.vault.known_vaults import DEMO
 
 FOLDER = Path("screenshots")
 GUIDE = DEMO / "Pictures"

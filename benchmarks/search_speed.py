@@ -42,9 +42,9 @@ def measure(data: Data) -> None:
 
 
 def _measure(data: Data, vault: Path, name: str, queries: list[str]) -> list[Sequence[str]]:
+    from excerpt.base.settings import Settings
     from excerpt.index.snapshot import Snapshot
     from excerpt.search.engine import Engine
-    from excerpt.settings import Settings
 
     index(vault)
     folder = index_folder(vault)
@@ -81,9 +81,9 @@ def _measure(data: Data, vault: Path, name: str, queries: list[str]) -> list[Seq
 
 
 def _cold(folder: Path, query: str) -> float:
+    from excerpt.base.settings import Settings
     from excerpt.index.snapshot import Snapshot
     from excerpt.search.engine import Engine
-    from excerpt.settings import Settings
 
     with closing(Snapshot.open(folder, Settings())) as snapshot:
         return _timed(partial(Engine(snapshot, Settings()).search, limit=LIMIT, highlight_count=0), query)

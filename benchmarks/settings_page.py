@@ -7,7 +7,7 @@ import re
 from itertools import groupby
 from pathlib import Path
 
-from excerpt.settings_file import Setting, all_settings
+from excerpt.base.settings_file import Setting, all_settings
 
 PAGE = Path(__file__).parents[1] / "src/excerpt/demo/Settings.md"
 

@@ -54,9 +54,9 @@ def _open_files(snapshot: Snapshot, folder: Path) -> tuple[int, int]:
 
 def soak(vault: Path, folder: Path, queries: list[str]) -> list[Sample]:
     """Edit and search the vault and return samples at even distances; `folder` is that of its index."""
+    from excerpt.base.settings import Settings
     from excerpt.index.build import build
     from excerpt.search.engine import Engine
-    from excerpt.settings import Settings
 
     chance, settings = random.Random(1), Settings()
     notes = sorted(vault.rglob("*.md"))

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.known_vaults import DEMO
-from excerpt.settings import vault_slug
+from excerpt.base.settings import vault_slug
+from excerpt.vault.known_vaults import DEMO
 from tests.cli.conftest import NOTES, Answer, Excerpt
 
 _PLACEHOLDERS = (

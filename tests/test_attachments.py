@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 import excerpt
+from excerpt.base.model import Progress
+from excerpt.base.settings import AttachmentSettings, Settings, VaultSettings, load_settings, user_paths
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Progress
-from excerpt.settings import AttachmentSettings, Settings, VaultSettings, load_settings, user_paths
 
 pytestmark = pytest.mark.programs
 

@@ -12,25 +12,25 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from mcp import Client
 
 import excerpt
-from excerpt.kinds import Strategy
-from excerpt.known_vaults import VaultFolders
-from excerpt.mcp.server import build_server
+from excerpt.base.kinds import Strategy
+from excerpt.base.settings import load_vault_settings, user_paths
 from excerpt.search.engine import Engine
-from excerpt.serve.server import LineServer
-from excerpt.served_vaults import ServedVaults
+from excerpt.servers.line_server.server import LineServer
+from excerpt.servers.mcp.server import build_server
+from excerpt.servers.served_vaults import ServedVaults
 from excerpt.service.memory_decisions import leave_out_comments
 from excerpt.service.open_vaults import OpenIndex
 from excerpt.service.packer import AskPack, Packer, PackRequest
-from excerpt.settings import load_vault_settings, user_paths
-from mcp import Client
+from excerpt.vault.known_vaults import VaultFolders
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
 from tests.cli.conftest import home as excerpt_home
 from tests.commands import printed
-from tests.mcp.conftest import failure_text, tool_caller, write_vault
-from tests.serve.conftest import Talk, talk_with
+from tests.servers.line_server.conftest import Talk, talk_with
+from tests.servers.mcp.conftest import failure_text, tool_caller, write_vault
 
 command, home = run_excerpt, excerpt_home  # fixtures
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import excerpt
-from excerpt.known_vaults import DEMO
+from excerpt.vault.known_vaults import DEMO
 
 ROOT = Path(__file__).parents[1]
 NOTES = ["Start here.md", "The screen.md", "How to/Use it.md"]

@@ -1,7 +1,7 @@
 """List what in the Python API breaks programs written for the last release: `make breaks`.
 
-`griffe check` would list every change in the engine, which is internal: only the names in `excerpt.public` and their
-members are compared here.
+`griffe check` would list every change in the engine, which is internal: only the names in `excerpt.service.public` and
+their members are compared here.
 """
 
 from __future__ import annotations

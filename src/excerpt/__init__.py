@@ -5,7 +5,8 @@
     with excerpt.open("~/notes") as vault:
         print(vault.pack("how do sync conflicts end?", budget=1000).text)
 
-`import excerpt` loads no other module: each public name, listed in `excerpt.public`, is imported when it is first used.
+`import excerpt` loads no other module: each public name is imported when it is first used. They are listed in
+`excerpt.service.public`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ TYPE_CHECKING = False  # as type checkers know it, without the time that typing 
 if TYPE_CHECKING:
     from typing import Any
 
-    from excerpt.public import *  # noqa: F403 - the names that it lists
+    from excerpt.service.public import *  # noqa: F403 - the names that it lists
 
     __all__: list[str]
 
@@ -34,11 +35,11 @@ class _UnloadedModule:
 
 
 def _find_modules() -> dict[str, str]:
-    """Return the module of each public name: run the imports of `excerpt.public`, but load no module."""
+    """Return the module of each public name: run the imports of `excerpt.service.public`, but load no module."""
     if not _module_by_name:
         from importlib.util import find_spec
 
-        spec: Any = find_spec("excerpt.public")
+        spec: Any = find_spec("excerpt.service.public")
         names: dict[str, Any] = {"__builtins__": {"__import__": _UnloadedModule}}
         exec(spec.loader.get_code(spec.name), names)
         _module_by_name.update((name, module) for name, module in names.items() if not name.startswith("__"))

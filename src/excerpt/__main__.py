@@ -24,7 +24,9 @@ def main() -> None:
         os.environ.setdefault("PYTHONIOENCODING", locale.getencoding())
         os.execv(sys.executable, [sys.executable, "-P", "-X", "utf8", *sys.orig_argv[1:]])
     if sys.argv[1:3] == ["agents", "hook"] and len(sys.argv) > 4:
-        from excerpt.agents.hook import run_hook  # a prompt waits for it: the command line takes longer than its work
+        from excerpt.servers.agents.hook import (
+            run_hook,  # a prompt waits for it: the command line takes longer than its work
+        )
 
         run_hook(sys.argv[3], sys.argv[4:])
     from excerpt.cli.main import main as run

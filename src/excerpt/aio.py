@@ -12,8 +12,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar
 
-from excerpt import api
-from excerpt.cancellation import CancelToken, cancelled_by
+from excerpt.base.cancellation import CancelToken, cancelled_by
+from excerpt.service import api
 
 OpenParams = ParamSpec("OpenParams")
 MethodParams = ParamSpec("MethodParams")

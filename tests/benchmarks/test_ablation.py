@@ -18,7 +18,7 @@ from benchmarks.cases import LINKS
 from benchmarks.judgements import Summary
 from msgspec.structs import replace
 
-from excerpt.kinds import Strategy
+from excerpt.base.kinds import Strategy
 from excerpt.search import ranking
 from excerpt.search.ranking import SIGNALS
 

@@ -11,11 +11,11 @@ import pytest
 from benchmarks.cases import LIMIT, Cases, Variant, auto, case_of, every_word_telling, places_of, ranked, score
 from benchmarks.judgements import Place, QualityError, QuerySet, Question
 
+from excerpt.base.kinds import Strategy
+from excerpt.base.settings import BoostSettings, Fusion, SearchSettings, Settings
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Strategy
 from excerpt.search.engine import Engine
 from excerpt.search.ranking import SIGNALS, STRATEGY_WEIGHTS
-from excerpt.settings import BoostSettings, Fusion, SearchSettings, Settings
 from tests.search.library import NOTES, open_vault
 
 LOG = "# The alpha log\n\n" + "\n\n".join(

@@ -10,7 +10,7 @@ from benchmarks.cross_validation import FACTOR, by_family, chosen_without, sampl
 from benchmarks.judgements import QuerySet
 from msgspec.structs import astuple
 
-from excerpt.kinds import Strategy
+from excerpt.base.kinds import Strategy
 
 GERMAN, ENGLISH, OTHER = (
     QuerySet(name, Path(), Path(), None) for name in ("obsidian-help-de", "obsidian-help-en", "cacm")

@@ -19,10 +19,10 @@ from benchmarks.embedders import (
 from benchmarks.vector_cache import embed_passages
 
 from benchmarks import vector_cache
+from excerpt.base.settings import Settings
 from excerpt.index.vectors import quantise
 from excerpt.search.engine import Engine
 from excerpt.search.query_vectors import has_chosen_embedder
-from excerpt.settings import Settings
 from tests.search.library import NOTES, open_vault
 from tests.search.scripted_models import Floats, WordEmbedder
 

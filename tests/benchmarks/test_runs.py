@@ -53,10 +53,10 @@ from benchmarks import (
     settings_page,
     soak,
 )
-from excerpt import known_vaults
 from excerpt.memory import recall
 from excerpt.memory import store as memory_store
 from excerpt.tui import clipboard
+from excerpt.vault import known_vaults
 from tests.benchmarks.small_bert import write_wheel
 from tests.benchmarks.small_data import REPOSITORY, write_small_data
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from excerpt.known_vaults import DEMO
+from excerpt.vault.known_vaults import DEMO
 
 _TYPES: Mapping[str, tuple[type, ...]] = {"": (str,), "int": (int,), "num": (int, float), "bool": (bool,)}
 _GROUP = re.compile(

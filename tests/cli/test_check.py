@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.base.settings import user_paths
 from excerpt.memory.store import MemoryStore
 from excerpt.pack.memory_fragment import memory_name
 from excerpt.pack.selection import MarkedFragment, SavedMarks, write_marks
-from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt, Piped
 
 CONFLICT = "A sync conflict arises when two devices change one note before they meet."

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.settings import PackSettings, ScreenSettings, Settings, load_settings
+from excerpt.base.settings import PackSettings, ScreenSettings, Settings, load_settings
 from tests.cli.conftest import Excerpt
 
 

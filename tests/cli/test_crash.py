@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.settings import Paths, user_paths
+from excerpt.base.settings import Paths, user_paths
 from tests.cli.conftest import Excerpt
 
 
@@ -282,7 +282,7 @@ def test_too_little_memory_is_reported_as_such(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("excerpt.api.Vault.search", fail)
+    monkeypatch.setattr("excerpt.service.api.Vault.search", fail)
     answer = excerpt("search", "sync", "--vault", vault)
     assert (answer.code, answer.out) == (3, "")
     assert "not enough memory" in answer.err
@@ -295,7 +295,7 @@ def test_another_panic_of_a_library_is_reported_in_a_sentence(
     def fail(*_: object, **__: object) -> None:
         raise PanicException("index out of bounds")
 
-    monkeypatch.setattr("excerpt.api.Vault.search", fail)
+    monkeypatch.setattr("excerpt.service.api.Vault.search", fail)
     answer = excerpt("search", "sync", "--vault", vault)
     assert answer.code == 3
     assert "PanicException: index out of bounds" in answer.err

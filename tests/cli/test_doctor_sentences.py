@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.base.settings import ScreenSettings, user_paths
 from excerpt.cli.terminal_checks import check_clipboard, check_editor, check_keys, check_terminal
 from excerpt.index.catalog import CATALOG_FILE
 from excerpt.index.writer import LOCK_FILE
@@ -29,7 +30,6 @@ from excerpt.service.diagnosis.setup_checks import (
     check_tokenizer,
     check_versions,
 )
-from excerpt.settings import ScreenSettings, user_paths
 from tests.cli.conftest import Excerpt
 from tests.cli.test_doctor import HOLD
 from tests.cli.test_terminal_checks import UTF8

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.base.settings import user_paths
 from excerpt.cli.printing import print_message
 from excerpt.search.usage import UsedHit, UseKind, UseLog
-from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
 from tests.cli.test_watch import Child
 from tests.encoders import server as replies

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.base.settings import user_paths
 from excerpt.search.saved_queries import change_saved
-from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt, Piped
 
 QUESTION = ("two devices change one note", "Sync#Conflicts")

@@ -17,17 +17,17 @@ import pytest
 import yaml
 
 from benchmarks import key_page, settings_page
+from excerpt.base.model import Note
+from excerpt.base.settings import Settings
+from excerpt.base.settings_file import all_settings
 from excerpt.cli.main import COMMANDS, program
-from excerpt.known_vaults import DEMO
 from excerpt.memory.store import MemoryStore
-from excerpt.model import Note
 from excerpt.search.ranking import BOOST_WEIGHTS, SIGNALS
-from excerpt.settings import Settings
-from excerpt.settings_file import all_settings
 from excerpt.text.markdown import parse_note
 from excerpt.text.tokens import TOKENIZERS
 from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.keymap import validate_keymap
+from excerpt.vault.known_vaults import DEMO
 from tests.commands import parameters_of
 
 NOTES = sorted(path.relative_to(DEMO).as_posix() for path in DEMO.rglob("*.md"))

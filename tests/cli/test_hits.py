@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from excerpt.base.kinds import Strategy
+from excerpt.base.model import Fragment, Hit, Result, Span
 from excerpt.cli.hits import print_hits
-from excerpt.kinds import Strategy
-from excerpt.model import Fragment, Hit, Result, Span
 from excerpt.text.columns import wrap
 from excerpt.text.display import title_and_headings
 from tests.cli.conftest import Excerpt

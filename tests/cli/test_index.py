@@ -14,10 +14,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from excerpt.errors import VaultError
+from excerpt.base.errors import VaultError
+from excerpt.base.settings import Ocr, load_vault_settings, user_paths
 from excerpt.index import build as building
 from excerpt.index.catalog import CATALOG_FILE
-from excerpt.settings import Ocr, load_vault_settings, user_paths
 from tests.cli.conftest import NOTES, Excerpt
 from tests.images import image_bytes, text_image
 from tests.index.conftest import MEMORY, full_disk

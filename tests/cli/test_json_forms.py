@@ -17,12 +17,12 @@ from typing import Any
 import click
 import pytest
 
-from excerpt.agents.hook import HookRecord, append_record
+from excerpt.base.settings import user_paths
 from excerpt.cli.main import COMMANDS, program, run
 from excerpt.search import rerank
 from excerpt.search.saved_queries import change_saved
 from excerpt.search.usage import UsedHit, UseKind, UseLog
-from excerpt.settings import user_paths
+from excerpt.servers.agents.hook import HookRecord, append_record
 from tests.cli.json_forms import documented_fields, field_paths, mismatches, printed_paths
 from tests.commands import parameters_of
 from tests.encoders.server import embeddings, running_server

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.base.settings import user_paths
 from excerpt.search.usage import UsedHit, UseKind, UseLog
-from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
 
 

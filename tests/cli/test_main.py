@@ -15,10 +15,10 @@ import click
 import pytest
 
 from excerpt import __version__
+from excerpt.base.settings import user_paths
 from excerpt.cli import app
 from excerpt.cli.main import COMMANDS, program
-from excerpt.known_vaults import add_recent_vault
-from excerpt.settings import user_paths
+from excerpt.vault.known_vaults import add_recent_vault
 from tests.cli.conftest import Excerpt
 
 

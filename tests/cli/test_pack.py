@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.base.kinds import Format, Scope, Strategy
+from excerpt.base.settings import PackSettings, Settings, user_paths
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Format, Scope, Strategy
-from excerpt.known_vaults import DEMO, VaultFolders, add_recent_vault
 from excerpt.pack.build import build_pack
 from excerpt.pack.formats.registry import render_output, renderer_for
 from excerpt.pack.formats.source_label import PackLinks
 from excerpt.pack.selection import MarkedFragment, PackOverrides, SavedMarks, write_marks
-from excerpt.settings import PackSettings, Settings, user_paths
 from excerpt.text.tokens import open_tokenizer
+from excerpt.vault.known_vaults import DEMO, VaultFolders, add_recent_vault
 from tests.cli.conftest import Answer, Excerpt
 from tests.golden import read_golden
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from excerpt.base.json_forms import attributes_to_json, to_json_value
+from excerpt.base.kinds import Scope
+from excerpt.base.model import EntryHit, OmittedHit, Progress
+from excerpt.base.settings import user_paths
 from excerpt.cli.main import run
 from excerpt.cli.printing import ProgressLine, escape_for_stdout, print_json, print_line
-from excerpt.json_forms import attributes_to_json, to_json_value
-from excerpt.kinds import Scope
-from excerpt.model import EntryHit, OmittedHit, Progress
 from excerpt.search.usage import UsedHit, UseKind, UseLog
-from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
 
 

@@ -13,14 +13,14 @@ from typing import ClassVar
 
 import pytest
 
+from excerpt.base.kinds import Confidence, Strategy
+from excerpt.base.model import Result, Signal
+from excerpt.base.settings import user_paths
 from excerpt.cli.explained import print_explanation
 from excerpt.index.writer import LOCK_FILE
-from excerpt.kinds import Confidence, Strategy
-from excerpt.model import Result, Signal
 from excerpt.search import rerank
 from excerpt.search.engine import Engine
 from excerpt.search.results import Explanation
-from excerpt.settings import user_paths
 from excerpt.text.columns import count_columns
 from tests.cli.conftest import Excerpt, Piped
 from tests.search.scripted_models import ScriptedReranker

@@ -20,14 +20,14 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from excerpt.base.settings import user_paths
 from excerpt.cli import app
 from excerpt.index import build as building
 from excerpt.index.writer import LOCK_FILE
-from excerpt.known_vaults import add_recent_vault
 from excerpt.pack.selection import MarkedFragment, PackOverrides, SavedMarks, write_marks
 from excerpt.search.saved_queries import change_saved
 from excerpt.search.usage import UsedHit, UseKind, UseLog
-from excerpt.settings import user_paths
+from excerpt.vault.known_vaults import add_recent_vault
 from tests.cli.conftest import Excerpt
 from tests.cli.test_index import ReadOnlyLock
 from tests.golden import read_golden
@@ -98,7 +98,7 @@ def a_bug_of_excerpt(stage: Stage) -> None:
 
 
 def too_little_memory(stage: Stage) -> None:
-    stage.patch.setattr("excerpt.api.Vault.search", fail_with(MemoryError()))
+    stage.patch.setattr("excerpt.service.api.Vault.search", fail_with(MemoryError()))
     stage.say("search", "x")
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.base.settings import ScreenSettings
 from excerpt.cli.terminal_checks import check_clipboard, check_editor, check_keys, check_terminal
 from excerpt.service.diagnosis.findings import Severity
-from excerpt.settings import ScreenSettings
 from tests.conftest import programs_finder
 from tests.findings import finding_lines, has_finding
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 import pytest
 
+from excerpt.base.errors import VaultError
+from excerpt.base.settings import Paths, refuse_folders_in_vault, user_paths, vault_slug
 from excerpt.cli.main import COMMANDS, program
 from excerpt.cli.vaults import find_last_vault, resolve_vault
-from excerpt.errors import VaultError
-from excerpt.known_vaults import DEMO, add_recent_vault, recent_vaults
-from excerpt.settings import Paths, refuse_folders_in_vault, user_paths, vault_slug
+from excerpt.vault.known_vaults import DEMO, add_recent_vault, recent_vaults
 from tests.cli.conftest import Answer, Excerpt
 
 WORDS: dict[str, tuple[str, ...]] = {

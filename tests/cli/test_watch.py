@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+from excerpt.base.errors import IndexBusyError, IndexUnusableError, VaultError
+from excerpt.base.settings import Paths, user_paths
 from excerpt.cli.main import run
-from excerpt.errors import IndexBusyError, IndexUnusableError, VaultError
 from excerpt.index.writer import LOCK_FILE
-from excerpt.settings import Paths, user_paths
 from tests.cli.conftest import NOTES
 
 PATIENCE = 60.0  # seconds; only a failing test waits so long

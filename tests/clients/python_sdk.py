@@ -8,10 +8,9 @@ import sys
 from contextlib import AsyncExitStack
 
 import httpx2
+from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent
-
-from mcp import Client, StdioServerParameters
 
 
 async def main() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.known_vaults import DEMO
+from excerpt.vault.known_vaults import DEMO
 from tests.clients.install import HERE, Clients, installed_frameworks
 from tests.clients.serving import Served, Stdio
 from tests.clients.test_clients import HANDSHAKE, STATELESS, TOOLS

@@ -96,10 +96,9 @@ async def _answered_by_many(served: Served, calls: int) -> int:
 
 async def _answered(served: Served, mode: str, first: int, calls: int) -> int:
     import httpx2
+    from mcp import Client
     from mcp.client.streamable_http import streamable_http_client
     from mcp_types import TextContent
-
-    from mcp import Client
 
     answered = 0
     async with (

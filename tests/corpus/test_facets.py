@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from excerpt.base.settings import Settings
 from excerpt.corpus.facets import UNKNOWN_DAY, Facets, Ints, property_name
 from excerpt.corpus.links import LinkResolver
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.settings import Settings
 
 NOTES = {
     "a/One.md": (

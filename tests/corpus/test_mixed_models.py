@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from excerpt.base.kinds import Strategy
+from excerpt.base.settings import Settings
 from excerpt.corpus.interface import Floats
 from excerpt.corpus.mixed_models import MixedEmbedder, MixedVectors
 from excerpt.corpus.union import UnionCorpus
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Strategy
 from excerpt.search.engine import Engine
-from excerpt.settings import Settings
 from tests.index.conftest import make_model
 
 NOTES: Mapping[str, Mapping[str, str]] = {

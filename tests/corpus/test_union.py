@@ -12,6 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from excerpt.base.kinds import Strategy
+from excerpt.base.model import Hit
+from excerpt.base.settings import PackSettings, Settings
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.union import UnionCorpus
 from excerpt.index.snapshot import Snapshot
@@ -19,16 +22,13 @@ from excerpt.insight.facet_map import build_vault_map
 from excerpt.insight.notes import find_note
 from excerpt.insight.overview import overview
 from excerpt.insight.related import related
-from excerpt.kinds import Strategy
-from excerpt.known_vaults import VaultFolders
-from excerpt.model import Hit
 from excerpt.pack.build import build_pack
 from excerpt.pack.formats.registry import renderer_for
 from excerpt.pack.formats.source_label import PackLinks
 from excerpt.search.engine import Engine
 from excerpt.search.explain import explain_hits
-from excerpt.settings import PackSettings, Settings
 from excerpt.text.tokens import open_tokenizer
+from excerpt.vault.known_vaults import VaultFolders
 from tests.search.conftest import NOTES as COOKING
 from tests.search.library import NOTES as LIBRARY
 from tests.search.library import open_vault

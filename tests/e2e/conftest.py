@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.known_vaults import DEMO
+from excerpt.vault.known_vaults import DEMO
 
 collect_ignore_glob = [] if os.name == "posix" else ["test_*.py", "terminal.py"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.known_vaults import DEMO
+from excerpt.vault.known_vaults import DEMO
 from tests.e2e.conftest import EXCERPT
 from tests.e2e.terminal import Terminal
 

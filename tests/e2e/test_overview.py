@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from excerpt.known_vaults import DEMO
+from excerpt.vault.known_vaults import DEMO
 from tests import commands
 
 pytestmark = pytest.mark.programs

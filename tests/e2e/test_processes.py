@@ -15,14 +15,14 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from mcp import Client, StdioServerParameters
 
 from excerpt.cli.main import COMMANDS
-from mcp import Client, StdioServerParameters
 from tests.conftest import require_program
 from tests.e2e.conftest import environment
 from tests.e2e.terminal import PATIENCE, Terminal
 from tests.images import text_image
-from tests.mcp.conftest import tool_caller
+from tests.servers.mcp.conftest import tool_caller
 
 pytestmark = pytest.mark.programs
 

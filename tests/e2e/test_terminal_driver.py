@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from excerpt.known_vaults import DEMO
-from excerpt.serve.client import LineClient
+from excerpt.servers.line_server.client import LineClient
+from excerpt.vault.known_vaults import DEMO
 from tests.e2e.conftest import EXCERPT
 from tests.e2e.terminal import PATIENCE, Terminal
 

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.programs, pytest.mark.needs("strace")]
 USE = """
 import sys
 from excerpt.encoders.choice import open_embedder, open_reranker
-from excerpt.settings import EmbeddingSettings, RerankSettings, Settings
+from excerpt.base.settings import EmbeddingSettings, RerankSettings, Settings
 
 settings = Settings(embedding=EmbeddingSettings(sys.argv[1]), rerank=RerankSettings(sys.argv[2]))
 embedder = open_embedder(settings)

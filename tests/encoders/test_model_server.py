@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from excerpt.base.errors import ModelError, ModelUnreachableError
+from excerpt.base.settings import EmbeddingSettings, Paths, RerankSettings, Settings
 from excerpt.encoders import model_server
 from excerpt.encoders.choice import open_embedder, open_reranker
 from excerpt.encoders.interface import PassageEmbedder, Reranker
 from excerpt.encoders.model_names import is_static_model, remote_address
-from excerpt.errors import ModelError, ModelUnreachableError
-from excerpt.settings import EmbeddingSettings, Paths, RerankSettings, Settings
 from tests.encoders import server as replies
 from tests.encoders.server import Handler, ModelTestServer, Reply, count_letters, running_server
 

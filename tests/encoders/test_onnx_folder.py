@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from excerpt.base.errors import ModelError, install_hint
+from excerpt.base.settings import EmbeddingSettings, RerankSettings, Settings
 from excerpt.encoders.choice import open_embedder, open_reranker
 from excerpt.encoders.interface import PassageEmbedder, Reranker
 from excerpt.encoders.model_names import is_static_model
-from excerpt.errors import ModelError, install_hint
-from excerpt.settings import EmbeddingSettings, RerankSettings, Settings
 from tests.encoders.models import DIMENSIONS, VOCABULARY, token_vectors, write_cross_encoder, write_embedder
 
 

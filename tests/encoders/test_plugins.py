@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from excerpt.base.entry_points import find_entry_points
+from excerpt.base.errors import ModelError
+from excerpt.base.settings import EmbeddingSettings, RerankSettings, Settings
 from excerpt.encoders.choice import open_embedder, open_reranker
 from excerpt.encoders.interface import PassageEmbedder
 from excerpt.encoders.model_names import is_static_model
-from excerpt.entry_points import find_entry_points
-from excerpt.errors import ModelError
-from excerpt.settings import EmbeddingSettings, RerankSettings, Settings
 
 CODE = """
 import numpy as np

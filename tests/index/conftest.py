@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
-from excerpt.settings import EmbeddingSettings, PackSettings, Settings
+from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.vault import scan
 
 WriteNote = Callable[[str, str], Path]

@@ -6,11 +6,11 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from excerpt.base.model import Fragment
+from excerpt.base.settings import Settings
 from excerpt.corpus.tables import FIELDS, Positions, TermPostings
 from excerpt.index.catalog import Catalog
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Fragment
-from excerpt.settings import Settings
 
 _TABLES = {
     "notes": "SELECT path, size, mtime_ns, digest, cut, title, language, tokens, kind, unread FROM notes",

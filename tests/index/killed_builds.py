@@ -17,12 +17,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from excerpt.errors import IndexUnusableError
+from excerpt.base.errors import IndexUnusableError
+from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.index import build as building
 from excerpt.index import lexical, pool, vectors
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from tests.index.content import content
 
 _WORDS = ("garden", "soil", "water", "rose", "prune", "winter", "seed", "compost", "tea", "kettle", "leaf", "brew")

@@ -18,15 +18,15 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from excerpt.errors import IndexBusyError, IndexUnusableError, ModelError, VaultEmptiedError, VaultError
+from excerpt.base.errors import IndexBusyError, IndexUnusableError, ModelError, VaultEmptiedError, VaultError
+from excerpt.base.model import Fragment, Note, Progress
+from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings, VaultSettings
 from excerpt.index import build as building
 from excerpt.index import changes, pool, postings, prepare, writer
 from excerpt.index.build import BuildCancelled, BuildControl, Updater, build
 from excerpt.index.catalog import CATALOG_FILE, Catalog
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.writer import LOCK_FILE
-from excerpt.model import Fragment, Note, Progress
-from excerpt.settings import EmbeddingSettings, PackSettings, Settings, VaultSettings
 from excerpt.text import fragments
 from excerpt.text.fragments import FRAGMENTS_VERSION, fragments_of
 from excerpt.text.tokens import open_tokenizer

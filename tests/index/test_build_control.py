@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import IndexUnusableError
+from excerpt.base.errors import IndexUnusableError
+from excerpt.base.model import Progress
+from excerpt.base.settings import Settings
 from excerpt.index import build as building
 from excerpt.index.build import BuildCancelled, BuildControl, build
 from excerpt.index.catalog import CATALOG_FILE
 from excerpt.index.changes import REBUILD_FOLDER
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Progress
-from excerpt.settings import Settings
 from tests.index.conftest import WriteNote
 from tests.index.content import content
 

@@ -21,11 +21,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.index import build as building
 from excerpt.index import lexical, pool, vectors
 from excerpt.index.build import Updater, build
 from excerpt.index.snapshot import Snapshot
-from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from tests.conftest import THOROUGH
 from tests.index.conftest import MEMORY, WORDS
 from tests.index.content import content

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import IndexUnusableError, VaultEmptiedError
+from excerpt.base.errors import IndexUnusableError, VaultEmptiedError
+from excerpt.base.settings import Settings
 from excerpt.index import build as building
 from excerpt.index import writer
 from excerpt.index.build import Updater, build
 from excerpt.index.files import DerivedFile, check_file
 from excerpt.index.snapshot import Snapshot
-from excerpt.settings import Settings
 from tests.index.conftest import WriteNote
 
 

@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from excerpt.errors import IndexUnusableError
+from excerpt.base.errors import IndexUnusableError
+from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.index.build import build
 from excerpt.index.catalog import CATALOG_FILE, SCHEMA, checksum, checksum_of_rows
 from excerpt.index.files import SUSPECT_FILE
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.verify import RepairPart, examine
 from excerpt.index.writer import LOCK_FILE
-from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from tests.index.content import content
 
 NOTES = {

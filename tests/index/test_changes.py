@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import VaultError
+from excerpt.base.errors import VaultError
+from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings, VaultSettings
 from excerpt.index import changes
 from excerpt.index.build import build
 from excerpt.index.catalog import CATALOG_FILE
 from excerpt.index.files import SUSPECT_FILE, DamagedFileError
 from excerpt.index.lexical import WORDS_FOLDER
 from excerpt.index.snapshot import Snapshot
-from excerpt.settings import EmbeddingSettings, PackSettings, Settings, VaultSettings
 from excerpt.text import fragments
 
 

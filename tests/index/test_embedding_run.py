@@ -21,13 +21,15 @@ from hypothesis import settings as configure
 from hypothesis import strategies as st
 from msgspec import structs
 
+from excerpt.base.errors import IndexBusyError, ModelError
+from excerpt.base.model import EmbeddingProgress
+from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings, load_vault_settings, user_paths
 from excerpt.corpus.union import UnionCorpus
-from excerpt.errors import IndexBusyError, ModelError
 from excerpt.index.build import Updater, build
 from excerpt.index.catalog import Catalog
 from excerpt.index.embedding_run import BATCH_TEXTS, EmbeddingRun, count_embedded
 from excerpt.index.embedding_schedule import EmbeddingThread
-from excerpt.index.search_vectors import (
+from excerpt.index.encoder_vectors import (
     RECORD_KEY,
     SearchVectorsRecord,
     TextVectors,
@@ -36,10 +38,8 @@ from excerpt.index.search_vectors import (
 )
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.vectors import QuantisedVectors, quantise
-from excerpt.model import EmbeddingProgress
 from excerpt.search.engine import Engine
 from excerpt.service.index_update import has_vectors_pending
-from excerpt.settings import EmbeddingSettings, PackSettings, Settings, load_vault_settings, user_paths
 from tests.conftest import THOROUGH
 from tests.encoders import server as replies
 from tests.encoders.server import ModelTestServer, delayed, embeddings, running_server
@@ -306,7 +306,7 @@ def test_another_model_at_the_same_address_is_detected(opened: Vault, server: Mo
     server.reply = replies.answer_vectors(lambda texts: [[float(len(text)), 1.0, *range(24)] for text in texts])
     with closing(opened.open()) as snapshot, pytest.raises(ModelError, match="not the one that embedded the notes"):
         Engine(snapshot, opened.settings)
-        from excerpt.index.search_vectors import ChosenEmbedder
+        from excerpt.index.encoder_vectors import ChosenEmbedder
 
         record = snapshot._search_record
         assert record is not None
@@ -413,7 +413,7 @@ def test_only_the_damaged_part_of_a_file_is_embedded_again(
 def test_vectors_of_deleted_texts_are_dropped_when_they_are_many(
     opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("excerpt.index.search_vectors._LEAST_UNUSED", 2)
+    monkeypatch.setattr("excerpt.index.encoder_vectors._LEAST_UNUSED", 2)
     record = opened.embed()
     assert record is not None
     for path in ("0.md", "1.md", "2.md"):

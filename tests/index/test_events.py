@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from excerpt.base.model import BuildReport, EmbeddingProgress, FileProblem, FolderRights, Progress, PushReport
 from excerpt.index.events import (
     EmbeddingCompleted,
     EmbeddingFailed,
@@ -21,7 +22,6 @@ from excerpt.index.events import (
     parse_command,
     parse_event,
 )
-from excerpt.model import BuildReport, EmbeddingProgress, FileProblem, FolderRights, Progress, PushReport
 
 EVENTS: dict[str, IndexingEvent] = {
     "progress": Progress("reading", 1, 2, 10, 20, "Ä note.md", 3, 0, 0.5),

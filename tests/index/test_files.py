@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import IndexUnusableError
+from excerpt.base.errors import IndexUnusableError
+from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.index.build import build
 from excerpt.index.catalog import CATALOG_FILE
 from excerpt.index.files import SUSPECT_FILE
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.writer import LOCK_FILE
-from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from tests.index.conftest import WriteNote
 from tests.index.content import content
 
@@ -278,8 +278,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from excerpt.index.build import build
-from excerpt.index.embed import open_embedder
-from excerpt.settings import EmbeddingSettings, PackSettings, Settings
+from excerpt.encoders.static_model import open_embedder
+from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings
 
 vault, index, model = sys.argv[1:]
 # All that puts something on disk, from the first derived file of a commit on. (A generator's going on is a call too:
@@ -353,10 +353,10 @@ def test_a_commit_killed_at_any_step_keeps_the_last_generation_and_the_next_buil
 SEARCHER = """
 import os, sys
 from pathlib import Path
-from excerpt.errors import IndexUnusableError
+from excerpt.base.errors import IndexUnusableError
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.settings import EmbeddingSettings, PackSettings, Settings
+from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings
 
 vault, index, model, first, pattern, size = sys.argv[1:]
 vault, index = Path(vault), Path(index)

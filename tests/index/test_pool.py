@@ -17,15 +17,15 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import IndexUnusableError
+from excerpt.base.errors import IndexUnusableError
+from excerpt.base.model import FileProblem
+from excerpt.base.settings import Settings, VaultSettings
 from excerpt.index import build as build_module
 from excerpt.index import pool as workers_module
 from excerpt.index.build import Updater, build
 from excerpt.index.pool import Tick, TooLongError, Workers, in_process_bytes, prepare_in_process
 from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions, prepare
 from excerpt.index.worker import Limits
-from excerpt.model import FileProblem
-from excerpt.settings import Settings, VaultSettings
 from excerpt.text.numbers import thread_term_encoder
 
 pytestmark = pytest.mark.programs
@@ -373,7 +373,7 @@ def test_workers_end_with_their_killed_build(write: Callable[..., list[FileTask]
 import os, signal, time
 from pathlib import Path
 from excerpt.index.prepare import PrepareOptions, FileTask
-from excerpt.settings import VaultSettings
+from excerpt.base.settings import VaultSettings
 from excerpt.index.worker import Limits
 from excerpt.index.pool import Tick, Workers
 from tests.index.test_pool import prepare_oddly

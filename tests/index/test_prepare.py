@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.base.model import BuildReport
+from excerpt.base.settings import PackSettings, Settings, VaultSettings
 from excerpt.index.build import build
 from excerpt.index.prepare import FileTask, PrepareOptions, prepare
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import BuildReport
-from excerpt.settings import PackSettings, Settings, VaultSettings
 from excerpt.vault.readers import digest_of_bytes
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.base.settings import Settings
 from excerpt.index import renames
 from excerpt.index.build import Updater, build
 from excerpt.index.catalog import Catalog
 from excerpt.index.snapshot import Snapshot
-from excerpt.settings import Settings
 
 ROSES = "# Roses\n\n" + "".join(f"Prune rose {word} above an outward bud in {word}.\n\n" for word in "abcdefghij")
 TEA = "# Tea\n\n" + "".join(f"Brew leaf {word} in a warm kettle for {word} minutes.\n\n" for word in "klmnopqrst")

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from excerpt.base.kinds import Strategy
+from excerpt.base.model import Result
+from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.corpus.tables import FIELDS
 from excerpt.index import catalog, lexical, terms, vectors
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Strategy
-from excerpt.model import Result
 from excerpt.search.engine import Engine
-from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from tests.conftest import scaled_examples
 from tests.index.conftest import WORDS, make_model
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.index.build import build
 from excerpt.index.catalog import CATALOG_FILE
 from excerpt.index.lexical import open_segments
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.verify import IndexHealth, RepairPart, StaleReason, examine, schedule_repair
-from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.vault import scan
 from tests.index.conftest import WriteNote, flip_byte
 from tests.index.content import content

@@ -20,13 +20,13 @@ from typing import Any
 
 import pytest
 
-from excerpt.errors import IndexUnusableError
+from excerpt.base.errors import IndexUnusableError
+from excerpt.base.settings import Settings
 from excerpt.index import build as building
 from excerpt.index import lexical, pool, vectors
 from excerpt.index.build import build
 from excerpt.index.catalog import CATALOG_FILE, Catalog
 from excerpt.index.snapshot import Snapshot
-from excerpt.settings import Settings
 from tests.conftest import THOROUGH
 from tests.index.conftest import WriteNote, full_disk
 from tests.index.content import content

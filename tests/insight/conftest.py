@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from excerpt.base.settings import Settings
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview import overview
 from excerpt.insight.overview_parts import Overview
 from excerpt.search.engine import Engine
-from excerpt.settings import Settings
 from tests.insight.bee_notes import NOTES
 from tests.search.library import open_vault
 

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from excerpt.base.settings import Settings
 from excerpt.corpus.facets import property_name
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.facet_map import build_vault_map
 from excerpt.insight.results import Branch, VaultMap
 from excerpt.search.engine import Engine
-from excerpt.settings import Settings
 from excerpt.text.markdown import parse_note
 from excerpt.text.words import fold
 from tests.conftest import scaled_examples

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import NotFoundError
+from excerpt.base.errors import NotFoundError
+from excerpt.base.settings import Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.notes import OutlineEntry, list_newest_notes, peek, read
-from excerpt.settings import Settings
 from excerpt.text.tokens import open_tokenizer
 from tests.search.library import open_vault
 

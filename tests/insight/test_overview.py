@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from excerpt.base.kinds import Confidence
+from excerpt.base.model import Fragment
+from excerpt.base.settings import Settings
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview import overview
 from excerpt.insight.overview_parts import LabelKind, Overview, SourceLocation
 from excerpt.insight.significant import log_likelihood
 from excerpt.insight.topic import INCLUDED_HITS, MAX_COUNTED_NOTES, combine_values
-from excerpt.kinds import Confidence
-from excerpt.model import Fragment
 from excerpt.search.engine import Engine
-from excerpt.settings import Settings
 from excerpt.text.tokens import open_tokenizer
 from tests.insight.bee_notes import NOTES
 from tests.search.library import open_vault

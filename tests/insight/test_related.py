@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from excerpt.base.settings import Settings
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.related import related
 from excerpt.insight.results import LinkDirection, RelatedNote, RelatedNotes
 from excerpt.insight.similarity import WEIGHTS, find_similar_notes
 from excerpt.search.engine import Engine
-from excerpt.settings import Settings
 from tests.insight.garden_notes import NOTES
 from tests.search.library import open_vault
 

@@ -7,11 +7,11 @@ from datetime import date
 
 import pytest
 
+from excerpt.base.settings import Settings
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.results import Direction, Suggestion
 from excerpt.insight.suggest import complete, correct, suggest_queries
 from excerpt.search.engine import Engine
-from excerpt.settings import Settings
 from tests.search.conftest import NOTES as SYNC_NOTES
 from tests.search.library import MODIFIED, NOTES, TODAY, notes_allowed, open_vault
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.base.settings import Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.memory.recall import Recaller
-from excerpt.settings import Settings
 
 NOTES = {
     "Guides/Sync.md": (

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import MemoryUnusableError
+from excerpt.base.errors import MemoryUnusableError
+from excerpt.base.model import Source
 from excerpt.memory.joined_store import JoinedMemoryStore
 from excerpt.memory.store import MemoryStore
-from excerpt.model import Source
 
 SOURCE = Source("work/Plan.md", 3, 4, "d1")
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import MemoryUnusableError
-from excerpt.kinds import Confidence
+from excerpt.base.errors import MemoryUnusableError
+from excerpt.base.kinds import Confidence
+from excerpt.base.model import Memory, Source
 from excerpt.memory.recall import (
     MAX_RECALL_WORDS,
     MAX_SHOWN_ANSWERS,
@@ -23,7 +24,6 @@ from excerpt.memory.recall import (
     select_answers,
 )
 from excerpt.memory.stale import source_from_lines
-from excerpt.model import Memory, Source
 from tests.memory.conftest import NOTES, Vault
 
 Others = Callable[[], Recaller]

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from excerpt.errors import MemoryUnusableError
+from excerpt.base.errors import MemoryUnusableError
+from excerpt.base.model import Memory, Source
 from excerpt.memory import stale
 from excerpt.memory.recall import Recaller
 from excerpt.memory.results import SourceStatus
 from excerpt.memory.stale import check_source, source_from_fragment, source_from_lines
 from excerpt.memory.store import MemoryStore
-from excerpt.model import Memory, Source
 from tests.memory.conftest import NOTES, Vault
 
 SYNC = "Guides/Sync.md"

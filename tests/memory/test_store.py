@@ -18,10 +18,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from excerpt.errors import MemoryUnusableError
+from excerpt.base.errors import MemoryUnusableError
+from excerpt.base.model import Memory, Source
 from excerpt.memory.memory_file import normalise_tags, replace_surrogates
 from excerpt.memory.store import TRASH, MemoryStore
-from excerpt.model import Memory, Source
 from tests.conftest import scaled_examples, written_state
 from tests.memory.killed_process import Child, Say, files_in
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.model import Hit, Span
+from excerpt.base.model import Hit, Span
 from excerpt.pack.budget import (
     ChainSelections,
     ChainUnit,

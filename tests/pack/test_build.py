@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import pytest
 
+from excerpt.base.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
+from excerpt.base.model import Hit, HitRerank, PackResult, Result, Span, TableHeader
+from excerpt.base.settings import PackSettings, Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
-from excerpt.model import Hit, HitRerank, PackResult, Result, Span, TableHeader
 from excerpt.pack.build import ENOUGH_SHARE, MARK_SCORE, PackCache, build_pack, search_queries
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.registry import read_pack
@@ -19,7 +20,6 @@ from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
 from excerpt.pack.source import NoteSource
 from excerpt.search.engine import Engine
-from excerpt.settings import PackSettings, Settings
 from excerpt.text.fragments import note_id
 from excerpt.text.tokens import open_tokenizer
 from tests.pack.vaults import Vault, long_table, sentence

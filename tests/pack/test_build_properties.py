@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from msgspec import structs
 
-from excerpt.check.source_state import SourceState, compare_source
+from excerpt.base.kinds import Scope, Strategy
+from excerpt.base.model import TOO_LARGE, Fragment, Hit, PackResult
+from excerpt.base.settings import PackSettings, Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Scope, Strategy
-from excerpt.known_vaults import VaultFolders
-from excerpt.model import TOO_LARGE, Fragment, Hit, PackResult
 from excerpt.pack.budget import VALUE_UNIT
 from excerpt.pack.build import DROPPED_REASON, MARKDOWN_RENDERER, OUT_OF_BUDGET_REASON, build_pack
+from excerpt.pack.check.source_state import SourceState, compare_source
 from excerpt.pack.formats.json_format import render_json
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
@@ -31,10 +31,10 @@ from excerpt.pack.formats.source_label import PackLinks
 from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
 from excerpt.pack.source import NoteSource
-from excerpt.settings import PackSettings, Settings
 from excerpt.text.line_context import find_table_header
 from excerpt.text.tokens import Tokenizer, open_tokenizer
-from tests.check.lookups import Notes
+from excerpt.vault.known_vaults import VaultFolders
+from tests.pack.check.lookups import Notes
 from tests.pack.vaults import Case, Vault, cases, patient_renderer, sentence, tokenizers
 
 PLENTY = 1_000_000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.kinds import Scope, Strategy
-from excerpt.model import Hit, PackResult
+from excerpt.base.kinds import Scope, Strategy
+from excerpt.base.model import Hit, PackResult
+from excerpt.base.settings import PackSettings
 from excerpt.pack.build import build_pack
 from excerpt.pack.expand import find_near_copy
-from excerpt.settings import PackSettings
 from excerpt.text.tokens import open_tokenizer
 from tests.pack.vaults import Vault
 

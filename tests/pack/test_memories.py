@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from excerpt.kinds import Format, Scope, Strategy
-from excerpt.known_vaults import VaultFolders
-from excerpt.model import Memory, PackResult, Source, Span
+from excerpt.base.kinds import Format, Scope, Strategy
+from excerpt.base.model import Memory, PackResult, Source, Span
+from excerpt.base.settings import PackSettings
 from excerpt.pack.build import build_pack
 from excerpt.pack.formats.json_format import render_json
 from excerpt.pack.formats.registry import read_pack
@@ -20,8 +20,8 @@ from excerpt.pack.formats.source_label import PackLinks
 from excerpt.pack.memories import NoteSourceWithMoves, SourceWithMemories, find_moved_fragments
 from excerpt.pack.memory_fragment import memory_name
 from excerpt.pack.selection import MarkedFragment, PackOverrides, SavedMarks
-from excerpt.settings import PackSettings
 from excerpt.text.tokens import open_tokenizer
+from excerpt.vault.known_vaults import VaultFolders
 from tests.pack.vaults import Vault, sentence
 
 NOTE = f"# Roses\n\n{sentence('prune', 60)}\n\n{sentence('soil', 60)}\n"

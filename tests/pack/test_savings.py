@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.kinds import Strategy
-from excerpt.model import PackResult
+from excerpt.base.kinds import Strategy
+from excerpt.base.model import PackResult
 from excerpt.pack.savings import SavingsFile, TokenSavings
 from tests.pack.formats.test_pack_format import PACK
 

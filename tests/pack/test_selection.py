@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.kinds import Scope
-from excerpt.model import Span
+from excerpt.base.kinds import Scope
+from excerpt.base.model import Span
 from excerpt.pack.selection import NO_MARKS, MarkedFragment, PackOverrides, SavedMarks, read_marks, write_marks
 
 KEPT = SavedMarks(

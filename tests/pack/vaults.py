@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from excerpt.model import CommentLine, Fragment, FragmentInfo, Hit, Section, Span
+from excerpt.base.model import CommentLine, Fragment, FragmentInfo, Hit, Section, Span
 from excerpt.pack.formats.source_label import PackLinks
 from excerpt.pack.formats.template_format import TemplateRenderer
 from excerpt.text.fragments import fragments_of

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.base.settings import Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.engine import Engine
-from excerpt.settings import Settings
 
 NOTES = {
     "Sync/Conflicts.md": """---

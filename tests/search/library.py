@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from datetime import date, datetime, time
 from pathlib import Path
 
+from excerpt.base.settings import Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.evidence import analyze_text
 from excerpt.search.filters import Flags, flag_allowed_rows, sort_newest_first
 from excerpt.search.query import Query, parse_alternatives
-from excerpt.settings import Settings
 
 TODAY = date(2025, 3, 14)  # a Friday
 

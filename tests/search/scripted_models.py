@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.errors import ModelError
+from excerpt.base.errors import ModelError
 from excerpt.index.snapshot import Snapshot
 
 Floats = NDArray[np.float32]

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from excerpt.base.model import Hit
+from excerpt.base.settings import Settings
 from excerpt.insight.suggest import correct
-from excerpt.model import Hit
 from excerpt.search.engine import Engine
-from excerpt.settings import Settings
 from excerpt.text.words import fold
 from tests.search.library import open_vault
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.kinds import Confidence, Strategy
+from excerpt.base.kinds import Confidence, Strategy
+from excerpt.base.settings import Settings
 from excerpt.search.confidence import (
     LIKELY_LIKELIHOOD,
     MIN_WEAK_COVERAGE,
@@ -22,7 +23,6 @@ from excerpt.search.confidence import (
 )
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import find_exact_words
-from excerpt.settings import Settings
 from tests.search.library import open_vault
 
 _SAID = "Here is said, among much else that is of another kind and fills some lines, what came of it: %s, and no more."

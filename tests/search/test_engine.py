@@ -14,16 +14,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from excerpt.base.kinds import Strategy
+from excerpt.base.model import Hit, Result
+from excerpt.base.settings import BoostSettings, EmbeddingSettings, Fusion, SearchSettings, Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.vectors import multiply_in_numpy
-from excerpt.kinds import Strategy
-from excerpt.model import Hit, Result
 from excerpt.search.engine import LISTED_HITS, Engine, limit_hits_per_note, search_by_strategy
 from excerpt.search.evidence import count_words
 from excerpt.search.ranking import SIGNALS
 from excerpt.search.results import TOP_HITS
-from excerpt.settings import BoostSettings, EmbeddingSettings, Fusion, SearchSettings, Settings
 from excerpt.text.words import analyze
 from tests.conftest import scaled_examples
 from tests.search.conftest import NOTES

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from excerpt.base.settings import Settings
 from excerpt.index.snapshot import Snapshot
 from excerpt.search import bm25, evidence
 from excerpt.search.bm25 import WordIndex, sum_scores
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import QuerySimilarities, WordScores, compute_meaning_factor, scale_above_mean, top_k
-from excerpt.settings import Settings
 from tests.search.library import open_vault
 from tests.search.tiny_reader import TinyReader, parsed_query
 

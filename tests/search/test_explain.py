@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from excerpt.base.kinds import Strategy
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Strategy
 from excerpt.search.engine import Engine
 from excerpt.search.explain import explain_hits
 from excerpt.search.results import Explanation, FieldCount, TermLikeness, WordContribution

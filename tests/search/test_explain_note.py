@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
+from excerpt.base.kinds import Strategy
+from excerpt.base.model import Hit
+from excerpt.base.settings import Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Strategy
-from excerpt.model import Hit
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL_SIZE
 from excerpt.search.explain_note import MAX_COMPARED_HITS, explain_fragment, explain_note
 from excerpt.search.verdict import AbsenceKind, NoteExplanation, StrategyRank
-from excerpt.settings import Settings
 
 
 def explain(engine: Engine, query: str, note: str, strategy: Strategy = Strategy.AUTO) -> NoteExplanation:

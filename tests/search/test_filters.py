@@ -10,14 +10,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from excerpt.base.kinds import FilterKind
+from excerpt.base.settings import Settings
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import FilterKind
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL_SIZE
 from excerpt.search.filters import Flags, sort_newest_first
 from excerpt.search.query import Query, add_condition, parse_alternatives
 from excerpt.search.results import Filter
-from excerpt.settings import Settings
 from tests.search.library import MODIFIED, NOTES, TODAY, notes_allowed, open_vault, queries, rows_allowed
 
 ALPHA, BETA, PROJECTION, DIARY, NEW_YEAR, SYNC = (

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.model import Span
+from excerpt.base.model import Span
 from excerpt.search import highlight
 from excerpt.search.highlight import MAX_SPANS, SpanList, TermSpanFinder, merge_ranges
 from excerpt.text.words import analyze, query_terms

@@ -10,8 +10,8 @@ import pytest
 
 import excerpt
 from excerpt import QueryNews, Vault
+from excerpt.base.settings import user_paths
 from excerpt.search.saved_queries import change_saved, read_saved
-from excerpt.settings import user_paths
 from tests.cli.conftest import home as excerpt_home
 from tests.cli.conftest import vault as small_vault
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from excerpt.kinds import FilterKind, Strategy
+from excerpt.base.kinds import FilterKind, Strategy
 from excerpt.search.bm25 import MAX_FUZZY_WORDS, WordIndex
 from excerpt.search.engine import Engine
 from excerpt.search.proximity import flatten_positions

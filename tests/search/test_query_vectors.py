@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from excerpt.base.settings import EmbeddingSettings, Settings
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import trusted_languages
 from excerpt.search.query_vectors import QueryVectors
-from excerpt.settings import EmbeddingSettings, Settings
 from tests.search.scripted_models import ChosenSnapshot, Floats, WordEmbedder
 
 SYNONYMS = {"quarrel": "conflict", "gadget": "device"}

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import asdict
 
+from excerpt.base.kinds import Strategy
+from excerpt.base.model import Hit
+from excerpt.base.settings import Settings
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Strategy
-from excerpt.model import Hit
 from excerpt.search.engine import Engine
 from excerpt.search.ranking import (
     DAY_NS,
@@ -28,7 +29,6 @@ from excerpt.search.ranking import (
     score_recency,
     weights_for,
 )
-from excerpt.settings import Settings
 from tests.search.library import open_vault
 
 NOW = 20_000 * DAY_NS

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from excerpt.errors import ModelError
-from excerpt.kinds import Confidence, Strategy
-from excerpt.model import Hit, HitRerank, Result, Signal
+from excerpt.base.errors import ModelError
+from excerpt.base.kinds import Confidence, Strategy
+from excerpt.base.model import Hit, HitRerank, Result, Signal
+from excerpt.base.settings import RerankSettings, SearchSettings, Settings
 from excerpt.search.engine import Engine
 from excerpt.search.explain import explain_hits
 from excerpt.search.explain_note import explain_fragment, explain_note
@@ -22,7 +23,6 @@ from excerpt.search.rerank import (
     can_rerank,
 )
 from excerpt.search.results import RerankScores, apply_scores
-from excerpt.settings import RerankSettings, SearchSettings, Settings
 from tests.pack.vaults import Vault
 from tests.search.scripted_models import ScriptedReranker
 

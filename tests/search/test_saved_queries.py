@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import SavedQueriesError
+from excerpt.base.errors import SavedQueriesError
 from excerpt.search.saved_queries import SavedQueries, change_saved, read_saved
 
 TWO = SavedQueries().with_query("weekly", "modified:7d").with_query("Open conflicts", "conflict status:open")
@@ -44,7 +44,7 @@ def test_a_failed_write_keeps_the_saved_queries(tmp_path: Path, monkeypatch: pyt
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("excerpt.state_files.os.fsync", full)
+    monkeypatch.setattr("excerpt.base.state_files.os.fsync", full)
     with pytest.raises(SavedQueriesError, match="No space left"):
         change_saved(file, lambda saved: saved.without("weekly"))
     monkeypatch.undo()

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from excerpt.base.model import Result
+from excerpt.base.settings import Settings
 from excerpt.corpus.facets import UNKNOWN_DAY
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Result
 from excerpt.search.engine import Engine
 from excerpt.search.explain_note import explain_note
 from excerpt.search.interpretation import interpret_query
-from excerpt.settings import Settings
 from tests.search.library import TODAY, notes_allowed, open_vault
 
 LEASE = "The landlord sent the lease for the office. We agreed to wait.\n"

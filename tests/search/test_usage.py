@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.model import Fragment, Hit, PastUse
+from excerpt.base.model import Fragment, Hit, PastUse
 from excerpt.search import usage
 from excerpt.search.usage import (
     MAX_NOTES_ABOVE,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from excerpt.kinds import Strategy
+from excerpt.base.kinds import Strategy
 from excerpt.search.engine import Engine
 from excerpt.search.explain_note import explain_fragment, explain_note
 from excerpt.search.verdict import NoteExplanation, format_ordinal

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.base.errors import ModelError
+from excerpt.base.settings import Paths, Settings
 from excerpt.encoders.model_server import PASSAGES_SECONDS
-from excerpt.errors import ModelError
 from excerpt.service import embedding_models
 from excerpt.service.embedding_models import ModelFigures, ModelStatus, SilenceReporter, measure_model, try_model
-from excerpt.settings import Paths, Settings
 
 SERVER = "openai:http://127.0.0.1:9/v1#letters"
 

@@ -12,10 +12,10 @@ from queue import Queue
 
 import pytest
 
+from excerpt.base.kinds import Scope, StopReason, Strategy
+from excerpt.base.model import Result
+from excerpt.base.settings import PackSettings, Paths, RerankSettings, SearchSettings, Settings
 from excerpt.index.build import build
-from excerpt.kinds import Scope, StopReason, Strategy
-from excerpt.known_vaults import VaultFolders
-from excerpt.model import Result
 from excerpt.pack.selection import MarkedFragment, PackOverrides
 from excerpt.search import rerank
 from excerpt.search.engine import Engine
@@ -25,9 +25,9 @@ from excerpt.service.note_questions import AskWindow, Location
 from excerpt.service.packer import LOW_SCORE_REASON, AskCost, AskPack, Packer, PackRequest
 from excerpt.service.questions import AskHighlights, AskSearch, AskWhy
 from excerpt.service.request_queue import Answer, Priority, Question
-from excerpt.settings import PackSettings, Paths, RerankSettings, SearchSettings, Settings
 from excerpt.tui.note.window import draw_note
 from excerpt.tui.pack.controller import mark_hit
+from excerpt.vault.known_vaults import VaultFolders
 from tests.search.scripted_models import ScriptedReranker
 from tests.service.manual_loop import TIMEOUT_SECONDS, ManualLoop
 from tests.tui.driver import places_under

@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 from msgspec import structs
 
+from excerpt.base.model import BuildReport, FileProblem, Progress
 from excerpt.index.events import (
     EmbeddingFailed,
     IndexingFailed,
@@ -17,7 +18,6 @@ from excerpt.index.events import (
     VaultEmptied,
     VaultWatched,
 )
-from excerpt.model import BuildReport, FileProblem, Progress
 from excerpt.service.indexing_process import IndexingEnded, IndexingProcess, ProcessEvent
 from excerpt.service.joined_indexing import JoinedIndexing, create_indexing_process
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.known_vaults import VaultFolders
+from excerpt.base.settings import VaultSettings
 from excerpt.service.note_files import NoteFile, find_note_file
-from excerpt.settings import VaultSettings
+from excerpt.vault.known_vaults import VaultFolders
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from excerpt.kinds import Confidence
-from excerpt.model import Hit, Result, Signal
+from excerpt.base.kinds import Confidence
+from excerpt.base.model import Hit, Result, Signal
 from excerpt.service.offers import list_offers
 from tests.tui.examples import make_hit, make_result
 

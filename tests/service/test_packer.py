@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.kinds import Scope, Strategy
-from excerpt.known_vaults import VaultFolders
+from excerpt.base.kinds import Scope, Strategy
+from excerpt.base.settings import PackSettings
 from excerpt.pack.selection import MarkedFragment
 from excerpt.service.packer import Packer, PackRequest
-from excerpt.settings import PackSettings
+from excerpt.vault.known_vaults import VaultFolders
 from tests.pack.vaults import Vault, sentence
 
 LONG = "A heading of very many words, which costs more tokens than the others do"

@@ -13,7 +13,7 @@ import pytest
 
 import excerpt.service
 import excerpt.tui
-from excerpt.errors import ExcerptError
+from excerpt.base.errors import ExcerptError
 from excerpt.service.event_loop import Failure
 from excerpt.service.request_queue import NotReadyError, Priority, Request, RequestQueue
 from tests.service.manual_loop import TIMEOUT_SECONDS, ManualLoop

@@ -12,27 +12,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from mcp import Client
 
 import excerpt
-from excerpt.kinds import Confidence, Scope, Strategy
-from excerpt.known_vaults import VaultFolders
-from excerpt.mcp.server import build_server
-from excerpt.serve.messages import ClientRequest
-from excerpt.serve.server import LineServer
-from excerpt.served_vaults import ServedVaults
+from excerpt.base.kinds import Confidence, Scope, Strategy
+from excerpt.base.settings import load_vault_settings, user_paths
+from excerpt.servers.line_server.messages import ClientRequest
+from excerpt.servers.line_server.server import LineServer
+from excerpt.servers.mcp.server import build_server
+from excerpt.servers.served_vaults import ServedVaults
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import Failure, IndexOpened
 from excerpt.service.packer import AskPack, Packer, PackRequest
 from excerpt.service.questions import AskSearch
-from excerpt.settings import load_vault_settings, user_paths
-from mcp import Client
+from excerpt.vault.known_vaults import VaultFolders
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
 from tests.cli.conftest import home as excerpt_home
 from tests.index.conftest import make_model
-from tests.mcp.conftest import failure_text, tool_caller
 from tests.search.conftest import NOTES as COOKING
 from tests.search.library import NOTES as LIBRARY
+from tests.servers.mcp.conftest import failure_text, tool_caller
 from tests.service.manual_loop import ManualLoop
 
 pytestmark = pytest.mark.programs

@@ -14,11 +14,11 @@ import pytest
 
 import excerpt
 from excerpt import Vault
+from excerpt.base.settings import user_paths
 from excerpt.index.snapshot import Snapshot
-from excerpt.known_vaults import DEMO
-from excerpt.settings import user_paths
 from excerpt.store.address import parse_address
 from excerpt.store.push import push
+from excerpt.vault.known_vaults import DEMO
 from tests.store.server import NoServerError, Servers, servers
 
 _numbers = itertools.count()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import StoreUnusableError
+from excerpt.base.errors import StoreUnusableError
 from excerpt.store.address import is_address, parse_address
 
 

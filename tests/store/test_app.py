@@ -10,8 +10,7 @@ from textual.widgets import Button
 
 import excerpt
 from excerpt import Vault
-from excerpt.known_vaults import add_recent_vault, recent_vaults
-from excerpt.settings import Settings
+from excerpt.base.settings import Settings
 from excerpt.store.address import parse_address
 from excerpt.store.push import push
 from excerpt.tui.app import ExcerptApp
@@ -19,6 +18,7 @@ from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.hit_pane import NO_FILES
 from excerpt.tui.vault_chooser import VaultChooser
+from excerpt.vault.known_vaults import add_recent_vault, recent_vaults
 from tests.store.conftest import closed_database, index_of, records_of
 from tests.tui.driver import (
     pane_of,

@@ -7,7 +7,7 @@ import pytest
 
 import excerpt
 from excerpt import Vault
-from excerpt.errors import StoreUnusableError
+from excerpt.base.errors import StoreUnusableError
 from tests.store.conftest import replica_address
 from tests.store.server import Servers
 from tests.store.test_snapshot import matches_by_place

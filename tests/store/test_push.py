@@ -10,13 +10,13 @@ import psycopg
 import pytest
 
 import excerpt
+from excerpt.base.errors import StoreUnusableError
+from excerpt.base.model import PushReport
+from excerpt.base.settings import Settings
 from excerpt.corpus.interface import CandidateQuery
 from excerpt.corpus.tables import FIELDS
-from excerpt.errors import StoreUnusableError
-from excerpt.model import PushReport
 from excerpt.service.diagnosis.findings import Finding, Severity
 from excerpt.service.diagnosis.vault_checks import check_store
-from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import parse_address
 from excerpt.store.connection import StoreConnection

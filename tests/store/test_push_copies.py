@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 import excerpt
+from excerpt.base.model import PushReport
+from excerpt.base.settings import user_paths
 from excerpt.index.catalog import decompress_text
-from excerpt.model import PushReport
-from excerpt.settings import user_paths
 from excerpt.store.address import parse_address
 from excerpt.store.compare import NO_RULES, PushRefusedError, PushRules
 from excerpt.store.push import push

@@ -19,7 +19,7 @@ import psycopg
 import pytest
 
 import excerpt
-from excerpt.settings import user_paths
+from excerpt.base.settings import user_paths
 from excerpt.store.address import parse_address
 from excerpt.store.push import Pusher
 from tests.store.conftest import index_of, records_of

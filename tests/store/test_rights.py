@@ -13,23 +13,23 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from mcp import Client
 
 import excerpt
+from excerpt.base.errors import ExcerptError, StoreUnusableError
+from excerpt.base.model import PushReport
+from excerpt.base.settings import Settings
 from excerpt.cli.main import run
-from excerpt.errors import ExcerptError, StoreUnusableError
 from excerpt.insight.suggest import complete, correct, suggest_queries
-from excerpt.mcp.server import build_server
-from excerpt.model import PushReport
-from excerpt.served_vaults import ServedVaults
+from excerpt.servers.mcp.server import build_server
+from excerpt.servers.served_vaults import ServedVaults
 from excerpt.service.diagnosis.vault_checks import check_store
-from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import parse_address
 from excerpt.store.push import push
 from excerpt.store.read_rights import RightsChanges, parse_right
 from excerpt.store.snapshot import StoreSnapshot
-from mcp import Client
-from tests.mcp.conftest import failure_text, tool_caller
+from tests.servers.mcp.conftest import failure_text, tool_caller
 from tests.store.conftest import index_of, records_of
 from tests.store.test_push import NOTES, push_vault, statistics, vault
 

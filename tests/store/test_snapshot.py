@@ -12,24 +12,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mcp import Client
 
 import excerpt
 from excerpt import Result, Span, Vault
+from excerpt.base.settings import Settings
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.suggest import complete, correct, suggest_queries
-from excerpt.mcp.server import build_server
 from excerpt.search.engine import Engine
 from excerpt.search.prefetch import build_note_query
-from excerpt.served_vaults import ServedVaults
-from excerpt.settings import Settings
+from excerpt.servers.mcp.server import build_server
+from excerpt.servers.served_vaults import ServedVaults
 from excerpt.store.address import parse_address
 from excerpt.store.push import push
 from excerpt.store.snapshot import StoreSnapshot
-from mcp import Client
-from tests.mcp.conftest import failure_text, tool_caller
+from tests.servers.mcp.conftest import failure_text, tool_caller
 from tests.store.conftest import index_of, records_of, temporary_database
 from tests.store.server import Servers
 

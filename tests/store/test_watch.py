@@ -11,8 +11,8 @@ import pytest
 
 import excerpt
 from excerpt import Vault
+from excerpt.base.model import BuildReport
 from excerpt.index.events import IndexingEvent, IndexingFailed
-from excerpt.model import BuildReport
 from excerpt.service.push_vault import PushThread
 from excerpt.store.address import parse_address
 from excerpt.store.compare import NO_RULES

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.model import Note
+from excerpt.base.model import Note
 from excerpt.text.comments import mark_comments, restore_comments, take_out_comments
 from excerpt.text.markdown import parse_note
 from tests.text.notes import NOTES

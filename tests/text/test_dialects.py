@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.kinds import Dialect
-from excerpt.model import Note
+from excerpt.base.kinds import Dialect
+from excerpt.base.model import Note
 from excerpt.text.markdown import parse_note
 
 UUID = "64f1b2c3-1111-2222-3333-abcdefabcdef"

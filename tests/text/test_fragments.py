@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.model import Fragment, Note
+from excerpt.base.model import Fragment, Note
 from excerpt.text.fragments import FragmentLimits, count_words, fragments_of, note_id
 from excerpt.text.frontmatter import read_frontmatter
 from excerpt.text.markdown import parse_note

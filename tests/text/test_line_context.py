@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.kinds import BlockKind
+from excerpt.base.kinds import BlockKind
 from excerpt.text.line_context import MAX_TABLE_HEADER, find_table_header, find_tables
 from excerpt.text.markdown import parse_note
 

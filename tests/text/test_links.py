@@ -1,7 +1,7 @@
 import pytest
 
-from excerpt.kinds import LinkKind
-from excerpt.model import Link
+from excerpt.base.kinds import LinkKind
+from excerpt.base.model import Link
 from excerpt.text.markdown import parse_note
 
 

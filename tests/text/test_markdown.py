@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 
-from excerpt.kinds import BlockKind
-from excerpt.model import Block, Section
+from excerpt.base.kinds import BlockKind
+from excerpt.base.model import Block, Section
 from excerpt.text.fragments import fragments_of
 from excerpt.text.markdown import normalise_newlines, parse_note
 from excerpt.text.words import terms_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.model import Span
+from excerpt.base.model import Span
 from excerpt.text.snippet import snippet
 from excerpt.tui.common.strips import fit
 

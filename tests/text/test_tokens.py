@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.errors import SettingsError
+from excerpt.base.errors import SettingsError
 from excerpt.text.tokens import TOKENIZERS, open_tokenizer
 
 

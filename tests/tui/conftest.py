@@ -11,8 +11,8 @@ import pytest
 from textual.cache import LRUCache
 from textual.css.stylesheet import Stylesheet
 
+from excerpt.base.settings import PackSettings, Paths, Settings
 from excerpt.index.build import build
-from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.index.controller import IndexController
 from tests.tui.driver import ScriptedApp, places_under

@@ -25,12 +25,12 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, OptionList
 
-from excerpt.errors import ExcerptError
+from excerpt.base.errors import ExcerptError
+from excerpt.base.kinds import Confidence, Strategy
+from excerpt.base.model import Hit, Result, Span, Status
+from excerpt.base.settings import Paths, Settings
 from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.insight.results import Completion, DatedNote, Direction, Suggestion
-from excerpt.kinds import Confidence, Strategy
-from excerpt.known_vaults import VaultFolders
-from excerpt.model import Hit, Result, Span, Status
 from excerpt.search.engine import Engine
 from excerpt.search.query import blank_conditions, find_conditions, find_unpaired_quotation_mark
 from excerpt.search.results import QueryInterpretation, QueryNews, QueryWarning
@@ -61,7 +61,6 @@ from excerpt.service.questions import (
     AskWhy,
 )
 from excerpt.service.request_queue import Answer, Question, QueuedRequest, Request, RequestQueue
-from excerpt.settings import Paths, Settings
 from excerpt.text.periods import find_periods
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.main_screen import MainScreen
@@ -73,6 +72,7 @@ from excerpt.tui.search.preview import Preview
 from excerpt.tui.search.side_panel import PanelView, SidePanel
 from excerpt.tui.search.start_list import StartList
 from excerpt.tui.session import Session
+from excerpt.vault.known_vaults import VaultFolders
 from tests.pack.vaults import Vault
 from tests.service.manual_loop import TIMEOUT_SECONDS
 from tests.tui.examples import (

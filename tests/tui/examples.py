@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
+from excerpt.base.kinds import Confidence, Strategy
+from excerpt.base.model import FileProblem, Fragment, Hit, Memory, Progress, Result, Signal, Span, Status
 from excerpt.index.events import IndexingFailed, VaultEmptied, VaultWatched
 from excerpt.insight.overview_parts import (
     DistinctiveLabel,
@@ -35,10 +37,8 @@ from excerpt.insight.results import (
     SharedWord,
     VaultMap,
 )
-from excerpt.kinds import Confidence, Strategy
 from excerpt.memory.recall import find_memories_at
 from excerpt.memory.results import SourceCheck, SourceStatus
-from excerpt.model import FileProblem, Fragment, Hit, Memory, Progress, Result, Signal, Span, Status
 from excerpt.search.results import Explanation, FieldCount, SignalGap, TermLikeness, TermVariant, WordContribution
 from excerpt.search.verdict import NoteExplanation, StrategyRank
 from tests.pack.vaults import Vault

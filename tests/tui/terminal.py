@@ -13,7 +13,7 @@ from textual.drivers.headless_driver import HeadlessDriver
 from textual.geometry import Region
 from textual.strip import Strip
 
-from excerpt.settings import Settings
+from excerpt.base.settings import Settings
 from excerpt.tui.textual_patches import limit_colours
 from tests.tui.driver import ScriptedApp
 

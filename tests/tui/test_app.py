@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import ExcerptError
+from excerpt.base.errors import ExcerptError
 from excerpt.index.events import VaultWatched
 from excerpt.service.indexing_process import ProcessEvent
 from excerpt.tui.app import ExcerptApp, check_terminal
@@ -24,8 +24,8 @@ from tests.tui.driver import screen_of, until, until_tabs
 @pytest.mark.programs
 def test_without_a_terminal_nothing_is_drawn(tmp_path: Path, home: Path) -> None:
     script = (
-        "import sys\nfrom pathlib import Path\nfrom excerpt.errors import ExcerptError\n"
-        "from excerpt.settings import Settings, user_paths\nfrom excerpt.tui.app import run_app\n"
+        "import sys\nfrom pathlib import Path\nfrom excerpt.base.errors import ExcerptError\n"
+        "from excerpt.base.settings import Settings, user_paths\nfrom excerpt.tui.app import run_app\n"
         "try:\n    run_app(Path(sys.argv[1]), Settings(), user_paths())\n"
         "except ExcerptError as error:\n    print(error.message)\n    sys.exit(error.exit_code)\n"
     )

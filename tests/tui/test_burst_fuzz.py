@@ -17,9 +17,9 @@ import pytest
 from rich.color import ColorSystem
 from textual.widgets import Input
 
-from excerpt.kinds import LinkForm
+from excerpt.base.kinds import LinkForm
+from excerpt.base.settings import Paths, ScreenSettings, Settings
 from excerpt.memory.store import MemoryStore
-from excerpt.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import ConfirmDialog, Dialog, OverlayScreen

@@ -14,13 +14,13 @@ from textual._xterm_parser import XTermParser
 from textual.command import CommandPalette
 from textual.widgets import Input, OptionList, TextArea
 
-from excerpt.kinds import Strategy
+from excerpt.base.kinds import Strategy
+from excerpt.base.model import Memory
+from excerpt.base.settings import Paths, Settings
 from excerpt.memory.results import SimilarMemory
 from excerpt.memory.store import MemoryStore
-from excerpt.model import Memory
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.memory_worker import MergeOffers
-from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.index.controller import IndexController

@@ -21,7 +21,7 @@ from textual.keys import _character_to_key
 from textual.widgets import Input
 
 from excerpt import tui
-from excerpt.settings import Paths, ScreenSettings, Settings
+from excerpt.base.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.active_keys import build_help_groups, filter_help_groups, row_id
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import KeyBar

@@ -19,16 +19,16 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widget import Widget
 
+from excerpt.base.settings import Paths, Settings
 from excerpt.index.build import build
-from excerpt.known_vaults import VaultFolders
 from excerpt.memory.store import MemoryStore
-from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.insight.overview_pane import OverviewPane
 from excerpt.tui.memory.form import RememberDialog
 from excerpt.tui.memory.pane import MemoryList
+from excerpt.vault.known_vaults import VaultFolders
 from tests.tui.driver import (
     AppPilot,
     drawn_lines,

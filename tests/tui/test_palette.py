@@ -10,7 +10,7 @@ import pytest
 from textual.command import CommandPalette
 from textual.widgets import OptionList
 
-from excerpt.kinds import Format
+from excerpt.base.kinds import Format
 from excerpt.service.note_files import NoteFile
 from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.main_screen import MainScreen

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import SuspendNotSupported
 
-from excerpt.errors import ExcerptError, SettingsError
-from excerpt.known_vaults import VaultFolders
-from excerpt.obsidian import find_obsidian_vault, make_obsidian_link
-from excerpt.settings import Paths, Settings
+from excerpt.base.errors import ExcerptError, SettingsError
+from excerpt.base.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import EditRequested
 from excerpt.tui.programs import ProgramLauncher, editor_command, find_link_opener, open_link, viewer_command
+from excerpt.vault.known_vaults import VaultFolders
+from excerpt.vault.obsidian import find_obsidian_vault, make_obsidian_link
 from tests.conftest import programs_finder
 from tests.tui.driver import notices_of, pane_of, screen_of, search, until
 

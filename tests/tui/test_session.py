@@ -10,9 +10,9 @@ import pytest
 from msgspec import structs
 from textual.widgets import Static
 
-from excerpt.kinds import Fill, Format, Scope, Strategy
+from excerpt.base.kinds import Fill, Format, Scope, Strategy
+from excerpt.base.settings import Paths, ScreenSettings, SearchSettings, Settings
 from excerpt.search.usage import UsedHit, UseEvent, UseLog
-from excerpt.settings import Paths, ScreenSettings, SearchSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import KeyBar, TabBar
 from excerpt.tui.common.split import DEFAULT_LIST_SHARE

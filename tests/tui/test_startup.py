@@ -44,7 +44,7 @@ VALUES = {
 AFTER = {
     *FIRST_QUERY_MODULES,
     *OTHER_MODULES,
-    "excerpt.model",
+    "excerpt.base.model",
     "excerpt.tui.common.line_drawing",
     "excerpt.tui.search.note_window",
     "excerpt.tui.palette",
@@ -57,7 +57,7 @@ MAX = 100
 _PROBE = """
 import json, sys
 from pathlib import Path
-from excerpt.settings import Settings, user_paths
+from excerpt.base.settings import Settings, user_paths
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.main_screen import MainScreen
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.settings import Paths
+from excerpt.base.settings import Paths
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.session import read_session
 from tests.tui.driver import ScriptedApp, pane_of, screen_of

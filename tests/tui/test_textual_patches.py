@@ -26,7 +26,7 @@ from textual.message_pump import MessagePump
 from textual.strip import Strip
 
 import excerpt.tui
-from excerpt.settings import Settings
+from excerpt.base.settings import Settings
 from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.search.query_bar import QueryInput
 from excerpt.tui.textual_patches import (

@@ -11,17 +11,9 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, OptionList, Static
 
-from excerpt.known_vaults import (
-    DEMO,
-    RecentVault,
-    add_recent_vault,
-    recent_vaults,
-    save_vault_path,
-    suggest_adoption,
-)
+from excerpt.base.settings import PackSettings, Paths, Settings
 from excerpt.memory.store import MemoryStore
 from excerpt.pack.selection import read_marks
-from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import ConfirmDialog
@@ -36,6 +28,14 @@ from excerpt.tui.vault_chooser import (
     find_missing,
     is_path,
     list_known_vaults,
+)
+from excerpt.vault.known_vaults import (
+    DEMO,
+    RecentVault,
+    add_recent_vault,
+    recent_vaults,
+    save_vault_path,
+    suggest_adoption,
 )
 from tests.tui.driver import AppPilot, notices_of, pane_of, screen_of, search, until, until_screen
 

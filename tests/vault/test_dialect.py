@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.kinds import Dialect
-from excerpt.settings import VaultSettings
+from excerpt.base.kinds import Dialect
+from excerpt.base.settings import VaultSettings
 from excerpt.vault.dialect import detect_dialect, guess_dialect
 from excerpt.vault.scan import scan
 

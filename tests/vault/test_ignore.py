@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from excerpt.settings import VaultSettings
+from excerpt.base.settings import VaultSettings
 from excerpt.vault import ignore
 from excerpt.vault.ignore import IgnorePatterns, parse_pattern, pattern_lines
 from excerpt.vault.scan import scan

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import SettingsError, VaultError
-from excerpt.settings import AttachmentSettings, VaultSettings
+from excerpt.base.errors import SettingsError, VaultError
+from excerpt.base.settings import AttachmentSettings, VaultSettings
 from excerpt.vault.scan import MAX_FILE_TIME_SECONDS, scan
 
 DEFAULTS = VaultSettings()

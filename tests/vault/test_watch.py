@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import VaultError
-from excerpt.settings import VaultSettings
+from excerpt.base.errors import VaultError
+from excerpt.base.settings import VaultSettings
 from excerpt.vault import watch as watching
 from excerpt.vault.watch import ChangedPaths, VaultWatch
 

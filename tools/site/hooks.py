@@ -48,7 +48,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def reference() -> str:
     """Return an mkdocstrings directive for each public name: the entry points first, then their result types."""
-    source = (Path(__file__).parents[2] / "src" / "excerpt" / "public.py").read_text(encoding="utf-8")
+    source = (Path(__file__).parents[2] / "src" / "excerpt" / "service" / "public.py").read_text(encoding="utf-8")
     imports = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom)]
     public = {alias.name for node in imports for alias in node.names}
     first = ("open", "Vault", "Memories", "fuse_results")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from excerpt.base.settings import user_paths
 from excerpt.cli.printing import print_json, print_line, print_message, write_stderr
 from excerpt.cli.vaults import VaultParameter, find_last_vault
-from excerpt.settings import user_paths
 from excerpt.text.display import format_count, visible
 
 if TYPE_CHECKING:
-    from excerpt.agents.hook import HookState
-    from excerpt.agents.install import Edit
+    from excerpt.servers.agents.hook import HookState
+    from excerpt.servers.agents.install import Edit
 
 _AGENTS = ("claude", "codex", "cursor", "vscode")
 
@@ -48,8 +48,8 @@ def agents_command() -> None:
 @_yes_option
 def install_command(agent: str, *, vaults: tuple[Path, ...], project: bool, hook: bool, yes: bool) -> None:
     """Install the MCP server and a skill for an agent; with --hook, the prompt hook too."""
-    from excerpt.agents.install import install, installed, plan_install
     from excerpt.cli.mcp import format_absolute_vault
+    from excerpt.servers.agents.install import install, installed, plan_install
 
     folder, paths = _project(project), user_paths()
     addresses: Sequence[str] = [format_absolute_vault(vault) for vault in vaults]
@@ -71,7 +71,7 @@ def install_command(agent: str, *, vaults: tuple[Path, ...], project: bool, hook
 @_yes_option
 def uninstall_command(agent: str, *, project: bool, yes: bool) -> None:
     """Remove everything that `install` has added for an agent."""
-    from excerpt.agents.install import installed, plan_uninstall, uninstall
+    from excerpt.servers.agents.install import installed, plan_uninstall, uninstall
 
     edits = plan_uninstall(agent, _project(project), user_paths())
     if not edits:
@@ -87,8 +87,8 @@ def uninstall_command(agent: str, *, project: bool, yes: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status_command(*, as_json: bool) -> int:
     """List what is installed for you, and in the working directory. Exits with 1 if nothing is."""
-    from excerpt.agents.hook import read_state
-    from excerpt.agents.install import installed
+    from excerpt.servers.agents.hook import read_state
+    from excerpt.servers.agents.install import installed
 
     found = [installed(agent, project, user_paths()) for agent in _AGENTS for project in (None, Path.cwd())]
     hook = read_state(
@@ -129,7 +129,7 @@ def _project(chosen: bool) -> Path | None:
 
 def _describe(agent: str, project: Path | None) -> str:
     """Return in words what is in effect for an agent, as its files say after a change."""
-    from excerpt.agents.install import installed
+    from excerpt.servers.agents.install import installed
 
     return visible(installed(agent, project, user_paths()).describe())
 
@@ -150,7 +150,7 @@ def _confirm(edits: Sequence[Edit], *, yes: bool) -> bool:
 @click.argument("vaults", nargs=-1, required=True)
 def hook_command(agent: str, vaults: tuple[str, ...]) -> None:
     """Add passages to a prompt: read an agent's event from stdin, print JSON. Agents run this command themselves."""
-    from excerpt.agents.hook import run_hook
+    from excerpt.servers.agents.hook import run_hook
 
     run_hook(agent, vaults)
 
@@ -159,7 +159,7 @@ def hook_command(agent: str, vaults: tuple[str, ...]) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def log_command(as_json: bool) -> int:
     """List the passages that prompts got from the hook, and when it gave up. Prompts are not kept."""
-    from excerpt.agents.hook import read_records
+    from excerpt.servers.agents.hook import read_records
 
     records = read_records(user_paths().hook_folder)
     if as_json:

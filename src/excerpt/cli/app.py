@@ -10,11 +10,8 @@ from pathlib import Path
 
 import click
 
-from excerpt.cli.printing import escape_for_stdout, print_line
-from excerpt.cli.vaults import VaultParameter, find_last_vault
-from excerpt.errors import StoreUnusableError, VaultError
-from excerpt.known_vaults import add_recent_vault, recent_vaults, refuse_broad_folder, suggest_adoption
-from excerpt.settings import (
+from excerpt.base.errors import StoreUnusableError, VaultError
+from excerpt.base.settings import (
     Paths,
     Settings,
     load_settings,
@@ -23,9 +20,12 @@ from excerpt.settings import (
     refuse_folders_in_vault,
     user_paths,
 )
+from excerpt.cli.printing import escape_for_stdout, print_line
+from excerpt.cli.vaults import VaultParameter, find_last_vault
 from excerpt.store.address import StoreAddress, is_address, parse_address
 from excerpt.tui.picking import PickOptions, draw_on_terminal, has_terminal
 from excerpt.tui.startup import configure_interpreter
+from excerpt.vault.known_vaults import add_recent_vault, recent_vaults, refuse_broad_folder, suggest_adoption
 
 
 @click.command(add_help_option=False)

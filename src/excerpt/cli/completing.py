@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from excerpt.base.errors import ExcerptError, VaultError
+from excerpt.base.settings import open_vault, user_paths
 from excerpt.cli.vaults import find_last_vault
-from excerpt.errors import ExcerptError, VaultError
-from excerpt.settings import open_vault, user_paths
 from excerpt.store.address import is_address
 from excerpt.text.display import visible_line
 

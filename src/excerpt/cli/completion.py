@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
+from excerpt.base.errors import ExcerptError
+from excerpt.base.settings import user_paths
 from excerpt.cli.printing import print_line
-from excerpt.errors import ExcerptError
-from excerpt.settings import user_paths
 
 _BASH = """\
 _excerpt_completion() {

@@ -13,15 +13,15 @@ from typing import Any
 import click
 import msgspec
 
+from excerpt.base.errors import ExcerptError, SettingsError
+from excerpt.base.processes import find_program, program_command
+from excerpt.base.settings import Settings, load_settings, user_paths
+from excerpt.base.settings_file import new_settings_text, schema_text
+from excerpt.base.state_files import users_umask
 from excerpt.cli.printing import escape_for_stdout, print_line, print_message
 from excerpt.cli.vaults import VaultParameter, resolve_vault
 from excerpt.encoders.model_names import hide_secrets
-from excerpt.errors import ExcerptError, SettingsError
-from excerpt.processes import find_program, program_command
 from excerpt.service.index_update import check_settings_file
-from excerpt.settings import Settings, load_settings, user_paths
-from excerpt.settings_file import new_settings_text, schema_text
-from excerpt.state_files import users_umask
 from excerpt.text.display import visible_line
 from excerpt.tui.keymap import bindable_actions, validate_keymap
 

@@ -9,9 +9,9 @@ import traceback
 from collections.abc import Sequence
 
 from excerpt import __version__
-from excerpt.errors import ExcerptError
-from excerpt.settings import user_paths
-from excerpt.state_files import open_nonblocking
+from excerpt.base.errors import ExcerptError
+from excerpt.base.settings import user_paths
+from excerpt.base.state_files import open_nonblocking
 
 
 def log_crash(error: BaseException, argv: Sequence[str]) -> str:

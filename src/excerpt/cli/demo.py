@@ -6,8 +6,8 @@ import click
 
 from excerpt.cli.app import start_app
 from excerpt.cli.printing import print_line
-from excerpt.known_vaults import DEMO
 from excerpt.tui.startup import configure_interpreter
+from excerpt.vault.known_vaults import DEMO
 
 
 @click.command()

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from excerpt import __version__, known_vaults
+from excerpt import __version__
+from excerpt.base.errors import ExcerptError, VaultError
+from excerpt.base.json_forms import attributes_to_json
+from excerpt.base.model import Progress
+from excerpt.base.settings import Paths, open_vault, refuse_folders_in_vault, user_paths
 from excerpt.cli.printing import ProgressLine, print_json, print_line
 from excerpt.cli.vaults import check_is_folder, find_last_vault, vault_option
-from excerpt.errors import ExcerptError, VaultError
-from excerpt.json_forms import attributes_to_json
-from excerpt.model import Progress
-from excerpt.settings import Paths, open_vault, refuse_folders_in_vault, user_paths
 from excerpt.store.address import is_address
 from excerpt.text.display import format_count, visible_line
+from excerpt.vault import known_vaults
 
 if TYPE_CHECKING:
     from excerpt.service.diagnosis.diagnose import Diagnosis

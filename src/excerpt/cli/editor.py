@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 import excerpt
+from excerpt.base.processes import excerpt_command, find_program
 from excerpt.cli.printing import escape_for_stdout, print_line, print_message
 from excerpt.cli.vaults import VaultParameter, resolve_vault
-from excerpt.processes import excerpt_command, find_program
 
 _EDITORS = ("nvim",)
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from excerpt.base.json_forms import attributes_to_json, to_json_value
+from excerpt.base.settings import Paths, Settings, load_vault_settings, user_paths
 from excerpt.cli.printing import ProgressLine, print_json, print_line, print_message
 from excerpt.cli.vaults import build_index, resolve_vault, vault_option
 from excerpt.encoders.model_names import is_static_model, remote_notice
-from excerpt.json_forms import attributes_to_json, to_json_value
-from excerpt.settings import Paths, Settings, load_vault_settings, user_paths
 from excerpt.text.display import format_count, format_duration, format_percent, visible_line
 
 if TYPE_CHECKING:

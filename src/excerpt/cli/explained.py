@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from excerpt.base.model import Signal
 from excerpt.cli.hits import INDENT, confidence_label, format_bar, format_share, style_text
 from excerpt.cli.printing import print_line
-from excerpt.model import Signal
 from excerpt.text.columns import count_columns, truncate, wrap
 from excerpt.text.display import format_source_location, title_and_headings, visible_line
 

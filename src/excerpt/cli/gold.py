@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from excerpt.base.kinds import Strategy
 from excerpt.cli.printing import print_json, print_line, print_message, read_input
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
-from excerpt.kinds import Strategy
 from excerpt.text.display import format_count, local_time, visible_line
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ from pathlib import PurePosixPath
 
 import click
 
+from excerpt.base.kinds import Confidence
+from excerpt.base.locations import format_kind
+from excerpt.base.model import Fragment, Hit
 from excerpt.cli.printing import print_line
-from excerpt.kinds import Confidence
-from excerpt.known_vaults import VaultFolders
-from excerpt.locations import format_kind
-from excerpt.model import Fragment, Hit
 from excerpt.text.columns import GAIN_CHARACTER, LOSS_CHARACTER, truncate, wrap
 from excerpt.text.display import format_count, format_percent, format_source_location, title_and_headings, visible_line
 from excerpt.tui.picking import path_for_shell
+from excerpt.vault.known_vaults import VaultFolders
 
 INDENT = " " * 5
 """Indent of the lines below a hit's first line."""

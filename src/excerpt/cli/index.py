@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
+from excerpt.base.errors import ExcerptError
+from excerpt.base.json_forms import to_json_value
+from excerpt.base.model import BuildReport, Progress
+from excerpt.base.settings import Ocr, Paths, Settings, load_vault_settings, user_paths
 from excerpt.cli.printing import print_json, print_line, print_message
 from excerpt.cli.vaults import build_index, resolve_vault, vault_option
 from excerpt.encoders.model_names import model_label
-from excerpt.errors import ExcerptError
-from excerpt.json_forms import to_json_value
-from excerpt.known_vaults import refuse_broad_folder
-from excerpt.model import BuildReport, Progress
-from excerpt.settings import Ocr, Paths, Settings, load_vault_settings, user_paths
 from excerpt.text.display import format_count, visible_line
+from excerpt.vault.known_vaults import refuse_broad_folder
 
 _MAX_LISTED_FILES = 10  # skipped files, and files with a warning, in a report
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from excerpt.base.errors import ExcerptError
+from excerpt.base.json_forms import to_json_value
+from excerpt.base.settings import user_paths
 from excerpt.cli.printing import print_json, print_line, print_message
 from excerpt.cli.vaults import resolve_vault, vault_option
-from excerpt.errors import ExcerptError
-from excerpt.json_forms import to_json_value
-from excerpt.settings import user_paths
 from excerpt.text.display import format_count, visible_line
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from excerpt import __version__
+from excerpt.base.errors import ExcerptError
+from excerpt.base.state_files import make_shared_folders_private, set_private_umask
 from excerpt.cli.printing import make_output_error, print_line, print_message, write_stderr
-from excerpt.errors import ExcerptError
-from excerpt.state_files import make_shared_folders_private, set_private_umask
 from excerpt.text.display import visible
 from excerpt.tui.startup import configure_interpreter
 
@@ -141,7 +141,7 @@ def program(ctx: click.Context, plain: bool) -> int:
     """
     ctx.obj = plain
     if ctx.invoked_subcommand != "doctor":  # doctor reports open permissions and closes them with --fix
-        from excerpt.settings import user_paths
+        from excerpt.base.settings import user_paths
 
         with suppress(RuntimeError):  # no home folder; commands that need one report it
             make_shared_folders_private(user_paths().folders)

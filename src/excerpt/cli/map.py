@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
+from excerpt.base.settings import MAX_COUNT, MAX_HITS
 from excerpt.cli.hits import MAX_COLUMNS, format_bar, style_text
 from excerpt.cli.printing import print_json, print_line, print_message
 from excerpt.cli.vaults import add_vaults, load_vault, refresh_option, vaults_option
-from excerpt.settings import MAX_COUNT, MAX_HITS
 from excerpt.text.columns import count_columns, truncate
 from excerpt.text.display import format_count, visible_line
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import click
 
+from excerpt.base.errors import ExcerptError, install_hint
+from excerpt.base.settings import open_vault, user_paths
 from excerpt.cli.crash import log_crash
 from excerpt.cli.printing import print_line, print_message
 from excerpt.cli.vaults import VaultParameter, find_last_vault
-from excerpt.errors import ExcerptError, install_hint
-from excerpt.known_vaults import refuse_broad_folder
-from excerpt.settings import open_vault, user_paths
 from excerpt.store.address import is_address, parse_address
+from excerpt.vault.known_vaults import refuse_broad_folder
 
 _PORT = 8765
 _CLIENTS = ("claude", "cursor", "vscode", "codex")
@@ -79,9 +79,9 @@ def mcp_command(
     for folder in folders:
         if not is_address(str(folder)):
             refuse_broad_folder(open_vault(folder), user_paths())
-    from excerpt.mcp.http import HttpAddress, is_loopback, open_listener
-    from excerpt.serve.prompt_socket import serve_prompts
-    from excerpt.served_vaults import ServedVaults
+    from excerpt.servers.line_server.prompt_socket import serve_prompts
+    from excerpt.servers.mcp.http import HttpAddress, is_loopback, open_listener
+    from excerpt.servers.served_vaults import ServedVaults
 
     http_address = None
     if over_http:
@@ -93,7 +93,7 @@ def mcp_command(
     served = ServedVaults(folders)
     served.watch()  # the watchers start while the SDK loads, which takes most of a second
     try:
-        from excerpt.mcp.server import serve_http, serve_stdio
+        from excerpt.servers.mcp.server import serve_http, serve_stdio
     except ImportError as error:
         if (error.name or "").partition(".")[0] == "excerpt":
             raise
@@ -128,7 +128,7 @@ def format_absolute_vault(vault: Path) -> str:
 
 def _print_config(client: str, folders: Sequence[Path], *, no_memory: bool) -> None:
     """Print a client's MCP configuration on stdout, and on stderr the file it belongs in."""
-    from excerpt.agents.install import server_command, server_entry, server_table
+    from excerpt.servers.agents.install import server_command, server_entry, server_table
 
     launch = server_command([*map(format_absolute_vault, folders)], no_memory=no_memory)
     match client:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from excerpt.base.errors import ExcerptError
+from excerpt.base.model import Memory, Source
 from excerpt.cli.printing import escape_for_stdout, print_message
-from excerpt.errors import ExcerptError
-from excerpt.model import Memory, Source
 from excerpt.text.display import format_source_location, local_time, visible_line
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from excerpt.base.settings import MAX_TOKENS
 from excerpt.cli.pack import TokenCountParameter
 from excerpt.cli.printing import escape_for_stdout, print_json, print_line, print_message
 from excerpt.cli.vaults import add_vaults, load_vault, refresh_option, vaults_option
-from excerpt.settings import MAX_TOKENS
 from excerpt.text.display import format_count
 
 if TYPE_CHECKING:

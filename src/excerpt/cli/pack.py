@@ -10,6 +10,9 @@ from typing import Any
 
 import click
 
+from excerpt.base.kinds import Fill, Format, Scope, StopReason, Strategy
+from excerpt.base.model import TOO_LARGE, PackResult
+from excerpt.base.settings import MAX_PACKED, MAX_TOKENS, user_paths
 from excerpt.cli.memories import print_answering_memories
 from excerpt.cli.printing import escape_for_stdout, print_line, print_message, resolve_output_file, save_output
 from excerpt.cli.vaults import (
@@ -20,12 +23,9 @@ from excerpt.cli.vaults import (
     rerank_option,
     vaults_option,
 )
-from excerpt.kinds import Fill, Format, Scope, StopReason, Strategy
-from excerpt.known_vaults import find_vault_of_file
-from excerpt.model import TOO_LARGE, PackResult
-from excerpt.settings import MAX_PACKED, MAX_TOKENS, user_paths
 from excerpt.text.display import format_count, format_percent, line_range
 from excerpt.text.tokens import parse_token_count
+from excerpt.vault.known_vaults import find_vault_of_file
 
 
 class TokenCountParameter(click.IntRange):

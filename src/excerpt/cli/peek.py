@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from excerpt.base.settings import MAX_HITS
 from excerpt.cli.completing import complete_notes
 from excerpt.cli.hits import style_text
 from excerpt.cli.printing import print_json, print_line
 from excerpt.cli.vaults import add_vaults, load_vault, note_in_vault, refresh_option, vaults_option
-from excerpt.settings import MAX_HITS
 from excerpt.text.display import format_count, line_range, visible, visible_line
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
+from excerpt.base.kinds import LinkForm
 from excerpt.cli.app import start_app
 from excerpt.cli.vaults import VaultParameter, find_last_vault
-from excerpt.kinds import LinkForm
-from excerpt.obsidian import find_obsidian_vault
 from excerpt.tui.picking import PickOptions
 from excerpt.tui.startup import configure_interpreter
+from excerpt.vault.obsidian import find_obsidian_vault
 
 
 @click.command()

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 import click
 
-from excerpt.errors import ExcerptError, StreamError
-from excerpt.json_forms import to_json_value
-from excerpt.state_files import swap_file, users_umask
+from excerpt.base.errors import ExcerptError, StreamError
+from excerpt.base.json_forms import to_json_value
+from excerpt.base.state_files import swap_file, users_umask
 from excerpt.text.display import format_count, format_duration, visible, visible_json, visible_line
 
 if TYPE_CHECKING:
-    from excerpt.model import EmbeddingProgress, Progress
+    from excerpt.base.model import EmbeddingProgress, Progress
 
 
 # --- printing ---------------------------------------------------------------------------------------------------------

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
+from excerpt.base.settings import load_vault_settings, user_paths
 from excerpt.cli.printing import ProgressLine, print_json, print_line, print_message
 from excerpt.cli.vaults import VaultParameter, build_index, resolve_vault
-from excerpt.settings import load_vault_settings, user_paths
 from excerpt.store.read_rights import ReadRight, RightsChanges, parse_right
 from excerpt.text.display import format_count, visible_line
 

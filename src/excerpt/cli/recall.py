@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from excerpt.base.settings import MAX_HITS
 from excerpt.cli.completing import complete_notes, complete_tags
 from excerpt.cli.printing import print_json, print_line, print_message
 from excerpt.cli.vaults import add_vaults, load_vault, refresh_option, vaults_option
-from excerpt.settings import MAX_HITS
 from excerpt.text.dates import parse_period
 
 if TYPE_CHECKING:

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from excerpt.base.kinds import Confidence, Strategy
+from excerpt.base.model import Hit, Result
+from excerpt.base.settings import MAX_HITS
 from excerpt.cli.completing import complete_notes
 from excerpt.cli.hits import print_hit_lines, print_hits
 from excerpt.cli.memories import print_answering_memories
@@ -24,11 +27,8 @@ from excerpt.cli.vaults import (
     rerank_option,
     vaults_option,
 )
-from excerpt.kinds import Confidence, Strategy
-from excerpt.known_vaults import VaultFolders
-from excerpt.model import Hit, Result
-from excerpt.settings import MAX_HITS
 from excerpt.text.display import format_count, visible_line
+from excerpt.vault.known_vaults import VaultFolders
 
 if TYPE_CHECKING:
     from excerpt import Explanation, Vault
@@ -155,7 +155,7 @@ def _search_with_stores(
 
     A store searches by itself, so each vault has a ranking of its own; scores are relative to the best of each.
     """
-    from excerpt.api import fuse_results
+    from excerpt.service.api import fuse_results
 
     with ExitStack() as stack:
         vaults = [stack.enter_context(load_vault(folder, refresh=refresh)) for folder in folders]

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
+from excerpt.base.errors import VaultError
+from excerpt.base.settings import open_vault, user_paths
 from excerpt.cli.crash import log_crash
 from excerpt.cli.printing import print_line, print_message
 from excerpt.cli.vaults import VaultParameter, find_last_vault
-from excerpt.errors import VaultError
-from excerpt.known_vaults import refuse_broad_folder
-from excerpt.settings import open_vault, user_paths
 from excerpt.store.address import is_address
+from excerpt.vault.known_vaults import refuse_broad_folder
 
 
 @click.command()
@@ -32,7 +32,7 @@ def serve_command(*, vaults: tuple[Path, ...], at_socket: bool, socket_path: Pat
     closed. Without VAULT, serves the vault in $EXCERPT_VAULT, or else the vault opened last.
     """
     if schema:
-        from excerpt.serve.schema import build_schema
+        from excerpt.servers.line_server.schema import build_schema
 
         print_line(json.dumps(build_schema(), indent=2, ensure_ascii=False))
         return
@@ -43,9 +43,9 @@ def serve_command(*, vaults: tuple[Path, ...], at_socket: bool, socket_path: Pat
     for folder in folders:
         if not is_address(str(folder)):
             refuse_broad_folder(open_vault(folder), user_paths())
-    from excerpt.serve.client import socket_file
-    from excerpt.serve.server import serve_socket, serve_stdio
-    from excerpt.served_vaults import ServedVaults
+    from excerpt.servers.line_server.client import socket_file
+    from excerpt.servers.line_server.server import serve_socket, serve_stdio
+    from excerpt.servers.served_vaults import ServedVaults
 
     served = ServedVaults(folders, comments="author")  # for those of its clients that ask for it
     if at_socket:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from excerpt.base.errors import ExcerptError
+from excerpt.base.json_forms import attributes_to_json, to_json_value
+from excerpt.base.kinds import Dialect
+from excerpt.base.model import Status
+from excerpt.base.settings import user_paths
 from excerpt.cli.printing import print_json, print_line
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.encoders.model_names import remote_notice
-from excerpt.errors import ExcerptError
-from excerpt.json_forms import attributes_to_json, to_json_value
-from excerpt.kinds import Dialect
-from excerpt.model import Status
-from excerpt.settings import user_paths
 from excerpt.text.display import format_count, format_percent, local_time, visible_line
 from excerpt.vault.watched import is_watched
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from excerpt.errors import ExcerptError
-from excerpt.processes import find_program, program_command
+from excerpt.base.errors import ExcerptError
+from excerpt.base.processes import find_program, program_command
+from excerpt.base.settings import ScreenSettings, Settings
 from excerpt.service.diagnosis.findings import Finding, FindingGroup, ok, problem, run_checks, warning
-from excerpt.settings import ScreenSettings, Settings
 from excerpt.text.display import format_count
 from excerpt.tui.clipboard import OSC_LIMIT, plan_copy
 from excerpt.tui.keymap import find_unreliable_keys, validate_keymap

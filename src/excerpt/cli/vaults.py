@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from excerpt import known_vaults
+from excerpt.base.errors import StoreUnusableError
+from excerpt.base.settings import Paths, Settings, open_vault, user_paths
 from excerpt.cli.printing import ProgressLine, print_message
-from excerpt.errors import StoreUnusableError
-from excerpt.settings import Paths, Settings, open_vault, user_paths
+from excerpt.vault import known_vaults
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from excerpt.api import Vault
-    from excerpt.model import BuildReport
+    from excerpt.base.model import BuildReport
+    from excerpt.service.api import Vault
 
 
 # --- vaults -----------------------------------------------------------------------------------------------------------
@@ -103,8 +103,8 @@ def resolve_vault(path: Path | None) -> Path:
     The first time, a message on stderr names data of a vault that is gone. Raises VaultError if there is no such folder
     or excerpt's own folders are in the vault, and StoreUnusableError for the address of a store.
     """
-    from excerpt.known_vaults import save_vault_path, suggest_adoption
-    from excerpt.settings import refuse_folders_in_vault
+    from excerpt.base.settings import refuse_folders_in_vault
+    from excerpt.vault.known_vaults import save_vault_path, suggest_adoption
 
     chosen = find_last_vault() if path is None else path
     check_is_folder(chosen)
@@ -177,7 +177,7 @@ def load_vault(folder: Path | Sequence[Path] | None, *, refresh: bool = True, su
     Comments in notes are found and shown if the answer is printed on a terminal, and so read by their author.
     Raises the errors of `excerpt.open`.
     """
-    from excerpt.api import open as open_vault_of_api
+    from excerpt.service.api import open as open_vault_of_api
 
     path = folder or find_last_vault()
     line = ProgressLine(sys.stderr)

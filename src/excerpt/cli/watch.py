@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from excerpt.base.errors import ExcerptError, StreamError
+from excerpt.base.model import BuildReport, EmbeddingProgress, Progress, PushReport
+from excerpt.base.settings import load_vault_settings, user_paths
 from excerpt.cli.crash import log_crash
 from excerpt.cli.printing import ProgressLine, print_json, print_line, print_message
 from excerpt.cli.vaults import resolve_vault, vault_option
-from excerpt.errors import ExcerptError, StreamError
 from excerpt.index.events import (
     EmbeddingCompleted,
     EmbeddingFailed,
@@ -28,12 +30,10 @@ from excerpt.index.events import (
     event_to_json,
     parse_command,
 )
-from excerpt.known_vaults import refuse_broad_folder
-from excerpt.model import BuildReport, EmbeddingProgress, Progress, PushReport
-from excerpt.settings import load_vault_settings, user_paths
 from excerpt.store.address import StoreAddress, parse_address
 from excerpt.store.compare import PushRules, conflict_sentence
 from excerpt.text.display import visible_line
+from excerpt.vault.known_vaults import refuse_broad_folder
 from excerpt.vault.watched import mark_watched
 
 if TYPE_CHECKING:

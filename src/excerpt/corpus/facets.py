@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from excerpt.base.kinds import Dialect
 from excerpt.corpus.links import LinkResolver
 from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, FacetQueries
-from excerpt.kinds import Dialect
 from excerpt.text.dates import Period, parse_date, parse_date_name, parse_date_span, parse_formatted_date
 from excerpt.text.words import fold
 

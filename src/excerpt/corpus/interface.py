@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from excerpt.base.model import CommentLine, FileProblem, Fragment, FragmentInfo, NoteInfo, Section, Status
 from excerpt.corpus.facets import Facets
 from excerpt.corpus.names import NameTerms
 from excerpt.corpus.tables import (
@@ -25,7 +26,6 @@ from excerpt.corpus.tables import (
     TermOccurrences,
     TermPostings,
 )
-from excerpt.model import CommentLine, FileProblem, Fragment, FragmentInfo, NoteInfo, Section, Status
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float32]

@@ -11,13 +11,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.base.locations import location_of_lines
+from excerpt.base.model import CommentLine, Fragment, FragmentInfo, NoteInfo, Section, day_of_ns
 from excerpt.corpus.facets import EPOCH_ORDINAL, UNKNOWN_DAY, Facets
 from excerpt.corpus.interface import PartialCorpus
 from excerpt.corpus.names import NO_NAMES, NameTerms, fold_name
 from excerpt.corpus.queries import NoteQueries, NoteRow
 from excerpt.corpus.tables import FragmentTable
-from excerpt.locations import location_of_lines
-from excerpt.model import CommentLine, Fragment, FragmentInfo, NoteInfo, Section, day_of_ns
 
 Answer = TypeVar("Answer")
 

@@ -9,14 +9,14 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from excerpt.kinds import LinkForm
-from excerpt.locations import first_location
-from excerpt.obsidian import clean_heading, find_obsidian_vault, make_obsidian_link, percent_encode
+from excerpt.base.kinds import LinkForm
+from excerpt.base.locations import first_location
 from excerpt.text.display import visible_line
+from excerpt.vault.obsidian import clean_heading, find_obsidian_vault, make_obsidian_link, percent_encode
 
 if TYPE_CHECKING:
     from excerpt.corpus.interface import Corpus
-    from excerpt.known_vaults import VaultFolders
+    from excerpt.vault.known_vaults import VaultFolders
 
 _NOT_IN_WIKILINK = re.compile(r"[#^|\[\]\\\x00-\x1f\x7f\ud800-\udfff]")
 """Characters that the target of a wikilink cannot have."""

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from excerpt.base.model import CommentLine, Fragment, FragmentInfo, Section
 from excerpt.corpus.names import NameTerms
-from excerpt.model import CommentLine, Fragment, FragmentInfo, Section
 
 TARGET_SEPARATOR = "\x1f"
 """Separator of the link targets of a note, which are read as one string: a tenth of the rows must be transferred."""

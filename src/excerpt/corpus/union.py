@@ -19,6 +19,8 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
+from excerpt.base.errors import ModelError, StoreUnusableError
+from excerpt.base.model import CommentLine, FileProblem, Fragment, FragmentInfo, NoteInfo, Section, Status
 from excerpt.corpus.facets import Facets, Ints, NumberedNotes, Times
 from excerpt.corpus.interface import (
     CandidateQuery,
@@ -44,8 +46,6 @@ from excerpt.corpus.tables import (
     TermPostings,
     run_offsets,
 )
-from excerpt.errors import ModelError, StoreUnusableError
-from excerpt.model import CommentLine, FileProblem, Fragment, FragmentInfo, NoteInfo, Section, Status
 from excerpt.text.tokens import open_tokenizer
 
 Value = TypeVar("Value")

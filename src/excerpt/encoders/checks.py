@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from excerpt.base.errors import ModelError
 from excerpt.encoders.interface import MAX_DIMENSIONS, Floats
-from excerpt.errors import ModelError
 from excerpt.text.display import format_count
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from excerpt.base.errors import ModelError
+from excerpt.base.settings import Paths, Settings, user_paths
 from excerpt.encoders.model_folder import as_folder
 from excerpt.encoders.model_names import PLUGIN_PREFIX, SCHEMES, SERVER_PREFIX, is_static_model
-from excerpt.errors import ModelError
-from excerpt.settings import Paths, Settings, user_paths
 
 if TYPE_CHECKING:
     from excerpt.encoders.interface import PassageEmbedder, Reranker

@@ -17,8 +17,8 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from excerpt.base.errors import ModelError, ModelUnreachableError
 from excerpt.encoders.server_address import ServerAddress, ServerKey
-from excerpt.errors import ModelError, ModelUnreachableError
 from excerpt.text.display import format_count
 
 _CONNECT_SECONDS = 5.0

@@ -15,8 +15,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from excerpt.errors import ModelError
-from excerpt.state_files import read_limited, read_text
+from excerpt.base.errors import ModelError
+from excerpt.base.state_files import read_limited, read_text
 
 ENGLISH = ("en",)
 EVERY_LANGUAGE = ("*",)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 
+from excerpt.base.errors import ModelError
+from excerpt.base.settings import Settings
 from excerpt.encoders.model_folder import as_folder, describe_files, is_transformer_folder
-from excerpt.errors import ModelError
-from excerpt.settings import Settings
 
 SERVER_PREFIX = "openai:"
 """The beginning of an address of an embedding server: openai:http://127.0.0.1:11434/v1#nomic-embed-text."""

@@ -11,14 +11,14 @@ from contextlib import suppress
 
 import numpy as np
 
+from excerpt.base.errors import ModelError, ModelUnreachableError
+from excerpt.base.settings import Paths
+from excerpt.base.state_files import exclusive_lock, read_value, write_value
 from excerpt.encoders.checks import checked_scores, checked_vectors, clean_text
 from excerpt.encoders.http_client import Answer, post_json
 from excerpt.encoders.interface import MAX_DIMENSIONS, Floats
 from excerpt.encoders.known_models import languages_of, prompts_of
 from excerpt.encoders.server_address import ServerAddress, ServerKey
-from excerpt.errors import ModelError, ModelUnreachableError
-from excerpt.settings import Paths
-from excerpt.state_files import exclusive_lock, read_value, write_value
 
 PASSAGES_SECONDS = 120.0
 """Most seconds for a request with passages: a server may load the model first."""

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.base.errors import ModelError, first_line, install_hint
 from excerpt.encoders.checks import checked_scores, checked_vectors, clean_text
 from excerpt.encoders.interface import Floats, PassageEmbedder, Reranker
 from excerpt.encoders.model_folder import ModelFolder, read_model_folder
-from excerpt.errors import ModelError, first_line, install_hint
 
 if TYPE_CHECKING:
     from tokenizers import Encoding

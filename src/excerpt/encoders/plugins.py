@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from excerpt.base.entry_points import find_entry_points, load_entry_point
+from excerpt.base.errors import ModelError, first_line
 from excerpt.encoders.checks import checked_scores, checked_vectors
 from excerpt.encoders.interface import Floats
-from excerpt.entry_points import find_entry_points, load_entry_point
-from excerpt.errors import ModelError, first_line
 
 EMBEDDERS_GROUP = "excerpt.embedders"
 RERANKERS_GROUP = "excerpt.rerankers"

@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from excerpt.errors import ModelError
-from excerpt.state_files import read_text
+from excerpt.base.errors import ModelError
+from excerpt.base.state_files import read_text
 
 EMBEDDING_KEY_VARIABLE = "EXCERPT_EMBEDDING_KEY"
 RERANK_KEY_VARIABLE = "EXCERPT_RERANK_KEY"

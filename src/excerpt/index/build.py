@@ -17,7 +17,10 @@ from filelock import Timeout
 from msgspec import Struct
 from msgspec.structs import replace
 
-from excerpt.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
+from excerpt.base.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
+from excerpt.base.model import BuildReport, FileProblem, Progress
+from excerpt.base.settings import Settings, VaultSettings, open_vault
+from excerpt.base.state_files import file_lock, sync_folder
 from excerpt.index import lexical, renames
 from excerpt.index.catalog import DISK_FULL_CODES, Catalog, GivenUpFile, KnownNote, is_damage
 from excerpt.index.changes import (
@@ -29,14 +32,11 @@ from excerpt.index.changes import (
     prepare_key,
     unchanged_before_ns,
 )
+from excerpt.index.encoder_vectors import RECORD_KEY, SearchVectorsRecord
 from excerpt.index.files import EMBEDDINGS_FOLDER, SUSPECT_FILE
 from excerpt.index.pool import Workers
 from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions, prepare
-from excerpt.index.search_vectors import RECORD_KEY, SearchVectorsRecord
 from excerpt.index.writer import LOCK_FILE, IndexWriter, discard_index
-from excerpt.model import BuildReport, FileProblem, Progress
-from excerpt.settings import Settings, VaultSettings, open_vault
-from excerpt.state_files import file_lock, sync_folder
 from excerpt.vault.dialect import detect_dialect
 from excerpt.vault.readers.registry import kind_of_file
 from excerpt.vault.scan import Scan, scan

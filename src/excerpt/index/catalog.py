@@ -19,10 +19,10 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from excerpt.base.kinds import Dialect
+from excerpt.base.model import FileProblem
 from excerpt.corpus.names import NameTerms
 from excerpt.index.files import DerivedFile
-from excerpt.kinds import Dialect
-from excerpt.model import FileProblem
 from excerpt.text.display import format_count
 from excerpt.text.fragments import digest_of_text
 

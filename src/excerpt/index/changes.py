@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.base.kinds import Dialect
+from excerpt.base.model import FileProblem
+from excerpt.base.settings import Settings, VaultSettings
 from excerpt.encoders.model_names import static_model
+from excerpt.encoders.static_model import model_source
 from excerpt.index import renames
 from excerpt.index.catalog import Catalog, KnownNote
-from excerpt.index.embed import model_source
 from excerpt.index.files import SUSPECT_FILE, check_file
 from excerpt.index.names import NAMES_VERSION
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS_VERSION
-from excerpt.kinds import Dialect
-from excerpt.model import FileProblem
-from excerpt.settings import Settings, VaultSettings
 from excerpt.text.dialects import CHANGED_DIALECTS
 from excerpt.text.fragments import fragments_version
 from excerpt.text.words import ANALYZER_VERSION

@@ -15,12 +15,12 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
+from excerpt.base.model import CommentLine, Fragment, FragmentInfo
 from excerpt.corpus.tables import FIELDS, Positions, TermEntries, run_offsets
 from excerpt.index.lexical import LexicalReader
 from excerpt.index.postings import invert
 from excerpt.index.queries import CatalogQueries, CheckedRows
 from excerpt.index.terms import Term
-from excerpt.model import CommentLine, Fragment, FragmentInfo
 from excerpt.text.comments import restore_comments
 from excerpt.text.numbers import thread_term_encoder
 from excerpt.text.words import UNACCENTED_MARK

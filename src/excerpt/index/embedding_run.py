@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from filelock import Timeout
 
+from excerpt.base.errors import IndexBusyError, IndexUnusableError
+from excerpt.base.model import EmbeddingProgress
+from excerpt.base.settings import Settings
+from excerpt.base.state_files import file_lock, make_folder
 from excerpt.encoders.choice import open_embedder
 from excerpt.encoders.model_names import embedder_source, hide_secrets, is_server, model_label
-from excerpt.errors import IndexBusyError, IndexUnusableError
 from excerpt.index.catalog import MAX_SQL_VALUES, Catalog, heading_path_from_row
-from excerpt.index.files import EMBEDDINGS_FOLDER, mark_suspect
-from excerpt.index.postings import embedded_digest, embedded_text
-from excerpt.index.search_vectors import (
+from excerpt.index.encoder_vectors import (
     RECORD_KEY,
     Digests,
     SearchVectorsRecord,
@@ -32,10 +33,9 @@ from excerpt.index.search_vectors import (
     vectors_file,
     versioned_id,
 )
+from excerpt.index.files import EMBEDDINGS_FOLDER, mark_suspect
+from excerpt.index.postings import embedded_digest, embedded_text
 from excerpt.index.vectors import quantise
-from excerpt.model import EmbeddingProgress
-from excerpt.settings import Settings
-from excerpt.state_files import file_lock, make_folder
 
 if TYPE_CHECKING:
     from excerpt.encoders.interface import PassageEmbedder

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, ModelUnreachableError
+from excerpt.base.errors import ExcerptError, IndexBusyError, IndexUnusableError, ModelUnreachableError
+from excerpt.base.settings import Settings
 from excerpt.index.embedding_run import EmbeddingRun
+from excerpt.index.encoder_vectors import SearchVectorsRecord
 from excerpt.index.events import CrashHandler, EmbeddingFailed, EventHandler
-from excerpt.index.search_vectors import SearchVectorsRecord
-from excerpt.settings import Settings
 
 _BUSY_CHECK_SECONDS = 0.1
 _YIELD_SECONDS = 1.5

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from excerpt.errors import ExcerptError
+from excerpt.base.errors import ExcerptError
 
 if TYPE_CHECKING:
-    from excerpt.model import BuildReport, EmbeddingProgress, Progress, PushReport
+    from excerpt.base.model import BuildReport, EmbeddingProgress, Progress, PushReport
 
 Command = Literal["update", "rebuild", "pause", "resume", "cancel", "agree", "yield"]
 """A command to the process.
@@ -98,7 +98,7 @@ CrashHandler = Callable[[Exception], str]
 @cache
 def _types_by_name() -> Mapping[str, type[IndexingEvent]]:
     """Return the type of each event by the name that its line has. The model is imported after the first paint."""
-    from excerpt.model import BuildReport, EmbeddingProgress, Progress, PushReport
+    from excerpt.base.model import BuildReport, EmbeddingProgress, Progress, PushReport
 
     return {
         "progress": Progress,
@@ -118,7 +118,7 @@ def _types_by_name() -> Mapping[str, type[IndexingEvent]]:
 
 def event_to_json(event: IndexingEvent) -> dict[str, Any]:
     """Return the JSON object of an event: its name as `event`, then its fields."""
-    from excerpt.json_forms import dataclass_to_json
+    from excerpt.base.json_forms import dataclass_to_json
 
     name = next(name for name, kind in _types_by_name().items() if isinstance(event, kind))
     return {"event": name, **dataclass_to_json(event)}

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from excerpt.errors import IndexUnusableError
-from excerpt.state_files import open_nonblocking, open_regular
+from excerpt.base.errors import IndexUnusableError
+from excerpt.base.state_files import open_nonblocking, open_regular
 from excerpt.text.display import format_count
 
 _READ_BYTES = 1 << 22

@@ -15,11 +15,11 @@ from multiprocessing.connection import Connection, Pipe, wait
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from excerpt.errors import IndexUnusableError
+from excerpt.base.errors import IndexUnusableError
+from excerpt.base.model import FileProblem
+from excerpt.base.processes import python_command, start_arguments
 from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions, prepare
 from excerpt.index.worker import OUT_OF_MEMORY, Limits, PrepareFunction
-from excerpt.model import FileProblem
-from excerpt.processes import python_command, start_arguments
 from excerpt.text.numbers import discard_thread_term_encoder
 
 # --- in the process of the build --------------------------------------------------------------------------------------

@@ -16,9 +16,9 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from excerpt.base.state_files import open_regular
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.files import RandomAccessFile
-from excerpt.state_files import open_regular
 from excerpt.text.numbers import NumberedOccurrences, thread_term_encoder
 from excerpt.text.words import UNACCENTED_MARK
 

@@ -12,15 +12,15 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct, field
 
+from excerpt.base.errors import ExcerptError, FileOpenError
+from excerpt.base.kinds import Dialect
+from excerpt.base.model import FileProblem, Fragment, Note
+from excerpt.base.settings import Ocr, VaultSettings
 from excerpt.corpus.names import fold_name
-from excerpt.errors import ExcerptError, FileOpenError
 from excerpt.index.catalog import NoteRows, compress_text, heading_path_to_row
 from excerpt.index.changes import prepare_key
 from excerpt.index.names import tokenize_names
 from excerpt.index.postings import FieldCollector, Inverted, embedded_digest, embedded_text
-from excerpt.kinds import Dialect
-from excerpt.model import FileProblem, Fragment, Note
-from excerpt.settings import Ocr, VaultSettings
 from excerpt.text.fragments import fragments_of, fragments_with_comments
 from excerpt.text.tokens import open_tokenizer
 from excerpt.vault.readers import ReadOptions, digest_of_bytes, load_bytes

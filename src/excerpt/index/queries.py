@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from excerpt.base.model import CommentLine, Fragment, FragmentInfo, Section
 from excerpt.corpus.names import NameTerms
 from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, NoteRow
 from excerpt.index import names, renames
@@ -18,7 +19,6 @@ from excerpt.index.catalog import (
     heading_path_from_row,
     read_checked_notes,
 )
-from excerpt.model import CommentLine, Fragment, FragmentInfo, Section
 from excerpt.text.fragments import digest_of_text
 
 _FRAGMENT_SQL = f"SELECT {FRAGMENT_CHECKSUM_COLUMNS}, f.crc, f.text FROM {FRAGMENT_TABLES_SQL}"

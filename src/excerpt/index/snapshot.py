@@ -21,22 +21,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from excerpt.base.errors import IndexUnusableError, ModelError
+from excerpt.base.model import FileProblem, Fragment, Section, Status
+from excerpt.base.settings import Comments, Settings
 from excerpt.corpus.facets import CachedLinks, Facets, NumberedNotes
 from excerpt.corpus.interface import CandidateQuery, Corpus, QueryEmbedder
 from excerpt.corpus.notes import NoteReader
 from excerpt.corpus.queries import NoteRow
 from excerpt.corpus.tables import FragmentTable
 from excerpt.encoders.model_names import hide_secrets, is_static_model, model_label, static_model
-from excerpt.errors import IndexUnusableError, ModelError
+from excerpt.encoders.static_model import Embedder, model_source, open_embedder
 from excerpt.index import renames
 from excerpt.index.catalog import CATALOG_FILE, Catalog, DamagedRowError, check_rows, is_damage, read_checked_notes
 from excerpt.index.comments import AuthorQueries, AuthorTerms, CatalogComments
-from excerpt.index.embed import Embedder, model_source, open_embedder
-from excerpt.index.files import DamagedFileError, mark_suspect
-from excerpt.index.lexical import LexicalReader
-from excerpt.index.postings import EMBEDDED_TEXT_VERSION
-from excerpt.index.queries import CatalogQueries
-from excerpt.index.search_vectors import (
+from excerpt.index.encoder_vectors import (
     MAX_MISSING_SHARE,
     RECORD_KEY,
     FragmentVectors,
@@ -46,9 +44,11 @@ from excerpt.index.search_vectors import (
     short_digests,
     vectors_file,
 )
+from excerpt.index.files import DamagedFileError, mark_suspect
+from excerpt.index.lexical import LexicalReader
+from excerpt.index.postings import EMBEDDED_TEXT_VERSION
+from excerpt.index.queries import CatalogQueries
 from excerpt.index.vectors import MatrixSource, VectorMatrix
-from excerpt.model import FileProblem, Fragment, Section, Status
-from excerpt.settings import Comments, Settings
 from excerpt.text.tokens import open_tokenizer
 
 

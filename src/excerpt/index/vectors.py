@@ -16,8 +16,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from excerpt.base.state_files import open_regular, sync_folder
 from excerpt.index.files import DamagedFileError, DerivedFile, extend_crc, sync_and_record
-from excerpt.state_files import open_regular, sync_folder
 from excerpt.text.display import format_count
 
 # --- on disk ----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, field
 
-from excerpt.errors import ExcerptError
+from excerpt.base.errors import ExcerptError
+from excerpt.base.settings import Settings
 from excerpt.index.catalog import (
     CATALOG_FILE,
     Catalog,
@@ -28,7 +29,6 @@ from excerpt.index.lexical import open_segments
 from excerpt.index.terms import OpenSegment
 from excerpt.index.vectors import MatrixSource
 from excerpt.index.writer import LOCK_FILE
-from excerpt.settings import Settings
 from excerpt.vault.readers import digest_of_bytes, load_bytes
 from excerpt.vault.scan import Scan
 

@@ -18,8 +18,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.base.model import FileProblem
+from excerpt.base.settings import Settings
+from excerpt.base.state_files import read_limited
 from excerpt.corpus.tables import FIELDS
 from excerpt.encoders.model_names import static_model
+from excerpt.encoders.static_model import Embedder, open_embedder
 from excerpt.index import renames
 from excerpt.index.catalog import (
     CATALOG_FILE,
@@ -33,17 +37,13 @@ from excerpt.index.catalog import (
     is_damage,
 )
 from excerpt.index.changes import build_parameters, vault_parameters
-from excerpt.index.embed import Embedder, open_embedder
+from excerpt.index.encoder_vectors import RECORD_KEY, SearchVectorsRecord
 from excerpt.index.files import SUSPECT_FILE, DamagedFileError, check_file, remove_other_files
 from excerpt.index.lexical import LexicalWriter, document_rows, last_generation
 from excerpt.index.names import rebuild_all_names
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FieldCollector, embedded_text, join
 from excerpt.index.prepare import PreparedFiles, without_garbage_collection
-from excerpt.index.search_vectors import RECORD_KEY, SearchVectorsRecord
 from excerpt.index.vectors import MatrixWriter, QuantisedVectors, quantise
-from excerpt.model import FileProblem
-from excerpt.settings import Settings
-from excerpt.state_files import read_limited
 from excerpt.text.tokens import open_tokenizer
 
 LOCK_FILE = "write.lock"

@@ -16,14 +16,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rapidfuzz import process
 
+from excerpt.base.errors import NotFoundError
+from excerpt.base.json_forms import dataclass_to_json
+from excerpt.base.locations import locations_overlap
+from excerpt.base.model import Section
 from excerpt.corpus.facets import UNKNOWN_DAY
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.links import has_other_suffix
-from excerpt.errors import NotFoundError
 from excerpt.insight.results import DatedNote
-from excerpt.json_forms import dataclass_to_json
-from excerpt.locations import locations_overlap
-from excerpt.model import Section
 from excerpt.text.comments import mark_comments
 from excerpt.text.display import code_span, format_count, line_range, visible, visible_line
 from excerpt.text.frontmatter import read_frontmatter

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from excerpt.base.kinds import Confidence
+from excerpt.base.model import Fragment, Section
 from excerpt.corpus.facets import UNKNOWN_DAY, Label, NoteLink, property_name
 from excerpt.corpus.links import has_other_suffix, swapped_target
 from excerpt.insight.overview_parts import (
@@ -30,8 +32,6 @@ from excerpt.insight.passages import choose_key_passages
 from excerpt.insight.significant import find_distinctive_labels
 from excerpt.insight.themes import GROUPED_FRAGMENTS, find_themes
 from excerpt.insight.topic import Topic, combine_values, find_topic, locate_fragment
-from excerpt.kinds import Confidence
-from excerpt.model import Fragment, Section
 from excerpt.search.bm25 import Rows
 from excerpt.search.engine import Engine
 from excerpt.text.dates import parse_date

@@ -14,8 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from excerpt.json_forms import attributes_to_json, dataclass_to_json
-from excerpt.kinds import Confidence
+from excerpt.base.json_forms import attributes_to_json, dataclass_to_json
+from excerpt.base.kinds import Confidence
 from excerpt.text.display import code_span, format_count, format_percent, format_source_location, visible_line
 from excerpt.text.tokens import open_tokenizer
 

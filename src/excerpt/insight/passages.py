@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from excerpt.base.model import Fragment
 from excerpt.insight.overview_parts import KeyPassage, SourceLocation
 from excerpt.insight.topic import Topic, locate_fragment
-from excerpt.model import Fragment
 from excerpt.text.words import words_of
 
 # --- prose ------------------------------------------------------------------------------------------------------------

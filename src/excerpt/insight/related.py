@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from excerpt.base.model import Fragment, Signal
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FIELDS
 from excerpt.insight.neighbours import prefetch_neighbours
@@ -38,7 +39,6 @@ from excerpt.insight.similarity import (
     sample_note_rows,
     score_related_notes,
 )
-from excerpt.model import Fragment, Signal
 from excerpt.search.bm25 import Rows
 from excerpt.search.engine import Engine
 from excerpt.search.highlight import TermSpanFinder

@@ -13,8 +13,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from excerpt.json_forms import attributes_to_json, dataclass_to_json
-from excerpt.model import Fragment, Signal, Span, signals_to_dict
+from excerpt.base.json_forms import attributes_to_json, dataclass_to_json
+from excerpt.base.model import Fragment, Signal, Span, signals_to_dict
 from excerpt.text.display import code_span, format_count, visible_line
 from excerpt.text.snippet import snippet
 

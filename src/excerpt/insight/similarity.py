@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from excerpt.base.model import Fragment, NoteInfo
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FIELDS
 from excerpt.insight.results import SimilarNote
-from excerpt.model import Fragment, NoteInfo
 from excerpt.search.bm25 import Rows
 from excerpt.search.evidence import analyze_text, top_k
 from excerpt.text.words import WIDE_CHARACTERS, QueryWord, analyze, fold, is_function_word, words_of

@@ -17,6 +17,7 @@ from msgspec import Struct
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
+from excerpt.base.kinds import FilterKind
 from excerpt.corpus.facets import Facets, property_name
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.insight.facet_map import (
@@ -33,7 +34,6 @@ from excerpt.insight.results import Completion, Completions, Direction, Suggesti
 from excerpt.insight.significant import log_likelihood
 from excerpt.insight.themes import Phrases, extract_phrases
 from excerpt.insight.topic import Topic, find_topic
-from excerpt.kinds import FilterKind
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import analyze_text
 from excerpt.search.filters import flag_allowed_notes, flag_allowed_rows

@@ -14,11 +14,11 @@ from statistics import fmean
 import numpy as np
 import numpy.typing as npt
 
+from excerpt.base.model import Fragment
 from excerpt.corpus.interface import Terms
 from excerpt.insight.overview_parts import Theme
 from excerpt.insight.passages import extract_prose
 from excerpt.insight.topic import Topic
-from excerpt.model import Fragment
 from excerpt.text.words import WIDE_CHARACTERS, chunks_of, fold, is_function_word, terms_of
 
 # --- groups -----------------------------------------------------------------------------------------------------------

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from excerpt.base.kinds import Confidence, Strategy
+from excerpt.base.model import Fragment
 from excerpt.corpus.facets import Label
 from excerpt.corpus.interface import Corpus
 from excerpt.insight.overview_parts import SourceLocation
-from excerpt.kinds import Confidence, Strategy
-from excerpt.model import Fragment
 from excerpt.search.bm25 import Rows
 from excerpt.search.engine import Engine, Ranking, ScoredQuery, count_matching_rows
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from excerpt.errors import MemoryUnusableError
+from excerpt.base.errors import MemoryUnusableError
+from excerpt.base.model import Memory, Source
 from excerpt.memory.store import LoadedMemories, MemoryStore
-from excerpt.model import Memory, Source
 
 
 class JoinedMemoryStore(MemoryStore):

@@ -34,8 +34,8 @@ from typing import Any
 import yaml
 from frontmatter.default_handlers import SafeDumper, YAMLHandler
 
-from excerpt.errors import ReadError
-from excerpt.model import Memory, Source
+from excerpt.base.errors import ReadError
+from excerpt.base.model import Memory, Source
 from excerpt.text.frontmatter import describe_yaml_error
 from excerpt.vault.scan import MAX_FILE_TIME_SECONDS
 

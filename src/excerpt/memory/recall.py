@@ -13,18 +13,19 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from excerpt.base.errors import ExcerptError, MemoryUnusableError
+from excerpt.base.kinds import Confidence
+from excerpt.base.model import Hit, Memory, QueryHint, Source, Span
+from excerpt.base.settings import BoostSettings, Settings, VaultSettings
 from excerpt.corpus.facets import UNKNOWN_DAY, Facets, NumberedNotes
 from excerpt.corpus.interface import Corpus
-from excerpt.errors import ExcerptError, MemoryUnusableError
 from excerpt.index.build import Updater
 from excerpt.index.queries import CatalogQueries
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Confidence
 from excerpt.memory.memory_file import normalise_tags
 from excerpt.memory.results import RecalledMemory, SimilarMemory
 from excerpt.memory.stale import check_source
 from excerpt.memory.store import TRASH, FolderContents, MemoryStore
-from excerpt.model import Hit, Memory, QueryHint, Source, Span
 from excerpt.search.engine import Engine, Ranking
 from excerpt.search.evidence import POOL_SIZE, Evidence
 from excerpt.search.filters import FILTER_FIELDS, flag_allowed_notes, is_source_path
@@ -36,7 +37,6 @@ from excerpt.search.query import (
     parse_alternatives,
     suggest_filters,
 )
-from excerpt.settings import BoostSettings, Settings, VaultSettings
 from excerpt.text.dates import parse_period
 from excerpt.text.display import format_lines
 from excerpt.text.words import fold, query_terms, select_stop_words

@@ -1,6 +1,6 @@
 """Values that answers about memories are made of: recalled and similar ones, and what became of a source.
 
-They import nothing that searches or stores memories. A memory itself is in `excerpt.model`.
+They import nothing that searches or stores memories. A memory itself is in `excerpt.base.model`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import Any
 
-from excerpt.json_forms import attributes_to_json
-from excerpt.kinds import Confidence
-from excerpt.model import Memory, Source, Span
+from excerpt.base.json_forms import attributes_to_json
+from excerpt.base.kinds import Confidence
+from excerpt.base.model import Memory, Source, Span
 
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 

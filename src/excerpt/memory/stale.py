@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from rapidfuzz import fuzz, process
 
+from excerpt.base.errors import MemoryUnusableError
+from excerpt.base.model import Memory, Source
 from excerpt.corpus.interface import Corpus
-from excerpt.errors import MemoryUnusableError
 from excerpt.memory.results import SourceCheck, SourceStatus
 from excerpt.memory.store import MemoryStore
-from excerpt.model import Memory, Source
 from excerpt.text.display import format_count
 from excerpt.text.fragments import count_words, digest_of_text
 from excerpt.text.relocate import clamp_lines, find_replacement, locate_lines

@@ -21,7 +21,9 @@ from typing import Any
 from filelock import Timeout
 from msgspec import Struct, structs
 
-from excerpt.errors import MemoryUnusableError, ReadError
+from excerpt.base.errors import MemoryUnusableError, ReadError
+from excerpt.base.model import FileProblem, Memory, Source
+from excerpt.base.state_files import create_file, file_lock, read_limited, replace_file, sync_folder
 from excerpt.memory.memory_file import (
     derive_id_from_name,
     format_current_time,
@@ -30,8 +32,6 @@ from excerpt.memory.memory_file import (
     render_memory,
 )
 from excerpt.memory.words import SearchableMemory, build_searchable, build_word_matcher
-from excerpt.model import FileProblem, Memory, Source
-from excerpt.state_files import create_file, file_lock, read_limited, replace_file, sync_folder
 
 TRASH = "trash"
 """The folder, inside the memory folder, of forgotten memories and replaced versions. excerpt never empties it."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from excerpt.kinds import FilterKind
-from excerpt.model import Memory
+from excerpt.base.kinds import FilterKind
+from excerpt.base.model import Memory
 from excerpt.search.query import MEMORY_FILTER_KINDS, find_conditions
 from excerpt.text.words import QueryWord, detect_language, query_terms, terms_of
 

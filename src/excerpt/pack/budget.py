@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
-from excerpt.kinds import Scope
-from excerpt.model import Fragment, FragmentInfo, Hit, Pack
+from excerpt.base.kinds import Scope
+from excerpt.base.model import Fragment, FragmentInfo, Hit, Pack
 from excerpt.pack.expand import (
     HitSpan,
     LineSpan,

@@ -13,9 +13,10 @@ from typing import Concatenate, Generic, ParamSpec, Protocol
 
 from msgspec import Struct, structs
 
-from excerpt.cancellation import check_cancelled
-from excerpt.kinds import Confidence, Fill, Scope, StopReason, Strategy
-from excerpt.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, Result
+from excerpt.base.cancellation import check_cancelled
+from excerpt.base.kinds import Confidence, Fill, Scope, StopReason, Strategy
+from excerpt.base.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, Result
+from excerpt.base.settings import PackSettings
 from excerpt.pack.budget import (
     MAX_PRIMARY_HITS,
     CandidateChoices,
@@ -44,7 +45,6 @@ from excerpt.pack.source import NoteCache, NoteSource, get_note_cache
 from excerpt.search.confidence import JUDGED_HITS
 from excerpt.search.engine import Engine, count_matching_rows, highest_confidence
 from excerpt.search.evidence import POOL_SIZE
-from excerpt.settings import PackSettings
 from excerpt.text.display import line_range
 from excerpt.text.tokens import Tokenizer
 

@@ -13,9 +13,9 @@ from itertools import pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
-from excerpt.kinds import BlockKind, Scope
-from excerpt.locations import location_of_lines
-from excerpt.model import Block, EntryHit, Fragment, Hit, Pack, Span, TableHeader
+from excerpt.base.kinds import BlockKind, Scope
+from excerpt.base.locations import location_of_lines
+from excerpt.base.model import Block, EntryHit, Fragment, Hit, Pack, Span, TableHeader
 from excerpt.pack.source import CachedNote, FragmentRange
 from excerpt.text.fragments import digest_of_text, note_id
 from excerpt.text.words import WIDE_CHARACTERS, fold

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 from weakref import proxy
 
-from excerpt.model import CommentLine, Fragment, FragmentInfo, Memory, Section
+from excerpt.base.model import CommentLine, Fragment, FragmentInfo, Memory, Section
 from excerpt.pack.memory_fragment import memory_id_of, memory_name, memory_to_fragment
 from excerpt.pack.selection import MarkedFragment, MovedFragments
 from excerpt.pack.source import FragmentRange, NoteSource

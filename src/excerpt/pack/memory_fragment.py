@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from excerpt.text.display import format_lines, format_source_location, visible_line
 
 if TYPE_CHECKING:
-    from excerpt.model import Fragment, Memory
+    from excerpt.base.model import Fragment, Memory
 
 _NAME_PREFIX = "memory:"
 
@@ -30,7 +30,7 @@ def memory_to_fragment(memory: Memory, tokens: int) -> Fragment:
 
     Its headings are the source of the memory and the reason why it was kept.
     """
-    from excerpt.model import Fragment
+    from excerpt.base.model import Fragment
     from excerpt.text.fragments import digest_of_text
 
     text = memory.text.strip("\n")

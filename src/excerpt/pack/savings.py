@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from excerpt.model import PackResult
-from excerpt.state_files import exclusive_lock, read_value, write_value
+from excerpt.base.model import PackResult
+from excerpt.base.state_files import exclusive_lock, read_value, write_value
 from excerpt.text.fragments import digest_of_text
 
 _NonNegativeInt = Annotated[int, msgspec.Meta(ge=0)]

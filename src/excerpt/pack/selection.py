@@ -10,11 +10,11 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from excerpt.kinds import Scope
-from excerpt.state_files import read_value, write_value
+from excerpt.base.kinds import Scope
+from excerpt.base.state_files import read_value, write_value
 
 if TYPE_CHECKING:
-    from excerpt.model import Span
+    from excerpt.base.model import Span
 
 
 # --- overrides --------------------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ class _MarksFile(Struct, frozen=True):
 
 def read_marks(file: Path) -> SavedMarks:
     """Return the contents of the marks file; NO_MARKS if the file is missing or invalid."""
-    from excerpt.model import Span
+    from excerpt.base.model import Span
 
     read = read_value(file, _MarksFile, _MarksFile())
     marks = tuple(

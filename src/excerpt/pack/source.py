@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Protocol
 from weakref import WeakKeyDictionary, proxy
 
-from excerpt.model import CommentLine, Fragment, FragmentInfo, Section, TableHeader
+from excerpt.base.model import CommentLine, Fragment, FragmentInfo, Section, TableHeader
 from excerpt.text.line_context import TableLines, find_table_header, find_tables
 
 _MAX_CACHED_NOTES = 256  # that stay in memory from one pack to the next

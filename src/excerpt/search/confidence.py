@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from excerpt.kinds import Confidence, Strategy
+from excerpt.base.kinds import Confidence, Strategy
 from excerpt.search.bm25 import Rows
 from excerpt.search.candidates import Candidates
 from excerpt.search.evidence import Evidence

@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field, structs
 
-from excerpt.cancellation import check_cancelled
+from excerpt.base.cancellation import check_cancelled
+from excerpt.base.kinds import Confidence, FilterKind, Strategy
+from excerpt.base.model import Hit, PastUse, QueryPeriod, Result, Signal, Span
+from excerpt.base.settings import Fusion, Settings
 from excerpt.corpus.interface import CandidateQuery, Corpus
-from excerpt.kinds import Confidence, FilterKind, Strategy
-from excerpt.model import Hit, PastUse, QueryPeriod, Result, Signal, Span
 from excerpt.search.accents import add_accents_signal
 from excerpt.search.bm25 import Rows, WordIndex
 from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNoteNames
@@ -62,7 +63,6 @@ from excerpt.search.reopened import LearnedQueries, PastUses, add_reopened_signa
 from excerpt.search.results import TOP_HITS
 from excerpt.search.time_signal import dates_of_rows, format_dates, sort_by_date
 from excerpt.search.usage import UseLog
-from excerpt.settings import Fusion, Settings
 
 LISTED_HITS = 50
 """Number of first hits of which at most twice `search.per_note` are of one note.

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from excerpt.base.settings import EmbeddingSettings, Settings
 from excerpt.corpus.interface import Corpus, Vectors
 from excerpt.search import filters
 from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, TermTier, WordIndex, WordMatches, merge_rows, sum_scores
@@ -22,7 +23,6 @@ from excerpt.search.proximity import find_word_sequence
 from excerpt.search.query import Query
 from excerpt.search.query_vectors import QueryVectors, has_chosen_embedder
 from excerpt.search.time_signal import find_query_periods, score_time
-from excerpt.settings import EmbeddingSettings, Settings
 from excerpt.text.periods import NamedPeriod, remove_plain_marks
 from excerpt.text.words import (
     QueryWord,

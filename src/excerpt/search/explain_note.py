@@ -15,9 +15,9 @@ import numpy as np
 from msgspec import Struct, structs
 from rapidfuzz import process
 
+from excerpt.base.kinds import FilterKind, Strategy
+from excerpt.base.model import Fragment, Hit, Signal
 from excerpt.corpus.interface import Corpus
-from excerpt.kinds import FilterKind, Strategy
-from excerpt.model import Fragment, Hit, Signal
 from excerpt.search.bm25 import Rows
 from excerpt.search.candidates import Candidates
 from excerpt.search.engine import Engine, Ranking, ScoredQuery

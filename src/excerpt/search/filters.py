@@ -20,10 +20,10 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
+from excerpt.base.kinds import FilterKind
+from excerpt.base.locations import first_page_of
 from excerpt.corpus.facets import UNKNOWN_DAY, Facets, Ints
 from excerpt.corpus.interface import Corpus
-from excerpt.kinds import FilterKind
-from excerpt.locations import first_page_of
 from excerpt.search.bm25 import NO_ROWS, Rows
 from excerpt.search.proximity import AnalyzeWords, find_phrase_rows, find_word_sequence
 from excerpt.search.query import Query, page_range

@@ -10,8 +10,8 @@ from itertools import islice
 
 from msgspec import Struct
 
-from excerpt.kinds import Strategy
-from excerpt.model import Fragment, Span
+from excerpt.base.kinds import Strategy
+from excerpt.base.model import Fragment, Span
 from excerpt.search.bm25 import ExpandedWord
 from excerpt.search.evidence import Evidence
 from excerpt.search.ranking import primary_strategy

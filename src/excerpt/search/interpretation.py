@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from datetime import date
 
+from excerpt.base.kinds import FilterKind
 from excerpt.corpus.interface import Corpus
-from excerpt.kinds import FilterKind
 from excerpt.search.evidence import analyze_text
 from excerpt.search.filters import flag_allowed_rows
 from excerpt.search.query import (

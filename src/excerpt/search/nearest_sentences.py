@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from excerpt.model import Span
+from excerpt.base.model import Span
 from excerpt.search.engine import Engine
 from excerpt.text.words import WIDE_CHARACTERS
 

@@ -13,14 +13,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from excerpt.base.errors import SavedQueriesError
+from excerpt.base.kinds import Confidence
+from excerpt.base.model import Fragment, Hit
+from excerpt.base.state_files import exclusive_lock, read_value, write_value
 from excerpt.corpus.interface import Corpus
-from excerpt.errors import SavedQueriesError
-from excerpt.kinds import Confidence
-from excerpt.model import Fragment, Hit
 from excerpt.search.engine import Engine
 from excerpt.search.results import QueryNews
 from excerpt.search.saved_queries import SavedQuery
-from excerpt.state_files import exclusive_lock, read_value, write_value
 
 NEWS_HITS = 50
 """The first hits among which new passages are reported."""

@@ -8,16 +8,16 @@ from datetime import date
 import numpy as np
 from msgspec.structs import replace
 
+from excerpt.base.kinds import FilterKind
+from excerpt.base.locations import first_page_of
+from excerpt.base.settings import Settings
 from excerpt.corpus.interface import CandidateQuery, Corpus
-from excerpt.kinds import FilterKind
-from excerpt.locations import first_page_of
 from excerpt.search.bm25 import ExpandedWord, WordIndex
 from excerpt.search.evidence import analyze_text, compute_meaning_factor, trusted_languages
 from excerpt.search.filters import FILTER_FIELDS, flag_allowed_notes
 from excerpt.search.query import Query, page_range
 from excerpt.search.results import Filter
 from excerpt.search.time_signal import find_notes_in_periods, find_query_periods, sort_by_date
-from excerpt.settings import Settings
 from excerpt.text.words import QueryWord, fold
 
 POOL_FACTOR = 1.25

@@ -12,9 +12,9 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
+from excerpt.base.kinds import FilterKind, Strategy
+from excerpt.base.model import QueryHint
 from excerpt.corpus.facets import property_name
-from excerpt.kinds import FilterKind, Strategy
-from excerpt.model import QueryHint
 from excerpt.search.results import Filter, QueryCondition
 from excerpt.text.dates import is_period
 from excerpt.text.words import WIDE_CHARACTERS, QueryWord, fold

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from excerpt.base.errors import ModelError
 from excerpt.corpus.interface import Corpus, QueryEmbedder
-from excerpt.errors import ModelError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -13,11 +13,11 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
+from excerpt.base.kinds import Strategy
+from excerpt.base.settings import BoostSettings
 from excerpt.corpus.facets import is_bulk_change
 from excerpt.corpus.interface import Corpus
-from excerpt.kinds import Strategy
 from excerpt.search.bm25 import Rows
-from excerpt.settings import BoostSettings
 
 # --- links and recency ------------------------------------------------------------------------------------------------
 # Signals independent of the query's words: links from matching notes, and recent changes.

@@ -16,16 +16,16 @@ from functools import partial
 from itertools import accumulate
 from typing import TypeVar
 
+from excerpt.base.errors import ModelError
+from excerpt.base.kinds import Confidence
+from excerpt.base.model import Hit, Result, Span
+from excerpt.base.settings import Settings
 from excerpt.encoders.choice import open_reranker
 from excerpt.encoders.interface import Reranker
-from excerpt.errors import ModelError
-from excerpt.kinds import Confidence
-from excerpt.model import Hit, Result, Span
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL_SIZE
 from excerpt.search.model_thread import ModelThread
 from excerpt.search.results import WINDOW_HITS, RerankRequest, RerankScores, apply_scores
-from excerpt.settings import Settings
 from excerpt.text.display import title_and_headings
 from excerpt.text.snippet import snippet
 

@@ -1,6 +1,6 @@
 """Values that answers about a search are made of: its filters, explanations, news, and what a reranker reads.
 
-They import nothing of the engine, so that whoever shows them needs only them. Hits and results are in `excerpt.model`.
+They import nothing of the engine, so that whoever shows them needs only them. Hits are in `excerpt.base.model`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from excerpt.json_forms import attributes_to_json
-from excerpt.kinds import FilterKind
-from excerpt.model import Hit, HitRerank, Result, Signal
-from excerpt.settings import Settings
+from excerpt.base.json_forms import attributes_to_json
+from excerpt.base.kinds import FilterKind
+from excerpt.base.model import Hit, HitRerank, Result, Signal
+from excerpt.base.settings import Settings
 from excerpt.text.periods import NamedPeriod
 
 TOP_HITS = 10

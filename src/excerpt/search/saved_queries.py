@@ -12,8 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from excerpt.errors import SavedQueriesError
-from excerpt.state_files import exclusive_lock, load_value, write_value
+from excerpt.base.errors import SavedQueriesError
+from excerpt.base.state_files import exclusive_lock, load_value, write_value
 
 
 class SavedQuery(Struct, frozen=True):

@@ -25,10 +25,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from excerpt.state_files import append_lines, encode_line, exclusive_lock, open_regular, parse_lines, replace_file
+from excerpt.base.state_files import append_lines, encode_line, exclusive_lock, open_regular, parse_lines, replace_file
 
 if TYPE_CHECKING:
-    from excerpt.model import Hit, PastUse
+    from excerpt.base.model import Hit, PastUse
 
 MAX_EVENTS = 2_000
 """Maximum number of events that remain after a compaction of the log: their queries are analyzed in 0.3 s at start."""

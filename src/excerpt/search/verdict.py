@@ -8,9 +8,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from excerpt.json_forms import attributes_to_json
-from excerpt.kinds import Strategy
-from excerpt.model import Hit, PastUse
+from excerpt.base.json_forms import attributes_to_json
+from excerpt.base.kinds import Strategy
+from excerpt.base.model import Hit, PastUse
 from excerpt.search.results import Explanation, SignalGap, WordContribution
 
 MIN_TERM_WEIGHT = 0.5

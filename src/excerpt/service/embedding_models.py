@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
 
+from excerpt.base.errors import ModelError
+from excerpt.base.settings import Paths, Settings
 from excerpt.encoders.model_names import is_server, is_static_model, model_label
-from excerpt.errors import ModelError
-from excerpt.settings import Paths, Settings
 
 if TYPE_CHECKING:
-    from excerpt.gold.trial import TrialReport
+    from excerpt.base.model import EmbeddingProgress
     from excerpt.index.embedding_run import EmbeddingRun
-    from excerpt.model import EmbeddingProgress
+    from excerpt.service.gold.trial import TrialReport
 
 _SAMPLE_TEXTS = 48
 _SAMPLE_QUERIES = (
@@ -101,7 +101,7 @@ def measure_model(index: Path, settings: Settings, on_silence: OnSilence) -> Mod
 
 def _measure_static(index: Path, settings: Settings) -> ModelStatus:
     """Measure a static model, whose vectors are made with the index."""
-    from excerpt.index.embed import open_embedder
+    from excerpt.encoders.static_model import open_embedder
     from excerpt.index.snapshot import Snapshot
 
     embedder = open_embedder(settings.embedding.model)
@@ -183,11 +183,11 @@ def try_model(
 
     Searches do not use it. Raises ModelError, also for a static model.
     """
-    from excerpt.gold.questions import read_gold
-    from excerpt.gold.trial import compare_engines, find_candidate_keys
     from excerpt.index.embedding_run import EmbeddingRun
     from excerpt.index.snapshot import Snapshot
     from excerpt.search.engine import Engine
+    from excerpt.service.gold.questions import read_gold
+    from excerpt.service.gold.trial import compare_engines, find_candidate_keys
 
     if is_static_model(model):
         raise ModelError(

@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import structs
 
-from excerpt.errors import ExcerptError, IndexUnusableError, SettingsError, StoreUnusableError
-from excerpt.known_vaults import VaultFolders
+from excerpt.base.errors import ExcerptError, IndexUnusableError, SettingsError, StoreUnusableError
+from excerpt.base.settings import Paths, Settings, load_vault_settings
 from excerpt.service.event_loop import EventLoop, Failure, IndexOpened, QueryVectorsReady
 from excerpt.service.open_vaults import Generation, OpenIndex, OpenStore, OpenVaults, newest_generation
 from excerpt.service.request_queue import Answer, NotReadyError, Priority, Question, Request, RequestQueue
-from excerpt.settings import Paths, Settings, load_vault_settings
 from excerpt.store.address import StoreAddress
+from excerpt.vault.known_vaults import VaultFolders
 
 if TYPE_CHECKING:
+    from excerpt.base.model import Status
     from excerpt.corpus.interface import Corpus
-    from excerpt.model import Status
     from excerpt.search.engine import Engine
     from excerpt.search.query_vectors import QueryVectors
     from excerpt.search.rerank import ResultReranker

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from excerpt.errors import ExcerptError
+from excerpt.base.errors import ExcerptError
 
 if TYPE_CHECKING:
-    from excerpt.model import Status
+    from excerpt.base.model import Status
     from excerpt.service.indexing_process import ProcessEvent
 
 

@@ -7,13 +7,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from excerpt.base.errors import SettingsError
+from excerpt.base.settings import Ocr, Paths, Settings, load_settings, load_vault_settings
 from excerpt.encoders.model_names import is_static_model
-from excerpt.errors import SettingsError
-from excerpt.known_vaults import refuse_broad_folder
-from excerpt.settings import Ocr, Paths, Settings, load_settings, load_vault_settings
+from excerpt.vault.known_vaults import refuse_broad_folder
 
 if TYPE_CHECKING:
-    from excerpt.model import BuildReport, Progress
+    from excerpt.base.model import BuildReport, Progress
     from excerpt.search.usage import UseEvent
 
 
@@ -45,7 +45,7 @@ def update_index(
 def has_vectors_pending(index: Path, settings: Settings) -> bool:
     """Return whether searches do not use the embedder of the settings yet. Raises sqlite3's errors."""
     from excerpt.index.catalog import Catalog
-    from excerpt.index.search_vectors import RECORD_KEY, SearchVectorsRecord
+    from excerpt.index.encoder_vectors import RECORD_KEY, SearchVectorsRecord
 
     model = settings.embedding.model
     if is_static_model(model):
@@ -72,7 +72,7 @@ def enable_ocr(vault: Path, paths: Paths, keys: Mapping[str, tuple[str, str]]) -
     If the file is new, the key bindings `keys` are listed in it as comments. Raises ExcerptError, with nothing changed,
     if no OCR program is installed or the settings turn off the reading of attachments.
     """
-    from excerpt.settings_file import change_setting, new_settings_text
+    from excerpt.base.settings_file import change_setting, new_settings_text
     from excerpt.vault.readers.ocr import select_engine
 
     attachments = load_vault_settings(vault, paths).vault.attachments

@@ -13,10 +13,12 @@ from typing import assert_never
 
 from msgspec import Struct
 
+from excerpt.base.errors import ExcerptError, IndexBusyError, VaultEmptiedError, VaultError
+from excerpt.base.settings import Settings
 from excerpt.encoders.model_names import is_static_model
-from excerpt.errors import ExcerptError, IndexBusyError, VaultEmptiedError, VaultError
 from excerpt.index.build import BuildCancelled, BuildControl, Updater
 from excerpt.index.embedding_schedule import EmbeddingThread
+from excerpt.index.encoder_vectors import SearchVectorsRecord
 from excerpt.index.events import (
     Command,
     CrashHandler,
@@ -29,8 +31,6 @@ from excerpt.index.events import (
     VaultEmptied,
     VaultWatched,
 )
-from excerpt.index.search_vectors import SearchVectorsRecord
-from excerpt.settings import Settings
 from excerpt.vault.watch import ChangedPaths, VaultWatch
 
 _BUILD_WAIT_SECONDS = 1.0

@@ -18,8 +18,8 @@ from typing import IO, TypeAlias
 
 from msgspec import Struct
 
+from excerpt.base.processes import watch_command
 from excerpt.index.events import Command, IndexingEvent, command_to_line, parse_event
-from excerpt.processes import watch_command
 
 _STDERR_CHARACTERS = 2_000
 _END_SECONDS = 2.0

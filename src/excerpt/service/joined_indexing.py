@@ -25,7 +25,7 @@ from excerpt.index.events import (
 from excerpt.service.indexing_process import IndexingEnded, IndexingProcess, ProcessEvent
 
 if TYPE_CHECKING:
-    from excerpt.model import BuildReport, EmbeddingProgress, Progress
+    from excerpt.base.model import BuildReport, EmbeddingProgress, Progress
 
 OnEvent = Callable[[ProcessEvent], object]
 """A function that handles an event, called in the thread that reads the events of a process."""
@@ -152,7 +152,7 @@ class JoinedIndexing:
                 self._on_event(each)
 
     def _join(self, name: str, vault: _VaultIndexing, event: ProcessEvent) -> Iterable[ProcessEvent]:
-        from excerpt.model import BuildReport, EmbeddingProgress, Progress
+        from excerpt.base.model import BuildReport, EmbeddingProgress, Progress
 
         vaults = self._vaults.values()
         match event:
@@ -191,7 +191,7 @@ class JoinedIndexing:
 
     def _finish_builds(self) -> Iterable[ProcessEvent]:
         """Yield the report of all builds if none is running, and the failures of vaults that cannot be indexed."""
-        from excerpt.model import sum_reports
+        from excerpt.base.model import sum_reports
 
         vaults = self._vaults.values()
         reports = {name: vault.report for name, vault in self._vaults.items() if vault.report is not None}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from excerpt.model import Fragment, Memory, Source
+from excerpt.base.model import Fragment, Memory, Source
 
 if TYPE_CHECKING:
     from excerpt.memory.results import SourceCheck
@@ -181,7 +181,7 @@ def _make_revert_decision(old: Memory, new: Memory) -> Decision:
     """
 
     def decide(store: MemoryStore) -> DecisionResult:
-        from excerpt.errors import MemoryUnusableError
+        from excerpt.base.errors import MemoryUnusableError
 
         # Undoing a later decision restores all but `updated`, which is the time of the undo.
         if replace(store.get(new.id), updated=new.updated) != new:

@@ -14,10 +14,10 @@ from msgspec import Struct
 from excerpt.service.request_queue import Priority
 
 if TYPE_CHECKING:
+    from excerpt.base.model import Fragment, Memory
     from excerpt.corpus.interface import Corpus
     from excerpt.memory.recall import MemoriesByLocation
     from excerpt.memory.results import SourceCheck
-    from excerpt.model import Fragment, Memory
     from excerpt.search.engine import Engine
 
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from excerpt.known_vaults import VaultFolders
+from excerpt.base.settings import Paths, Settings
 from excerpt.service.event_loop import EventLoop, MemoryChanged
 from excerpt.service.open_memories import MemoryFolders, OpenMemories
 from excerpt.service.request_queue import Answer, Priority, Request, RequestQueue
-from excerpt.settings import Paths, Settings
+from excerpt.vault.known_vaults import VaultFolders
 
 if TYPE_CHECKING:
+    from excerpt.base.model import FileProblem, Hit, Memory, Source
     from excerpt.memory.results import RecalledMemory, SimilarMemory
-    from excerpt.model import FileProblem, Hit, Memory, Source
     from excerpt.service.memory_decisions import Decision, DecisionResult
     from excerpt.text.tokens import Tokenizer
 
@@ -206,7 +206,7 @@ class MemoryWorker:
         self._loop.report_from_thread(MemoryChanged(message, result.memory.id))
 
     def _make_hit(self, recalled: RecalledMemory) -> Hit:
-        from excerpt.model import Hit
+        from excerpt.base.model import Hit
         from excerpt.pack.memory_fragment import memory_to_fragment
         from excerpt.text.tokens import open_tokenizer
 

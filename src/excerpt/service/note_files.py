@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from excerpt.known_vaults import VaultFolders
-    from excerpt.settings import VaultSettings
+    from excerpt.base.settings import VaultSettings
+    from excerpt.vault.known_vaults import VaultFolders
 
 
 class NoteFile(Struct, frozen=True):

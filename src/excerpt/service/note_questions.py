@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from excerpt.errors import ModelError
-from excerpt.kinds import LinkKind
+from excerpt.base.errors import ModelError
+from excerpt.base.kinds import LinkKind
 from excerpt.service.request_queue import Priority
 
 if TYPE_CHECKING:
+    from excerpt.base.model import Fragment, Hit, Link, Section, Span
     from excerpt.corpus.interface import Corpus
     from excerpt.insight.overview_parts import SourceLocation
-    from excerpt.model import Fragment, Hit, Link, Section, Span
     from excerpt.search.engine import Engine
 
 Drawn = TypeVar("Drawn")
@@ -287,7 +287,7 @@ def make_fragment_from_lines(snapshot: Corpus, place: SourceLocation) -> Fragmen
 
     Raises KeyError for an unknown note.
     """
-    from excerpt.model import Fragment
+    from excerpt.base.model import Fragment
     from excerpt.text.fragments import digest_of_text
     from excerpt.text.tokens import open_tokenizer
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
-from excerpt.kinds import Confidence
+from excerpt.base.kinds import Confidence
 
 if TYPE_CHECKING:
-    from excerpt.model import Result
+    from excerpt.base.model import Result
 
 _MAX_COMPARED_HITS = 50
 """Maximum number of hits in which the first hit of each strategy is looked for: 0.3 ms."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 if TYPE_CHECKING:
+    from excerpt.base.model import Source
+    from excerpt.base.settings import Settings
     from excerpt.memory.recall import Recaller
     from excerpt.memory.results import RecalledMemory, SimilarMemory
     from excerpt.memory.store import MemoryStore
-    from excerpt.model import Source
-    from excerpt.settings import Settings
 
 
 class MemoryFolders(Struct, frozen=True):

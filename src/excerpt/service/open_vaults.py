@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from excerpt.errors import ExcerptError, IndexUnusableError, VaultEmptiedError
-from excerpt.known_vaults import refuse_broad_folder
-from excerpt.state_files import make_private, users_umask
+from excerpt.base.errors import ExcerptError, IndexUnusableError, VaultEmptiedError
+from excerpt.base.state_files import make_private, users_umask
 from excerpt.text.display import local_time
+from excerpt.vault.known_vaults import refuse_broad_folder
 
 if TYPE_CHECKING:
+    from excerpt.base.model import BuildReport, Progress
+    from excerpt.base.settings import Paths, Settings
     from excerpt.corpus.interface import Corpus
     from excerpt.index.snapshot import Snapshot
-    from excerpt.model import BuildReport, Progress
     from excerpt.search.engine import Engine
-    from excerpt.settings import Paths, Settings
     from excerpt.store.address import StoreAddress
 
 OnNotice = Callable[[str], None]

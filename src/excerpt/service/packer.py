@@ -11,12 +11,12 @@ from weakref import ref
 
 from msgspec import Struct, structs
 
-from excerpt.kinds import Confidence, Format, StopReason, Strategy
-from excerpt.known_vaults import VaultFolders
-from excerpt.model import TOO_LARGE, Fragment, Hit, Memory, OmittedHit, PackResult, Result
+from excerpt.base.kinds import Confidence, Format, StopReason, Strategy
+from excerpt.base.model import TOO_LARGE, Fragment, Hit, Memory, OmittedHit, PackResult, Result
+from excerpt.base.settings import PackSettings
 from excerpt.pack.selection import NO_OVERRIDES, MarkedFragment, PackOverrides
 from excerpt.service.request_queue import Priority
-from excerpt.settings import PackSettings
+from excerpt.vault.known_vaults import VaultFolders
 
 if TYPE_CHECKING:
     from excerpt.pack.build import PackCache

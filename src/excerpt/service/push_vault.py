@@ -9,13 +9,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from excerpt.errors import ExcerptError
+from excerpt.base.errors import ExcerptError
+from excerpt.base.model import BuildReport, Progress
+from excerpt.base.settings import Paths, Settings, load_vault_settings, user_paths
 from excerpt.index.events import CrashHandler, EventHandler, IndexingEvent, IndexingFailed
-from excerpt.model import BuildReport, Progress
-from excerpt.settings import Paths, Settings, load_vault_settings, user_paths
 
 if TYPE_CHECKING:
-    from excerpt.model import PushReport
+    from excerpt.base.model import PushReport
     from excerpt.store.address import StoreAddress
     from excerpt.store.compare import PushRules
     from excerpt.store.read_rights import RightsChanges

@@ -16,7 +16,7 @@ _NEXT_ORDERS = {
 
 def use_next_order(text: str) -> tuple[str, str]:
     """Return the query `text` with the filter of the next order of hits, and the name of that order."""
-    from excerpt.kinds import FilterKind
+    from excerpt.base.kinds import FilterKind
     from excerpt.search.query import add_condition, find_conditions
 
     order = ""

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 
-from excerpt.kinds import LinkForm, Strategy
+from excerpt.base.kinds import LinkForm, Strategy
 from excerpt.service.request_queue import Priority
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from excerpt.base.model import Hit, PastUse, Result
     from excerpt.corpus.passage_links import LinkedPassage
     from excerpt.insight.overview_parts import Overview
     from excerpt.insight.results import Completion, DatedNote, RelatedNotes, Suggestion, VaultMap
-    from excerpt.known_vaults import VaultFolders
-    from excerpt.model import Hit, PastUse, Result
     from excerpt.search.engine import Engine
     from excerpt.search.results import QueryInterpretation, QueryNews, RerankRequest
     from excerpt.search.saved_queries import SavedQuery
     from excerpt.search.verdict import NoteExplanation
+    from excerpt.vault.known_vaults import VaultFolders
 
 
 class AskSearch(Struct, frozen=True):

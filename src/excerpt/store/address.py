@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from msgspec import Struct
 
-from excerpt.errors import StoreUnusableError
+from excerpt.base.errors import StoreUnusableError
 
 _SCHEME = re.compile(r"postgres(?:ql)?:(/{1,3})(?=[^/])")
 _WAL_POSITION = re.compile(r"[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}")

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from excerpt.errors import ExcerptError
+from excerpt.base.errors import ExcerptError
 from excerpt.text.display import format_count, visible_line
 
 NO_NOTE = ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from excerpt.errors import ExcerptError, StoreUnusableError, install_hint
+from excerpt.base.errors import ExcerptError, StoreUnusableError, install_hint
 from excerpt.store.address import StoreAddress
 
 if TYPE_CHECKING:

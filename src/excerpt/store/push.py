@@ -18,16 +18,16 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from excerpt.base.errors import StoreUnusableError
+from excerpt.base.model import PushReport, Status
+from excerpt.base.state_files import read_value, write_value
 from excerpt.corpus.tables import FIELDS
 from excerpt.encoders.model_names import require_static_model
-from excerpt.errors import StoreUnusableError
 from excerpt.index.catalog import MAX_SQL_VALUES, DamagedRowError, decompress_text
 from excerpt.index.changes import OCR_KEY_SUFFIX
 from excerpt.index.names import read_names
 from excerpt.index.postings import select_docs
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import PushReport, Status
-from excerpt.state_files import read_value, write_value
 from excerpt.store import schema
 from excerpt.store.address import StoreAddress
 from excerpt.store.compare import (

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from excerpt.base.model import CommentLine, FileProblem, Fragment, FragmentInfo, Section
 from excerpt.corpus.names import NameTerms
 from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, NoteRow
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.catalog import decompress_text
 from excerpt.index.queries import fragment_from_row, section_from_row
-from excerpt.model import CommentLine, FileProblem, Fragment, FragmentInfo, Section
 from excerpt.store import schema
 from excerpt.store.connection import Row, StoreConnection, replace_unstorable
 

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
-from excerpt.errors import StoreUnusableError
-from excerpt.model import FolderRights
+from excerpt.base.errors import StoreUnusableError
+from excerpt.base.model import FolderRights
 from excerpt.store import schema
 from excerpt.store.read_rights import RightsChanges
 

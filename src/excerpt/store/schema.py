@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from excerpt.errors import StoreUnusableError
+from excerpt.base.errors import StoreUnusableError
 from excerpt.store.connection import IndexDamagedError, Statement, StoreConnection
 
 DIMENSIONS = 256

@@ -17,16 +17,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from excerpt.base.errors import ModelError, StoreUnusableError
+from excerpt.base.model import FileProblem, Status
+from excerpt.base.settings import Settings
 from excerpt.corpus.facets import Facets, NumberedNotes
 from excerpt.corpus.interface import CandidateQuery
 from excerpt.corpus.notes import NoteReader
 from excerpt.corpus.tables import FIELDS, FragmentTable
 from excerpt.encoders.model_names import require_static_model
-from excerpt.errors import ModelError, StoreUnusableError
-from excerpt.index.embed import Embedder, open_embedder
+from excerpt.encoders.static_model import Embedder, open_embedder
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION
-from excerpt.model import FileProblem, Status
-from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import StoreAddress
 from excerpt.store.candidates import CandidateTerms, CandidateVectors, LoadedFragments, TermCache, VaultStatistics

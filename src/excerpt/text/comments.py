@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from excerpt.model import CommentLine
+from excerpt.base.model import CommentLine
 
 LEFT_OUT_MARK = "[comment left out]"
 """What a reader who may not see a comment is shown in its place."""

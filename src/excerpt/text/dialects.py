@@ -16,8 +16,8 @@ from urllib.parse import unquote
 
 from msgspec import Struct, field
 
-from excerpt.kinds import Dialect, LinkKind
-from excerpt.model import Link
+from excerpt.base.kinds import Dialect, LinkKind
+from excerpt.base.model import Link
 from excerpt.text.properties import MAX_PROPERTIES
 
 CHANGED_DIALECTS = (Dialect.LOGSEQ, Dialect.JOPLIN)

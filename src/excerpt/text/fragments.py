@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from excerpt.kinds import Dialect
-from excerpt.model import Block, Fragment, Note, Section
+from excerpt.base.kinds import Dialect
+from excerpt.base.model import Block, Fragment, Note, Section
 from excerpt.text.dialects import CHANGED_DIALECTS
 from excerpt.text.words import WIDE_CHARACTERS
 

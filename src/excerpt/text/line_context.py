@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum, auto
 from typing import NamedTuple
 
-from excerpt.model import TableHeader
+from excerpt.base.model import TableHeader
 
 
 class Context(IntEnum):

@@ -10,8 +10,8 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 from msgspec import Struct
 
-from excerpt.kinds import LinkKind
-from excerpt.model import Link
+from excerpt.base.kinds import LinkKind
+from excerpt.base.model import Link
 from excerpt.text.inline import link_parser, text_parser
 
 MAX_INLINE = 50_000

@@ -20,8 +20,8 @@ from mdit_py_plugins.footnote.index import footnote_def
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from excerpt.kinds import BlockKind, Dialect
-from excerpt.model import Block, CommentLine, Link, Note, Section
+from excerpt.base.kinds import BlockKind, Dialect
+from excerpt.base.model import Block, CommentLine, Link, Note, Section
 from excerpt.text.comments import may_have_comments, take_out_comments
 from excerpt.text.dialects import read_data
 from excerpt.text.frontmatter import Frontmatter, read_frontmatter

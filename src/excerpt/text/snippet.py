@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from excerpt.model import Span
+from excerpt.base.model import Span
 from excerpt.text.columns import count_columns
 from excerpt.text.display import visible_line
 from excerpt.text.inline import INLINE_MARKS, visible_characters

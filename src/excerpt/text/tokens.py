@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from excerpt.errors import SettingsError
+from excerpt.base.errors import SettingsError
 
 # Names of tokenizers -> names of their vocabularies in the library splintr.
 _VOCABULARIES = {

@@ -31,9 +31,8 @@ from textual.reactive import var
 from textual.screen import Screen
 from textual.widgets import Button, Input
 
-from excerpt.errors import ExcerptError, SettingsError
-from excerpt.known_vaults import DEMO, VaultFolders, add_recent_vault, unique_name_among_recent
-from excerpt.settings import Paths, Settings
+from excerpt.base.errors import ExcerptError, SettingsError
+from excerpt.base.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
 from excerpt.tui.active_keys import (
     DefersActions,
@@ -74,6 +73,7 @@ from excerpt.tui.textual_patches import (
     expect_background_report,
     patch_parser,
 )
+from excerpt.vault.known_vaults import DEMO, VaultFolders, add_recent_vault, unique_name_among_recent
 
 if TYPE_CHECKING:
     from excerpt.tui.vault_chooser import PreparedVault

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from excerpt.kinds import Format
-from excerpt.processes import find_program, program_command
+from excerpt.base.kinds import Format
+from excerpt.base.processes import find_program, program_command
 from excerpt.text.display import format_count
 
 if TYPE_CHECKING:
-    from excerpt.model import PackResult
-    from excerpt.settings import Paths
+    from excerpt.base.model import PackResult
+    from excerpt.base.settings import Paths
     from excerpt.tui.messages import CopyRequested
 
 OSC_LIMIT = 74_994

@@ -15,13 +15,12 @@ from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Input
 from textual.widgets.input import Selection
 
+from excerpt.base.errors import ExcerptError
+from excerpt.base.settings import Paths, Settings
 from excerpt.encoders.model_names import remote_notice
-from excerpt.errors import ExcerptError
 from excerpt.index.events import VaultEmptied
-from excerpt.known_vaults import DEMO, VaultFolders
 from excerpt.pack.selection import read_marks, write_marks
 from excerpt.service.event_loop import Failure, IndexOpened, MemoryChanged, QueryVectorsReady
-from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import OpensDialogs, bindings
@@ -64,10 +63,11 @@ from excerpt.tui.session import (
 from excerpt.tui.settings.controller import SettingsController
 from excerpt.tui.startup import FIRST_QUERY_MODULES, OTHER_MODULES, import_all
 from excerpt.tui.textual_patches import FRAME_SECONDS, LowLatencyScreen
+from excerpt.vault.known_vaults import DEMO, VaultFolders
 
 if TYPE_CHECKING:
+    from excerpt.base.model import Result
     from excerpt.index.events import Command
-    from excerpt.model import Result
     from excerpt.search.usage import UsedHit
     from excerpt.service.event_loop import ServiceEvent
     from excerpt.service.indexing_process import ProcessEvent
@@ -323,7 +323,7 @@ class MainScreen(LowLatencyScreen):
             self.set_timer(_START_DELAY_SECONDS, self.index.start_unless_ended)
 
     def _handle_indexing_event(self, event: ProcessEvent) -> None:
-        from excerpt.model import BuildReport
+        from excerpt.base.model import BuildReport
 
         self.index.handle_event(event)
         if isinstance(event, BuildReport) and self._emptied_dialog is not None:

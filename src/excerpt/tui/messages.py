@@ -14,7 +14,7 @@ from textual.message import Message
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from excerpt.model import Hit, Memory, PackResult, Source
+    from excerpt.base.model import Hit, Memory, PackResult, Source
     from excerpt.pack.selection import SavedMarks
     from excerpt.search.usage import UsedHit
     from excerpt.service.event_loop import ServiceEvent
@@ -34,7 +34,7 @@ class EventReported(Message):
     event: ServiceEvent
 
     def can_replace(self, message: Message) -> bool:
-        from excerpt.model import EmbeddingProgress, Progress
+        from excerpt.base.model import EmbeddingProgress, Progress
 
         is_progress = isinstance(self.event, Progress | EmbeddingProgress)
         return is_progress and isinstance(message, EventReported) and type(message.event) is type(self.event)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from excerpt.kinds import LinkForm
+from excerpt.base.kinds import LinkForm
 
 
 class PickOptions(Struct, frozen=True):

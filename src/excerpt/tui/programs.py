@@ -13,12 +13,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from excerpt.errors import ExcerptError, SettingsError
-from excerpt.known_vaults import VaultFolders
-from excerpt.locations import first_page_of
-from excerpt.obsidian import find_obsidian_vault, make_obsidian_link
-from excerpt.processes import find_program, program_command
-from excerpt.state_files import users_umask
+from excerpt.base.errors import ExcerptError, SettingsError
+from excerpt.base.locations import first_page_of
+from excerpt.base.processes import find_program, program_command
+from excerpt.base.state_files import users_umask
+from excerpt.vault.known_vaults import VaultFolders
+from excerpt.vault.obsidian import find_obsidian_vault, make_obsidian_link
 
 _PLUS_EDITORS = (
     "vi vim nvim vis vile elvis view ex nano pico emacs emacsclient micro kak joe ne mg jove mcedit dte "

@@ -18,13 +18,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from excerpt.kinds import Fill, Format, LinkForm, Scope, Strategy
-from excerpt.settings import Paths, Settings
-from excerpt.state_files import read_value, write_value
+from excerpt.base.kinds import Fill, Format, LinkForm, Scope, Strategy
+from excerpt.base.settings import Paths, Settings
+from excerpt.base.state_files import read_value, write_value
 from excerpt.tui.common.split import DEFAULT_LIST_SHARE
 
 if TYPE_CHECKING:
-    from excerpt.model import Hit
+    from excerpt.base.model import Hit
     from excerpt.search.usage import UsedHit
 
 Value = TypeVar("Value")

@@ -22,8 +22,17 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
-from excerpt.errors import ExcerptError
-from excerpt.known_vaults import (
+from excerpt.base.errors import ExcerptError
+from excerpt.base.settings import Paths, Settings, load_vault_settings, open_vault, refuse_folders_in_vault
+from excerpt.store.address import StoreAddress, is_address, parse_address
+from excerpt.text.display import format_age, visible, visible_line
+from excerpt.tui.active_keys import bindings
+from excerpt.tui.common.dialog import ConfirmDialog, Dialog, DialogBox
+from excerpt.tui.common.field import Field
+from excerpt.tui.common.strips import fit
+from excerpt.tui.keymap import key_sign
+from excerpt.tui.session import Session, load_session
+from excerpt.vault.known_vaults import (
     DEMO,
     RecentVault,
     describe_broad_folder,
@@ -33,15 +42,6 @@ from excerpt.known_vaults import (
     suggest_adoption,
     unique_names,
 )
-from excerpt.settings import Paths, Settings, load_vault_settings, open_vault, refuse_folders_in_vault
-from excerpt.store.address import StoreAddress, is_address, parse_address
-from excerpt.text.display import format_age, visible, visible_line
-from excerpt.tui.active_keys import bindings
-from excerpt.tui.common.dialog import ConfirmDialog, Dialog, DialogBox
-from excerpt.tui.common.field import Field
-from excerpt.tui.common.strips import fit
-from excerpt.tui.keymap import key_sign
-from excerpt.tui.session import Session, load_session
 
 _MAX_FOLDERS = 50
 """Maximum number of folders listed as completions; a longer typed path narrows them down."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from excerpt.errors import FileOpenError
+from excerpt.base.errors import FileOpenError
+from excerpt.base.vault_files import open_file
 from excerpt.text.dates import compile_date_format
-from excerpt.vault_files import open_file
 
 _SETTINGS_FILE = ".obsidian/daily-notes.json"
 _MAX_BYTES = 10_000

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
-from excerpt.errors import FileOpenError
-from excerpt.kinds import Dialect
-from excerpt.vault_files import open_file
+from excerpt.base.errors import FileOpenError
+from excerpt.base.kinds import Dialect
+from excerpt.base.vault_files import open_file
 
 _JOPLIN_NAME = re.compile(r"[0-9a-f]{32}\.md")
 _MAX_ENTRIES = 1_000

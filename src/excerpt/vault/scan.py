@@ -22,13 +22,13 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from excerpt.errors import FileOpenError, SettingsError, VaultError
-from excerpt.model import FileProblem
-from excerpt.settings import VaultSettings
+from excerpt.base.errors import FileOpenError, SettingsError, VaultError
+from excerpt.base.model import FileProblem
+from excerpt.base.settings import VaultSettings
+from excerpt.base.vault_files import OpenFolder, open_folder
 from excerpt.vault.dialect import UNREAD_LOGSEQ_FOLDERS, is_logseq
 from excerpt.vault.ignore import IgnorePatterns, parse_pattern, pattern_lines
 from excerpt.vault.readers.registry import suffixes_of
-from excerpt.vault_files import OpenFolder, open_folder
 
 IGNORE_FILES = (".gitignore", ".excerptignore")
 

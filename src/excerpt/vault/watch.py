@@ -16,8 +16,8 @@ from pathlib import Path
 
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
-from excerpt.errors import VaultError
-from excerpt.settings import VaultSettings
+from excerpt.base.errors import VaultError
+from excerpt.base.settings import VaultSettings
 from excerpt.vault.mounts import lacks_change_events
 from excerpt.vault.readers.registry import suffixes_of
 from excerpt.vault.scan import IGNORE_FILES, FileState, Scan, scan

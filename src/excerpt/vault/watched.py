@@ -9,7 +9,7 @@ from pathlib import Path
 
 from filelock import Timeout
 
-from excerpt.state_files import file_lock
+from excerpt.base.state_files import file_lock
 
 
 @contextmanager

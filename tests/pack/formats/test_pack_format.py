@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from excerpt.kinds import Format, Scope, Strategy
-from excerpt.known_vaults import VaultFolders
-from excerpt.model import EntryHit, OmittedHit, Pack, PackResult, TableHeader
+from excerpt.base.kinds import Format, Scope, Strategy
+from excerpt.base.model import EntryHit, OmittedHit, Pack, PackResult, TableHeader
+from excerpt.base.settings import PackSettings
 from excerpt.pack.build import build_pack
 from excerpt.pack.formats.json_format import render_json
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
@@ -25,8 +25,8 @@ from excerpt.pack.formats.plain_format import PlainRenderer
 from excerpt.pack.formats.registry import render_output
 from excerpt.pack.formats.source_label import PackLinks
 from excerpt.pack.formats.xml_format import XmlRenderer
-from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer, open_tokenizer
+from excerpt.vault.known_vaults import VaultFolders
 from tests.pack.test_build_properties import pack_settings
 from tests.pack.vaults import Case, cases, patient_renderer, tokenizers
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.kinds import Scope, Strategy
-from excerpt.known_vaults import VaultFolders
-from excerpt.model import EntryHit, Pack, PackResult, TableHeader
+from excerpt.base.kinds import Scope, Strategy
+from excerpt.base.model import EntryHit, Pack, PackResult, TableHeader
 from excerpt.pack.formats.pack_format import PackFile, UnreadablePackError
 from excerpt.pack.formats.registry import FORMATS, load_format, read_pack
 from excerpt.pack.formats.source_label import PackLinks
 from excerpt.text.display import visible_line
 from excerpt.text.fragments import digest_of_text
+from excerpt.vault.known_vaults import VaultFolders
 
 LINKS = PackLinks(VaultFolders.of([Path("/vault")]))
 

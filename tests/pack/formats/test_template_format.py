@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import fields
 
-from excerpt.errors import SettingsError
-from excerpt.kinds import Format, Strategy
-from excerpt.known_vaults import DEMO, VaultFolders
-from excerpt.model import Hit
+from excerpt.base.errors import SettingsError
+from excerpt.base.kinds import Format, Strategy
+from excerpt.base.model import Hit
+from excerpt.base.settings import PackSettings
 from excerpt.pack.budget import TokenCosts
 from excerpt.pack.build import build_pack
 from excerpt.pack.formats import template_format
@@ -33,8 +33,8 @@ from excerpt.pack.formats.template_format import (
 )
 from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.pack.source import CachedNote
-from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer, open_tokenizer
+from excerpt.vault.known_vaults import DEMO, VaultFolders
 from tests.conftest import scaled_examples
 from tests.pack.formats.test_pack_format import CUT, LINKS, PACK
 from tests.pack.vaults import Vault, sentence

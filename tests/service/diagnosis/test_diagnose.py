@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from excerpt.base.settings import Paths, Settings
 from excerpt.service.diagnosis.diagnose import diagnose
 from excerpt.service.diagnosis.findings import FindingGroup, problem
-from excerpt.settings import Paths, Settings
 
 
 def ignore_progress(*_: object) -> None:

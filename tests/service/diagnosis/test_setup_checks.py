@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.base.settings import Paths, Settings
 from excerpt.service.diagnosis import setup_checks
 from excerpt.service.diagnosis.findings import Severity
 from excerpt.service.diagnosis.setup_checks import (
@@ -16,7 +17,6 @@ from excerpt.service.diagnosis.setup_checks import (
     check_settings_files,
     check_tokenizer,
 )
-from excerpt.settings import Paths, Settings
 from tests.findings import finding_lines, has_finding
 
 # --- settings, model, tokenizer ---------------------------------------------------------------------------------------

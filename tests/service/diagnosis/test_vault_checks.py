@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import excerpt
-from excerpt.known_vaults import add_recent_vault
+from excerpt.base.settings import Paths, Settings, VaultSettings, user_paths
 from excerpt.service.diagnosis import vault_checks
 from excerpt.service.diagnosis.findings import Severity
 from excerpt.service.diagnosis.vault_checks import check_vault, orphaned_vaults
-from excerpt.settings import Paths, Settings, VaultSettings, user_paths
 from excerpt.store.address import parse_address
+from excerpt.vault.known_vaults import add_recent_vault
 from tests.findings import finding_lines, has_finding
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.style import Style
 
-from excerpt.kinds import LinkKind
+from excerpt.base.kinds import LinkKind
 from excerpt.text.inline import visible_characters
 from excerpt.text.line_context import Context, LineContext
 from excerpt.tui.common.line_drawing import MAX_LINE_CHARS, StyledRun, TextStyle, WrittenLink, draw_line, wrap

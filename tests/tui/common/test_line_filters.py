@@ -18,8 +18,8 @@ from rich.segment import Segment
 from textual.color import Color
 
 import excerpt.tui
+from excerpt.base.settings import ScreenSettings, Settings
 from excerpt.service.event_loop import IndexOpened
-from excerpt.settings import ScreenSettings, Settings
 from excerpt.text.display import visible_line
 from excerpt.tui.common.line_filters import ASCII_SIGNS, PUNCTUATION, ControlCharacterFilter, ascii_sign, to_ascii
 from tests.tui.driver import ScriptedApp, drawn_text, report_events

@@ -10,8 +10,8 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from excerpt.base.settings import Paths, ScreenSettings, Settings
 from excerpt.memory.store import MemoryStore
-from excerpt.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.memory.pane import MemoryList

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.style import Style
 
-from excerpt.model import Fragment, Hit, Span
+from excerpt.base.model import Fragment, Hit, Span
 from excerpt.tui.common.row_list import NAME_SEPARATOR, Name, list_names, name_parts, shorten_headings, shorten_names
 from excerpt.tui.common.strips import truncate_parts
 

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from excerpt.errors import IndexBusyError, IndexUnusableError
+from excerpt.base.errors import IndexBusyError, IndexUnusableError
+from excerpt.base.kinds import Strategy
+from excerpt.base.model import BuildReport, EmbeddingProgress, FileProblem, Progress, Status
+from excerpt.base.settings import Paths, SearchSettings, Settings, VaultSettings
 from excerpt.index.events import (
     Command,
     EmbeddingCompleted,
@@ -19,13 +22,9 @@ from excerpt.index.events import (
     VaultEmptied,
     VaultWatched,
 )
-from excerpt.kinds import Strategy
-from excerpt.known_vaults import VaultFolders
-from excerpt.model import BuildReport, EmbeddingProgress, FileProblem, Progress, Status
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import Failure, IndexOpened
 from excerpt.service.indexing_process import IndexingEnded, IndexingProcess, ProcessEvent
-from excerpt.settings import Paths, SearchSettings, Settings, VaultSettings
 from excerpt.text.display import format_duration
 from excerpt.tui.index.controller import (
     BuildRate,
@@ -41,6 +40,7 @@ from excerpt.tui.index.controller import (
 from excerpt.tui.index.dialog import list_build_facts, list_status_facts
 from excerpt.tui.messages import EventReported
 from excerpt.tui.search.notices import search_notice
+from excerpt.vault.known_vaults import VaultFolders
 from tests.service.manual_loop import ManualLoop
 
 pytestmark = pytest.mark.usefixtures("indexing_process")

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from textual.app import App
 from textual.widgets import Button, OptionList, Static
 
+from excerpt.base.settings import EmbeddingSettings, Paths, Settings, load_settings
 from excerpt.index.build import build
 from excerpt.index.writer import LOCK_FILE
 from excerpt.service.indexing_process import IndexingProcess
-from excerpt.settings import EmbeddingSettings, Paths, Settings, load_settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import ConfirmDialog

@@ -11,6 +11,7 @@ import pytest
 from textual.app import App
 from textual.widgets import Input, TextArea
 
+from excerpt.base.settings import Paths, Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview import overview
@@ -18,7 +19,6 @@ from excerpt.insight.overview_parts import DistinctiveLabel, Overview, SourceLoc
 from excerpt.search.engine import Engine
 from excerpt.service.event_loop import Failure
 from excerpt.service.note_questions import AskPassage
-from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.line_drawing import TextStyle

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from excerpt.base.model import Fragment, Signal
+from excerpt.base.settings import Paths, Settings
 from excerpt.insight.results import LinkDirection, RelatedNote, RelatedNotes
-from excerpt.model import Fragment, Signal
 from excerpt.service.questions import AskRelated
-from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.insight.related import (

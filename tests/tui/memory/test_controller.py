@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.kinds import Confidence
-from excerpt.known_vaults import VaultFolders
+from excerpt.base.kinds import Confidence
+from excerpt.base.model import Fragment, Hit, Memory, Source
+from excerpt.base.settings import MemorySettings, PackSettings, Paths, Settings
 from excerpt.memory.store import MemoryStore
-from excerpt.model import Fragment, Hit, Memory, Source
 from excerpt.pack.memory_fragment import memory_id_of, memory_name, memory_to_fragment
 from excerpt.pack.selection import MarkedFragment
 from excerpt.service.event_loop import MemoryChanged, ServiceEvent
 from excerpt.service.memory_decisions import MemoryDraft
 from excerpt.service.memory_worker import FoundMemories
-from excerpt.settings import MemorySettings, PackSettings, Paths, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory.controller import (
@@ -34,6 +33,7 @@ from excerpt.tui.memory.form import RememberDialog
 from excerpt.tui.messages import RememberRequested
 from excerpt.tui.pack.panel import PackPanel
 from excerpt.tui.search.hit_list import HitList
+from excerpt.vault.known_vaults import VaultFolders
 from tests.service.manual_loop import TIMEOUT_SECONDS, ManualLoop
 from tests.tui.driver import (
     AppPilot,

@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, Static, TextArea
 
+from excerpt.base.model import Source
+from excerpt.base.settings import Paths, Settings
 from excerpt.index.build import build
-from excerpt.known_vaults import VaultFolders
 from excerpt.memory.store import MemoryStore
-from excerpt.model import Source
 from excerpt.service.memory_decisions import MemoryDraft, make_edit_decision
 from excerpt.service.memory_worker import MemoryWorker
 from excerpt.service.query_texts import MemoryFilter, parse_memory_filter
-from excerpt.settings import Paths, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.memory.form import OfferList, RememberDialog, complete_tag, split_tags
 from excerpt.tui.memory.pane import MemoryActionState, MemoryList, MemoryPane, memory_disabled_reason, toggle_stale
 from excerpt.tui.memory.view import MemoryView
+from excerpt.vault.known_vaults import VaultFolders
 from tests.service.manual_loop import ManualLoop
 from tests.tui.driver import AppPilot, drawn_lines, hit_list_of, post_keys, screen_of, search, until, until_index
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.model import Fragment, Section, Span
+from excerpt.base.model import Fragment, Section, Span
 from excerpt.service.note_questions import LINES_AROUND, LINES_AROUND_WHOLE, WindowOptions, drop_stop_words
 from excerpt.tui.common.line_drawing import TextStyle
 from excerpt.tui.note.window import NoteWindow, draw_window, spans_by_line

@@ -9,12 +9,12 @@ import pytest
 from textual.geometry import Offset
 from textual.widgets import Input
 
-from excerpt.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
+from excerpt.base.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
+from excerpt.base.model import PackResult
+from excerpt.base.settings import PackSettings, Paths, Settings
 from excerpt.memory.store import MemoryStore
-from excerpt.model import PackResult
 from excerpt.pack.savings import SavingsFile
 from excerpt.service.packer import MarkCost
-from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory.controller import is_memory
 from excerpt.tui.pack.bar import PackBar

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from excerpt.kinds import Format, Scope, Strategy
-from excerpt.known_vaults import VaultFolders
-from excerpt.model import EntryHit, Hit, Memory, Pack, PackResult, Result, Span
+from excerpt.base.kinds import Format, Scope, Strategy
+from excerpt.base.model import EntryHit, Hit, Memory, Pack, PackResult, Result, Span
+from excerpt.base.settings import PackSettings, Paths, Settings
 from excerpt.pack.selection import (
     NO_MARKS,
     NO_OVERRIDES,
@@ -25,13 +25,13 @@ from excerpt.pack.selection import (
 from excerpt.service.event_loop import Failure
 from excerpt.service.packer import AskCost, BuiltPack, MarkCost, Packer, PackUpdate
 from excerpt.service.questions import AskHighlights
-from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import CopyTarget
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.controller import ChoiceHistory, PackChoices, PackController, mark_hit, parse_budget
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.session import StateFile
+from excerpt.vault.known_vaults import VaultFolders
 from tests.tui.driver import (
     AppPilot,
     ManualClock,

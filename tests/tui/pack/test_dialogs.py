@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.widgets import OptionList, Static
 
-from excerpt.kinds import Scope
+from excerpt.base.kinds import Scope
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.dialogs import BudgetDialog, ScopeDialog
 from tests.tui.driver import (

@@ -8,11 +8,11 @@ import pytest
 from textual.app import App
 from textual.widgets import Input
 
-from excerpt.kinds import Fill, Format, Scope
-from excerpt.model import Pack
+from excerpt.base.kinds import Fill, Format, Scope
+from excerpt.base.model import Pack
+from excerpt.base.settings import PackSettings, Paths, Settings
 from excerpt.pack.selection import MarkedFragment, SavedMarks, write_marks
 from excerpt.service.packer import DISPLACES_MARK_REASON, LeftOutRow
-from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import KeyBar
 from excerpt.tui.pack.bar import PackBar

@@ -15,9 +15,9 @@ from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
+from excerpt.base.model import Source
+from excerpt.base.settings import Paths, ScreenSettings, Settings
 from excerpt.memory.store import MemoryStore
-from excerpt.model import Source
-from excerpt.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from tests.tui.driver import ScriptedApp, report_events
 from tests.tui.examples import BUILDING, VAULT

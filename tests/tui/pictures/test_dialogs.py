@@ -13,9 +13,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Label, OptionList, Static
 
+from excerpt.base.settings import Paths, Settings
 from excerpt.index.events import IndexingPaused
-from excerpt.known_vaults import add_recent_vault
-from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.dialog import ConfirmDialog
 from excerpt.tui.common.help import HelpDialog
@@ -26,6 +25,7 @@ from excerpt.tui.search.strategies import StrategiesScreen
 from excerpt.tui.search.why_view import WhyNot
 from excerpt.tui.settings.theme_picker import ThemePicker
 from excerpt.tui.vault_chooser import VaultChooser
+from excerpt.vault.known_vaults import add_recent_vault
 from tests.tui.driver import (
     hit_list_of,
     open_index,
@@ -178,7 +178,7 @@ def known(user: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, ago in NAMES.items():
         (user / name).mkdir(parents=True)
         with monkeypatch.context() as earlier:
-            earlier.setattr("excerpt.known_vaults.time.time", lambda then=now - ago: then)
+            earlier.setattr("excerpt.vault.known_vaults.time.time", lambda then=now - ago: then)
             add_recent_vault(places_of(user), user / name)
     for folder in ("Zettelkasten/.obsidian", "Work/Wissen 2024/.obsidian", "Work/同步"):
         (user / folder).mkdir(parents=True)

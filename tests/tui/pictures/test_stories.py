@@ -12,7 +12,7 @@ import pytest
 from textual.geometry import Offset
 from textual.pilot import Pilot
 
-from excerpt.settings import ScreenSettings, Settings
+from excerpt.base.settings import ScreenSettings, Settings
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.dialogs import BudgetDialog, ScopeDialog
 from tests.pack.vaults import Vault

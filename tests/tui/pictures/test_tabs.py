@@ -12,8 +12,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from excerpt.base.settings import Paths
 from excerpt.service.event_loop import IndexOpened
-from excerpt.settings import Paths
 from excerpt.tui.memory.pane import MemoryList, MemoryPane
 from excerpt.tui.pack.dialogs import BudgetDialog
 from excerpt.tui.search.query_bar import QueryBar, QueryStatus

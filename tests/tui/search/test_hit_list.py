@@ -13,8 +13,8 @@ from rich.style import Style
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from excerpt.kinds import Confidence, Strategy
-from excerpt.model import Fragment, Hit, Result, Span
+from excerpt.base.kinds import Confidence, Strategy
+from excerpt.base.model import Fragment, Hit, Result, Span
 from excerpt.pack.memory_fragment import memory_name
 from excerpt.service.questions import AskSearch
 from excerpt.tui.common.split import Split

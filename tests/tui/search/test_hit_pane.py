@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.dom import DOMNode
 
-from excerpt.model import Hit
+from excerpt.base.model import Hit
 from excerpt.search.query import remove_unfinished_filter
 from excerpt.service.request_queue import Request, RequestQueue
 from excerpt.tui.app import ExcerptApp

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from textual.widgets import OptionList
 
-from excerpt.kinds import LinkForm
-from excerpt.settings import Paths, Settings
+from excerpt.base.kinds import LinkForm
+from excerpt.base.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import KeyBar
 from excerpt.tui.common.help import HelpDialog

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from excerpt.base.kinds import Confidence, Strategy
+from excerpt.base.model import Hit, Result
+from excerpt.base.settings import PackSettings, Paths, RerankSettings, Settings
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Confidence, Strategy
-from excerpt.model import Hit, Result
 from excerpt.search import rerank
 from excerpt.search.results import RerankRequest, RerankScores
-from excerpt.settings import PackSettings, Paths, RerankSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search.order_controller import PAUSE_SECONDS, OrderController
 from excerpt.tui.search.query_bar import QueryStatus

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, Static
 
-from excerpt.kinds import Confidence, Strategy
+from excerpt.base.kinds import Confidence, Strategy
+from excerpt.base.settings import PackSettings, Paths, Settings
 from excerpt.search.ranking import BOOST_WEIGHTS, SIGNALS
 from excerpt.service.questions import AskSearch
-from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.index.controller import IndexController

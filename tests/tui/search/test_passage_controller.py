@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from textual.app import App
 
-from excerpt.kinds import LinkKind
-from excerpt.model import Hit, Link, Section
+from excerpt.base.kinds import LinkKind
+from excerpt.base.model import Hit, Link, Section
 from excerpt.service.note_questions import Location, ResolvedLink, target_line
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.line_drawing import WrittenLink

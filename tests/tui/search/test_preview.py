@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.base.kinds import LinkKind
+from excerpt.base.model import Section
+from excerpt.base.settings import Paths, Settings
 from excerpt.index.build import build
-from excerpt.kinds import LinkKind
-from excerpt.model import Section
-from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.line_drawing import WrittenLink, draw_line
 from excerpt.tui.search.preview import find_links, heading_path_at, link_at, next_heading, wrap_lines

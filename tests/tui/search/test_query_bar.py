@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from textual import events
 
-from excerpt.kinds import Strategy
+from excerpt.base.kinds import Strategy
 from excerpt.search.saved_queries import change_saved, read_saved
 from excerpt.service.query_texts import use_next_order
 from excerpt.tui.app import ExcerptApp

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.base.model import Memory, Source
 from excerpt.insight.results import DatedNote
 from excerpt.memory.results import SourceCheck, SourceStatus
 from excerpt.memory.store import MemoryStore
-from excerpt.model import Memory, Source
 from excerpt.service.note_files import NoteFile
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.pane import MemoryList

@@ -8,8 +8,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import DataTable
 
-from excerpt.kinds import Strategy
-from excerpt.model import Fragment, Hit, Result
+from excerpt.base.kinds import Strategy
+from excerpt.base.model import Fragment, Hit, Result
 from excerpt.tui.search.strategies import StrategiesScreen, compare_ranks, describe_unchanged_ranks
 from excerpt.tui.search.why_view import WhyNot
 from tests.tui.driver import ScriptedApp, hit_list_of, pane_of, screen_of, settle, show_results, until, until_screen

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from excerpt.kinds import Confidence, Strategy
-from excerpt.model import Hit, Signal
+from excerpt.base.kinds import Confidence, Strategy
+from excerpt.base.model import Hit, Signal
 from excerpt.search.ranking import SIGNALS
 from excerpt.tui.search.why_view import SIGNAL_LEGEND, WaterfallBar, render_explanation, split_signals, waterfall_bars
 from tests.tui.examples import make_explanation, make_hit

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import SettingsError
-from excerpt.kinds import Strategy
-from excerpt.settings import Paths, Settings, load_vault_settings
+from excerpt.base.errors import SettingsError
+from excerpt.base.kinds import Strategy
+from excerpt.base.settings import Paths, Settings, load_vault_settings
 from excerpt.tui.settings.controller import SettingsController
 
 

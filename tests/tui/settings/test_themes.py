@@ -17,8 +17,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 from textual.widgets._toast import Toast
 
-from excerpt.errors import SettingsError
-from excerpt.settings import Paths, ScreenSettings, Settings
+from excerpt.base.errors import SettingsError
+from excerpt.base.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search.query_bar import QueryBar, QuerySpan, QueryStatus
 from excerpt.tui.settings.theme_picker import ThemeList, ThemePicker

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from excerpt.model import Note
+from excerpt.base.model import Note
 from tests.conftest import find_browser, require_program
 
 ANIMALS = (

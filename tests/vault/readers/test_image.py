@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from excerpt.errors import ReadError
+from excerpt.base.errors import ReadError
+from excerpt.base.settings import AttachmentSettings, Ocr, Settings, VaultSettings
 from excerpt.index.build import build
 from excerpt.index.catalog import Catalog
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.engine import Engine
-from excerpt.settings import AttachmentSettings, Ocr, Settings, VaultSettings
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.image import ImageReader
 from excerpt.vault.readers.image_size import count_tiff_pages, image_size

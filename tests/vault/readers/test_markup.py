@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.errors import ReadError
-from excerpt.model import Note
-from excerpt.settings import VaultSettings
+from excerpt.base.errors import ReadError
+from excerpt.base.model import Note
+from excerpt.base.settings import VaultSettings
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.registry import reader_for
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from excerpt.errors import OcrMissingError, ReadError
-from excerpt.settings import Ocr
+from excerpt.base.errors import OcrMissingError, ReadError
+from excerpt.base.settings import Ocr
 from excerpt.vault.readers import ocr
 from excerpt.vault.readers.ocr import (
     ImageLine,

@@ -12,8 +12,8 @@ import pytest
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
-from excerpt.errors import ReadError
-from excerpt.model import Note
+from excerpt.base.errors import ReadError
+from excerpt.base.model import Note
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.office import OLE_SIGNATURE, DocumentReader, SlidesReader
 from tests.images import DARWIN, recall

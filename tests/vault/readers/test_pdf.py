@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from excerpt.errors import ReadError
+from excerpt.base.errors import ReadError
+from excerpt.base.model import Note
+from excerpt.base.settings import Ocr, Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Note
 from excerpt.search.engine import Engine
-from excerpt.settings import Ocr, Settings
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.pdf import PdfReader
 from tests.images import DARWIN, recall, text_image
@@ -252,7 +252,7 @@ def test_a_document_without_text_is_refused() -> None:
 DAMAGES = """
 import random, sys
 from pathlib import Path
-from excerpt.errors import ReadError
+from excerpt.base.errors import ReadError
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.pdf import PdfReader
 whole = Path(sys.argv[1]).read_bytes()

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.errors import ReadError
-from excerpt.model import Note
-from excerpt.settings import AttachmentSettings, Ocr, VaultSettings
+from excerpt.base.errors import ReadError
+from excerpt.base.model import Note
+from excerpt.base.settings import AttachmentSettings, Ocr, VaultSettings
 from excerpt.vault.readers import ReadOptions, load_bytes
 from excerpt.vault.readers.markdown import MarkdownReader, decode
 from excerpt.vault.readers.registry import describe_unread_files, kind_of_file, reader_for, suffixes_of
@@ -204,8 +204,8 @@ SECONDS = 120
 _CHILD = """
 import resource, sys
 from pathlib import Path
-from excerpt.errors import ReadError
-from excerpt.settings import VaultSettings
+from excerpt.base.errors import ReadError
+from excerpt.base.settings import VaultSettings
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.registry import reader_for
 from tests.vault.readers.test_registry import DAMAGES, damaged

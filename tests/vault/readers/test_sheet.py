@@ -9,8 +9,8 @@ from zipfile import ZipFile
 import pytest
 import xlsxwriter
 
-from excerpt.errors import ReadError
-from excerpt.model import Note
+from excerpt.base.errors import ReadError
+from excerpt.base.model import Note
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.sheet import MAX_TEXT, CsvReader, SheetReader
 

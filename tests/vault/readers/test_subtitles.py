@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.errors import ReadError
-from excerpt.model import Note
+from excerpt.base.errors import ReadError
+from excerpt.base.model import Note
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.subtitles import SubtitleReader
 

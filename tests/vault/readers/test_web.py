@@ -7,9 +7,9 @@ from zipfile import ZipFile
 
 import pytest
 
-from excerpt.errors import ReadError
-from excerpt.kinds import LinkKind
-from excerpt.model import Note
+from excerpt.base.errors import ReadError
+from excerpt.base.kinds import LinkKind
+from excerpt.base.model import Note
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.web import MAX_TEXT, EpubReader, HtmlReader
 from tests.images import DARWIN, recall

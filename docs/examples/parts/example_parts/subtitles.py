@@ -2,8 +2,8 @@
 
 import re
 
-from excerpt.errors import ReadError
-from excerpt.model import Note
+from excerpt.base.errors import ReadError
+from excerpt.base.model import Note
 from excerpt.vault.readers import PagedText, ReadOptions, paged_note
 
 CAPTION = re.compile(r"(\d+)\n(\d\d:\d\d:\d\d),\d+ --> .*\n((?:.+\n?)+)")

@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Struct
 
-from excerpt.model import PackResult, TableHeader
+from excerpt.base.model import PackResult, TableHeader
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackSource, UnreadablePackError
 from excerpt.pack.formats.source_label import PackLinks

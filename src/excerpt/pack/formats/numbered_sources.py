@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from excerpt.model import CUT_MARK, Pack, TableHeader
+from excerpt.base.model import CUT_MARK, Pack, TableHeader
 from excerpt.pack.formats.pack_format import PackFile, PackSource, UnreadablePackError
 from excerpt.pack.formats.source_label import (
     UNKNOWN_DATE,

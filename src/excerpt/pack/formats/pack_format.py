@@ -12,8 +12,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from excerpt.errors import ExcerptError
-from excerpt.model import Pack, PackResult, TableHeader
+from excerpt.base.errors import ExcerptError
+from excerpt.base.model import Pack, PackResult, TableHeader
 from excerpt.pack.formats.source_label import PackLinks
 
 

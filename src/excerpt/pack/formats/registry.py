@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from excerpt.errors import SettingsError
-from excerpt.kinds import Format
-from excerpt.model import PackResult
+from excerpt.base.errors import SettingsError
+from excerpt.base.kinds import Format
+from excerpt.base.model import PackResult
+from excerpt.base.settings import PackSettings
 from excerpt.pack.formats.pack_format import PackFile, PackFormat, Renderer, UnreadablePackError
 from excerpt.pack.formats.source_label import PackLinks
-from excerpt.settings import PackSettings
 
 FORMATS: Sequence[Format] = tuple(name for name in Format if name is not Format.TEMPLATE)
 """The names of all formats except templates, whose output cannot be parsed."""

@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from excerpt.known_vaults import VaultFolders
-from excerpt.locations import format_kind
-from excerpt.model import Pack, PackResult
+from excerpt.base.locations import format_kind
+from excerpt.base.model import Pack, PackResult
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.display import format_source_location, line_range, title_and_headings, visible_line
+from excerpt.vault.known_vaults import VaultFolders
 
 UNKNOWN_DATE = "unknown"
 """What stands in place of the day of a note's last change, if its file was copied and the note gives none."""

@@ -26,12 +26,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from excerpt.errors import ExcerptError, SettingsError
-from excerpt.kinds import Scope
-from excerpt.model import EntryHit, Pack
+from excerpt.base.errors import ExcerptError, SettingsError
+from excerpt.base.kinds import Scope
+from excerpt.base.model import EntryHit, Pack
+from excerpt.base.processes import start_arguments
+from excerpt.base.state_files import read_text
 from excerpt.pack.formats.source_label import PackLinks, format_headings, format_pack_lines, join_lines, shorten_digest
-from excerpt.processes import start_arguments
-from excerpt.state_files import read_text
 from excerpt.text.display import format_count, line_range, visible_line
 
 MAX_CPU_SECONDS = 2.0

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from excerpt.locations import format_kind
-from excerpt.model import Pack, TableHeader
+from excerpt.base.locations import format_kind
+from excerpt.base.model import Pack, TableHeader
 from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackSource, UnreadablePackError
 from excerpt.pack.formats.source_label import (
     UNKNOWN_DATE,

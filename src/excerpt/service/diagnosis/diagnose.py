@@ -7,8 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from excerpt.base.errors import StoreUnusableError
+from excerpt.base.settings import Paths, Settings
 from excerpt.encoders.model_names import static_model
-from excerpt.errors import StoreUnusableError
 from excerpt.index.verify import IndexHealth, OnExamined
 from excerpt.service.diagnosis.findings import Finding, FindingGroup, run_checks, warning
 from excerpt.service.diagnosis.index_checks import check_index
@@ -21,7 +22,6 @@ from excerpt.service.diagnosis.setup_checks import (
     check_versions,
 )
 from excerpt.service.diagnosis.vault_checks import VaultCheck, check_store, check_vault, orphaned_vaults, watch_limit
-from excerpt.settings import Paths, Settings
 from excerpt.store.address import is_address, parse_address
 
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from excerpt.errors import ExcerptError
+from excerpt.base.errors import ExcerptError
+from excerpt.base.model import BuildReport, Progress
+from excerpt.base.settings import Paths
+from excerpt.base.state_files import find_shared_paths, remove_others_permissions
 from excerpt.index.verify import schedule_repair
-from excerpt.model import BuildReport, Progress
 from excerpt.service.diagnosis.diagnose import Diagnosis
 from excerpt.service.diagnosis.findings import format_names
 from excerpt.service.index_update import update_index
-from excerpt.settings import Paths
-from excerpt.state_files import find_shared_paths, remove_others_permissions
 from excerpt.text.display import format_count
 
 

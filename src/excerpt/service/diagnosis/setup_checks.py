@@ -15,12 +15,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from excerpt.errors import ExcerptError, ModelError, SettingsError
+from excerpt.base.errors import ExcerptError, ModelError, SettingsError
+from excerpt.base.settings import Paths, Settings, load_settings
+from excerpt.base.state_files import find_shared_paths
 from excerpt.index.catalog import CATALOG_FILE
 from excerpt.service.diagnosis.findings import Finding, format_names, megabytes, ok, problem, warning
 from excerpt.service.index_update import check_settings_file
-from excerpt.settings import Paths, Settings, load_settings
-from excerpt.state_files import find_shared_paths
 from excerpt.text.display import format_count
 from excerpt.vault.mounts import lacks_change_events
 
@@ -105,7 +105,7 @@ def check_model(name: str, index_model: str) -> Iterator[Finding]:
     """
     # Loading a model would download missing files; the doctor only checks local ones.
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    from excerpt.index.embed import open_embedder
+    from excerpt.encoders.static_model import open_embedder
     from excerpt.index.postings import EMBEDDED_TEXT_VERSION
 
     label = name or "the one that ships with excerpt"

@@ -11,12 +11,12 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from excerpt import known_vaults
-from excerpt.errors import ExcerptError, ModelError, SettingsError, VaultError
+from excerpt.base.errors import ExcerptError, ModelError, SettingsError, VaultError
+from excerpt.base.settings import Paths, Settings, open_vault, vault_slug
 from excerpt.service.diagnosis.findings import Finding, format_names, megabytes, ok, problem, warning
-from excerpt.settings import Paths, Settings, open_vault, vault_slug
 from excerpt.store.address import is_address, parse_address
 from excerpt.text.display import format_count
+from excerpt.vault import known_vaults
 from excerpt.vault.mounts import lacks_change_events
 from excerpt.vault.readers.registry import describe_unread_files, kind_of_file
 from excerpt.vault.scan import IGNORE_FILES, Scan, scan

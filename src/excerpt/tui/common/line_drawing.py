@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from msgspec import Struct
 from rich.cells import cell_len
 
-from excerpt.kinds import LinkKind
+from excerpt.base.kinds import LinkKind
 from excerpt.text.display import format_count, visible
 from excerpt.text.inline import INLINE_MARKS, InlineSpan, SpanKind, display_replacements, inline_spans
 from excerpt.text.line_context import CALLOUT, PROSE, QUOTE_MARKS, TABLE_RULE, Context, LineContext

@@ -12,14 +12,14 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from excerpt.known_vaults import VaultFolders
-from excerpt.locations import format_location
+from excerpt.base.locations import format_location
 from excerpt.text.display import headings_below, line_range, visible_line
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import StyledPart, fit, parts_with_matches, remove_unstable_characters, text_cells
+from excerpt.vault.known_vaults import VaultFolders
 
 if TYPE_CHECKING:
-    from excerpt.model import Hit, Span
+    from excerpt.base.model import Hit, Span
 
 
 _MAX_VAULT_CELLS = 12
@@ -257,7 +257,7 @@ def shorten_headings(headings: Sequence[Name], cells: int) -> list[Name]:
 
 def fit_name(name: Name, cells: int) -> Name:
     """Return a name, truncated with an ellipsis if it is wider than `cells` cells."""
-    from excerpt.model import Span
+    from excerpt.base.model import Span
 
     stable = remove_unstable_characters(name[0])
     if text_cells(stable) <= cells:

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field, structs
 
-from excerpt.errors import IndexBusyError, IndexUnusableError, StoreUnusableError, VaultEmptiedError
+from excerpt.base.errors import IndexBusyError, IndexUnusableError, StoreUnusableError, VaultEmptiedError
+from excerpt.base.kinds import Strategy
+from excerpt.base.settings import Paths, Settings
 from excerpt.index.events import (
     Command,
     EmbeddingCompleted,
@@ -28,20 +30,18 @@ from excerpt.index.events import (
     VaultEmptied,
     VaultWatched,
 )
-from excerpt.kinds import Strategy
-from excerpt.known_vaults import VaultFolders
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import EventLoop, Failure, IndexOpened
 from excerpt.service.indexing_process import IndexingEnded, ProcessEvent
 from excerpt.service.joined_indexing import Indexing, JoinedIndexing, create_indexing_process
 from excerpt.service.open_vaults import newest_generation
-from excerpt.settings import Paths, Settings
 from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, format_duration, format_percent
 from excerpt.tui.common.notice import EmptyState
+from excerpt.vault.known_vaults import VaultFolders
 
 if TYPE_CHECKING:
-    from excerpt.model import BuildReport, EmbeddingProgress, Progress, Status
+    from excerpt.base.model import BuildReport, EmbeddingProgress, Progress, Status
 
 _SHOW_AFTER_SECONDS = 0.5
 """Seconds of work before a build is shown. An edited note is indexed sooner; its progress would only flicker."""
@@ -193,7 +193,7 @@ class IndexState(Struct, frozen=True):
 
     def with_event(self, event: ProcessEvent) -> IndexState:
         """Return the state that follows after an event of the indexing process."""
-        from excerpt.model import BuildReport, EmbeddingProgress, Progress
+        from excerpt.base.model import BuildReport, EmbeddingProgress, Progress
 
         state = self
         match event:
@@ -407,7 +407,7 @@ class IndexController:
 
     def handle_event(self, event: ProcessEvent) -> None:
         """Update the state by an event of the indexing process, act on it, and notify the user of the result."""
-        from excerpt.model import BuildReport, Progress
+        from excerpt.base.model import BuildReport, Progress
 
         if isinstance(event, IndexingEnded) and self.process.is_running:
             return  # the process was started again before this event was handled

@@ -12,15 +12,15 @@ from textual.reactive import reactive
 from textual.widgets import Button, OptionList, ProgressBar, Static
 from textual.widgets.option_list import Option
 
+from excerpt.base.model import OCR_COMMAND, FileProblem, Progress, Status
+from excerpt.base.settings import Paths
 from excerpt.index.events import Command
-from excerpt.known_vaults import VaultFolders
-from excerpt.model import OCR_COMMAND, FileProblem, Progress, Status
-from excerpt.settings import Paths
 from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, local_time, visible_line
 from excerpt.tui.common.dialog import Dialog, DialogBox
 from excerpt.tui.index.controller import ChangeDetection, IndexState, done_share, format_embedding, format_rate
 from excerpt.tui.keymap import format_key, key_sign
+from excerpt.vault.known_vaults import VaultFolders
 
 _MAX_FILES = 200
 """Maximum number of files listed: a list of 1,000 takes a tenth of a second to build."""

@@ -17,8 +17,8 @@ from excerpt.tui.common.debouncer import Debouncer, StartTimer
 from excerpt.tui.memory.controller import is_memory
 
 if TYPE_CHECKING:
+    from excerpt.base.model import Hit
     from excerpt.insight.results import RelatedNotes, VaultMap
-    from excerpt.model import Hit
 
 _SETTLE_SECONDS = 0.15
 """Seconds without a change of selection or query before the data of a panel are requested."""

@@ -14,8 +14,8 @@ from textual.reactive import reactive, var
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
+from excerpt.base.model import Fragment, Hit
 from excerpt.insight.overview_parts import Overview, SourceLocation
-from excerpt.model import Fragment, Hit
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import Failure
 from excerpt.service.note_questions import AskPassage

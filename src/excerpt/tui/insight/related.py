@@ -15,7 +15,7 @@ from textual.containers import Vertical
 from textual.reactive import reactive, var
 from textual.strip import Strip
 
-from excerpt.model import Fragment, Span
+from excerpt.base.model import Fragment, Span
 from excerpt.service.note_questions import Location
 from excerpt.text.display import visible_line
 from excerpt.text.snippet import snippet

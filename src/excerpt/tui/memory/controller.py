@@ -10,19 +10,19 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from excerpt.kinds import Confidence, next_in_cycle
-from excerpt.known_vaults import VaultFolders
+from excerpt.base.kinds import Confidence, next_in_cycle
+from excerpt.base.settings import MemorySettings, Paths, Settings
 from excerpt.pack.memory_fragment import memory_id_of, memory_to_fragment
 from excerpt.pack.selection import MarkedFragment
 from excerpt.service.engine_worker import QuestionQueue
 from excerpt.service.event_loop import EventLoop
 from excerpt.service.memory_questions import AskBadges, BadgeCache
 from excerpt.service.memory_worker import MemoryWorker
-from excerpt.settings import MemorySettings, Paths, Settings
 from excerpt.tui.messages import RememberRequested
+from excerpt.vault.known_vaults import VaultFolders
 
 if TYPE_CHECKING:
-    from excerpt.model import Hit, Memory, Source
+    from excerpt.base.model import Hit, Memory, Source
     from excerpt.service.memory_decisions import MemoryDraft
     from excerpt.tui.memory.form import RememberDialog
 
@@ -91,7 +91,7 @@ class MemoryController:
 
 def make_source(hit: Hit) -> Source | None:
     """Return the location of a hit in the vault as a memory records its source; None if the hit is a memory."""
-    from excerpt.model import Source
+    from excerpt.base.model import Source
 
     fragment = hit.fragment
     if memory_id_of(fragment.id) is not None:
@@ -228,7 +228,7 @@ class RecallController:
 
     def memory_window(self, fragment_id: str) -> NoteWindow | None:
         """Return the text of a memory for the preview, listed or not; None if the id is that of a vault's fragment."""
-        from excerpt.model import Hit
+        from excerpt.base.model import Hit
 
         memory = self.find_memory(fragment_id)
         return make_memory_window(Hit(memory_to_fragment(memory, 0), 0.0)) if memory is not None else None

@@ -18,7 +18,7 @@ from textual.strip import Strip
 from textual.suggester import Suggester
 from textual.widgets import Label, Static, TextArea
 
-from excerpt.model import Memory
+from excerpt.base.model import Memory
 from excerpt.service.memory_decisions import MemoryDraft
 from excerpt.text.display import format_percent, local_day, visible, visible_line
 from excerpt.text.snippet import snippet

@@ -16,7 +16,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import Input, Static
 
-from excerpt.model import FileProblem, Memory, Span
+from excerpt.base.model import FileProblem, Memory, Span
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.memory_decisions import (
     Decision,

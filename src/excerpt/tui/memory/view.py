@@ -12,8 +12,8 @@ from rich.style import Style
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from excerpt.locations import format_location
-from excerpt.model import FileProblem, Memory, Source, Span
+from excerpt.base.locations import format_location
+from excerpt.base.model import FileProblem, Memory, Source, Span
 from excerpt.text.display import local_time, visible, visible_line
 from excerpt.tui.common.line_drawing import StyledRun, TextStyle, wrap
 from excerpt.tui.common.line_view import LineView

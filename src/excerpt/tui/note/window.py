@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from excerpt.locations import first_page_of
-from excerpt.model import Fragment, Section, Span
+from excerpt.base.locations import first_page_of
+from excerpt.base.model import Fragment, Section, Span
 from excerpt.service.note_questions import DEFAULT_OPTIONS, ShownNote, WindowOptions, view_range
 from excerpt.text.line_context import PLAIN, TABLE_RULE, Context, LineContext, contexts_of
 from excerpt.tui.common.line_drawing import (

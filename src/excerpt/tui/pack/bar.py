@@ -11,8 +11,8 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from excerpt.kinds import Fill, Format, Scope, StopReason
-from excerpt.settings import PackSettings
+from excerpt.base.kinds import Fill, Format, Scope, StopReason
+from excerpt.base.settings import PackSettings
 from excerpt.text.display import format_count
 from excerpt.tui.common.strips import click_style
 from excerpt.tui.keymap import key_sign
@@ -21,7 +21,7 @@ from excerpt.tui.pack.controller import PackController, next_budget
 from excerpt.tui.pack.labels import needs_label, scope_label, stop_label
 
 if TYPE_CHECKING:
-    from excerpt.model import PackResult
+    from excerpt.base.model import PackResult
     from excerpt.service.packer import MarkCost
     from excerpt.tui.pack.dialogs import BudgetDialogResult
 

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field, structs
 
-from excerpt.kinds import Fill, Format, Scope, StopReason, Strategy, next_in_cycle
+from excerpt.base.kinds import Fill, Format, Scope, StopReason, Strategy, next_in_cycle
+from excerpt.base.settings import PackSettings
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.pack.selection import NO_MARKS, NO_OVERRIDES, MarkedFragment, PackOverrides, SavedMarks
 from excerpt.service.engine_worker import QuestionQueue
 from excerpt.service.event_loop import Failure
-from excerpt.settings import PackSettings
 from excerpt.text.display import format_count
 from excerpt.text.tokens import parse_token_count
 from excerpt.tui.common.debouncer import Debouncer, StartTimer
 from excerpt.tui.messages import CopyRequested, CopyTarget
 
 if TYPE_CHECKING:
-    from excerpt.model import Hit, Memory, Pack, PackResult, Result
+    from excerpt.base.model import Hit, Memory, Pack, PackResult, Result
     from excerpt.pack.selection import MovedFragments
     from excerpt.search.usage import UsedHit
     from excerpt.service.packer import (
@@ -369,7 +369,7 @@ class PackController:
 
         For a marked fragment that is no longer in the vault, the mark is removed.
         """
-        from excerpt.model import Pack
+        from excerpt.base.model import Pack
 
         choices, fragment_ids = self.choices, row.fragment_ids
         if not isinstance(row, Pack) and row.is_dropped:

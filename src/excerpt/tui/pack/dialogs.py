@@ -13,7 +13,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
-from excerpt.kinds import Scope, StopReason, next_in_cycle
+from excerpt.base.kinds import Scope, StopReason, next_in_cycle
 from excerpt.text.display import format_count
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.debouncer import Debouncer
@@ -24,7 +24,7 @@ from excerpt.tui.pack.controller import PackController, parse_budget
 from excerpt.tui.pack.labels import pack_summary, scope_label
 
 if TYPE_CHECKING:
-    from excerpt.model import Pack, PackResult
+    from excerpt.base.model import Pack, PackResult
 
 _PREVIEW_DELAY_SECONDS = 0.15
 """Seconds without a change of the budget typed after which its pack is requested."""

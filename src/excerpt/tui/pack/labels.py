@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from excerpt.kinds import Scope, StopReason
-from excerpt.settings import PackSettings
+from excerpt.base.kinds import Scope, StopReason
+from excerpt.base.settings import PackSettings
 from excerpt.text.display import format_count
 
 if TYPE_CHECKING:
-    from excerpt.model import PackResult
+    from excerpt.base.model import PackResult
 
 _SCOPE_LABELS = {
     Scope.NONE: "hit only",

@@ -13,8 +13,8 @@ from textual.binding import BindingType
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from excerpt.kinds import Scope
-from excerpt.model import Hit, Pack
+from excerpt.base.kinds import Scope
+from excerpt.base.model import Hit, Pack
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.service.packer import BuiltPack, LeftOutRow
 from excerpt.text.display import format_count, line_range, visible_line

@@ -34,7 +34,7 @@ from excerpt.tui.common.strips import StyledPart, fit, horizontal_bar, line, par
 from excerpt.tui.memory.controller import is_memory
 
 if TYPE_CHECKING:
-    from excerpt.model import Fragment, Hit, Result, Span
+    from excerpt.base.model import Fragment, Hit, Result, Span
 
 _INDENT = 6
 """Cells before the title: the bar of the selected row, the rank and a sign."""

@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from excerpt.kinds import LinkForm
+from excerpt.base.kinds import LinkForm
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.text.display import format_count, format_lines, visible_line
 from excerpt.tui.common.notice import EmptyState, Notice
@@ -36,12 +36,12 @@ from excerpt.tui.search.notices import answer_warning, is_unanswered, list_title
 from excerpt.tui.search.query_bar import QueryBar
 
 if TYPE_CHECKING:
-    from excerpt.known_vaults import VaultFolders
-    from excerpt.model import Hit, Memory, Result
+    from excerpt.base.model import Hit, Memory, Result
     from excerpt.search.usage import UsedHit
     from excerpt.tui.pack.panel import PackPanel, PackPanelSelection
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.start_list import StartController, StartList
+    from excerpt.vault.known_vaults import VaultFolders
 
 _NEAREST_HITS = 3
 """Number of hits that one key marks if nothing answers the query."""
@@ -539,7 +539,7 @@ class HitPane(Vertical):
         elif (memory := self._target_memory) is not None:
             self.post_message(MemoryEditRequested(memory))
         else:
-            from excerpt.model import Hit
+            from excerpt.base.model import Hit
 
             lines = self.side.pop_picked_lines() if self.side.has_focus_within else None
             hit = Hit(lines, 0.0) if lines is not None else self.target_hit
@@ -550,7 +550,7 @@ class HitPane(Vertical):
 
         If the passage is a memory already, open that memory in the form.
         """
-        from excerpt.model import Source
+        from excerpt.base.model import Source
 
         row = self.pack_panel.selected_pack
         memory = self._memories.find_memory(row.path) if row is not None else None

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import OptionList
 
-from excerpt.kinds import LinkForm, next_in_cycle
+from excerpt.base.kinds import LinkForm, next_in_cycle
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.dialog import Dialog, DialogBox

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from textual.markup import escape
 
-from excerpt.kinds import Confidence, Strategy
-from excerpt.known_vaults import VaultFolders
+from excerpt.base.kinds import Confidence, Strategy
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.index.controller import ChangeDetection, IndexState, done_share, format_rate
 from excerpt.tui.keymap import key_sign
+from excerpt.vault.known_vaults import VaultFolders
 
 if TYPE_CHECKING:
-    from excerpt.model import Result
+    from excerpt.base.model import Result
 
 _GAUGE_CELLS = 30
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from excerpt.kinds import Strategy
+from excerpt.base.kinds import Strategy
+from excerpt.base.settings import Settings
 from excerpt.service.engine_worker import EngineWorker
-from excerpt.settings import Settings
 from excerpt.tui.common.debouncer import Debouncer, StartTimer
 
 if TYPE_CHECKING:
-    from excerpt.model import Result
+    from excerpt.base.model import Result
     from excerpt.search.results import RerankRequest, RerankScores
 
 PAUSE_SECONDS = 0.25
@@ -97,7 +97,7 @@ class OrderController:
         shown = self._shown()
         if offered is None or shown is None:
             return
-        from excerpt.model import Result
+        from excerpt.base.model import Result
 
         if isinstance(offered, Result):
             self._is_asked = True  # the order moves once

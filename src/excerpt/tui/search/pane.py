@@ -16,13 +16,13 @@ from textual.reactive import var
 from textual.widget import Widget
 from textual.widgets import Input
 
-from excerpt.kinds import Fill, Format, Scope, Strategy, next_in_cycle
+from excerpt.base.kinds import Fill, Format, Scope, Strategy, next_in_cycle
+from excerpt.base.settings import Settings
 from excerpt.pack.selection import SavedMarks
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import Failure
 from excerpt.service.note_questions import Location
 from excerpt.service.offers import list_offers
-from excerpt.settings import Settings
 from excerpt.tui.active_keys import HasDisabledReason, bindings
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.common.row_list import RowList
@@ -46,14 +46,14 @@ from excerpt.tui.search.query_bar import AnswerStatus, QueryBar
 from excerpt.tui.search.query_history import QueryStore
 
 if TYPE_CHECKING:
-    from excerpt.known_vaults import VaultFolders
-    from excerpt.model import Hit, Result
+    from excerpt.base.model import Hit, Result
     from excerpt.service.memory_worker import FoundMemories, MemoryWorker
     from excerpt.service.packer import Packer
     from excerpt.tui.pack.panel import PackPanel
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.strategies import StrategyChoice
     from excerpt.tui.search.why_view import WhyView
+    from excerpt.vault.known_vaults import VaultFolders
 
 _HIT_ACTIONS = HIT_ACTIONS | {"move", "remember", "show_view", "mark_nearest"}
 """Actions that apply to a hit. While a search is pending, they are delayed until its hits are listed."""

@@ -17,8 +17,8 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from excerpt.locations import format_location
-from excerpt.model import Section
+from excerpt.base.locations import format_location
+from excerpt.base.model import Section
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.display import format_count, format_lines, visible_line
 from excerpt.tui.active_keys import bindings

@@ -24,8 +24,8 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 from textual.widgets.input import Selection
 
-from excerpt.errors import ExcerptError
-from excerpt.kinds import Confidence, Strategy
+from excerpt.base.errors import ExcerptError
+from excerpt.base.kinds import Confidence, Strategy
 from excerpt.search.query_word import apply_completion, filter_period, ignore_period, remove_span, token_at
 from excerpt.service.engine_worker import QuestionQueue
 from excerpt.service.query_texts import use_next_order
@@ -42,8 +42,8 @@ from excerpt.tui.search.notices import is_unanswered
 from excerpt.tui.search.query_controller import QueryController
 
 if TYPE_CHECKING:
+    from excerpt.base.model import Result
     from excerpt.insight.results import Completion, Suggestion
-    from excerpt.model import Result
     from excerpt.search.results import QueryInterpretation, QueryNews
     from excerpt.search.saved_queries import SavedQueries, SavedQuery
 

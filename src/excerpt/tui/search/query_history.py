@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from excerpt.state_files import append_lines, encode_line, exclusive_lock, parse_lines, read_limited, replace_file
+from excerpt.base.state_files import append_lines, encode_line, exclusive_lock, parse_lines, read_limited, replace_file
 
 if TYPE_CHECKING:
     from excerpt.search.saved_queries import SavedQueries

@@ -16,7 +16,7 @@ from textual.reactive import reactive, var
 from textual.strip import Strip
 from textual.widget import Widget
 
-from excerpt.model import Fragment, Hit, Result
+from excerpt.base.model import Fragment, Hit, Result
 from excerpt.service.engine_worker import QuestionQueue
 from excerpt.service.event_loop import Failure
 from excerpt.service.note_questions import Location, ResolvedLink

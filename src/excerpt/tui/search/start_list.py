@@ -20,9 +20,9 @@ from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import line
 
 if TYPE_CHECKING:
+    from excerpt.base.model import Memory
     from excerpt.insight.results import DatedNote
     from excerpt.memory.results import SourceCheck
-    from excerpt.model import Memory
 
 _QUERIES, _MEMORIES, _NOTES = "recent queries", "changed memories", "newest notes"
 """The names of the parts, in their order."""

@@ -13,8 +13,8 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
-from excerpt.kinds import Strategy
-from excerpt.model import Fragment, Result
+from excerpt.base.kinds import Strategy
+from excerpt.base.model import Fragment, Result
 from excerpt.service.questions import AskStrategies
 from excerpt.text.display import visible_line
 from excerpt.tui.active_keys import bindings

@@ -23,8 +23,8 @@ from textual.containers import VerticalScroll
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from excerpt.locations import format_location
-from excerpt.model import Hit, Result, Signal
+from excerpt.base.locations import format_location
+from excerpt.base.model import Hit, Result, Signal
 from excerpt.search.verdict import format_ordinal
 from excerpt.service.questions import AskWhy
 from excerpt.text.columns import GAIN_CHARACTER, LOSS_CHARACTER

@@ -8,8 +8,8 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from excerpt.errors import ExcerptError
-from excerpt.settings import Paths, Settings, load_vault_settings
+from excerpt.base.errors import ExcerptError
+from excerpt.base.settings import Paths, Settings, load_vault_settings
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -56,7 +56,7 @@ class SettingsController:
 
     def create_file(self, file: Path) -> None:
         """Write a settings file that sets nothing, unless the file exists. Raises OSError."""
-        from excerpt.settings_file import new_settings_text
+        from excerpt.base.settings_file import new_settings_text
         from excerpt.tui.keymap import bindable_actions
 
         of_vault = file != self._user_paths.settings_file

@@ -16,9 +16,9 @@ import msgspec
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-from excerpt.errors import SettingsError
-from excerpt.settings import MAX_SETTINGS_BYTES, Paths
-from excerpt.state_files import read_text
+from excerpt.base.errors import SettingsError
+from excerpt.base.settings import MAX_SETTINGS_BYTES, Paths
+from excerpt.base.state_files import read_text
 
 _PACKAGE_FOLDER = Path(__file__).parents[1] / "themes"
 _SOURCE_FOLDER = Path(__file__).parents[4] / "themes"
@@ -222,7 +222,7 @@ def save_theme(user_paths: Paths, vault: Path | None, name: str) -> Path:
 
     This is the vault's settings file if that sets a theme, else the user's. Raises SettingsError.
     """
-    from excerpt.settings_file import change_setting, new_settings_text
+    from excerpt.base.settings_file import change_setting, new_settings_text
     from excerpt.tui.keymap import bindable_actions
 
     file = user_paths.settings_file

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from excerpt.errors import FileOpenError, ReadError, install_hint
-from excerpt.kinds import BlockKind, Dialect
-from excerpt.model import Block, Link, Note, Section
-from excerpt.settings import Ocr
-from excerpt.vault_files import open_file
+from excerpt.base.errors import FileOpenError, ReadError, install_hint
+from excerpt.base.kinds import BlockKind, Dialect
+from excerpt.base.model import Block, Link, Note, Section
+from excerpt.base.settings import Ocr
+from excerpt.base.vault_files import open_file
 
 if TYPE_CHECKING:
     from zipfile import ZipFile

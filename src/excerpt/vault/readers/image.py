@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from excerpt.model import Note
-from excerpt.settings import Ocr
+from excerpt.base.model import Note
+from excerpt.base.settings import Ocr
 from excerpt.vault.readers import PagedText, ReadOptions, paged_note
 from excerpt.vault.readers.image_size import count_tiff_pages, image_size
 from excerpt.vault.readers.ocr import ocr_warning, recognise_text

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 
-from excerpt.errors import ReadError
+from excerpt.base.errors import ReadError
 
 SMALLEST_SIDE = 32
 MAX_PIXELS = 50_000_000

@@ -8,8 +8,8 @@ import charset_normalizer
 from msgspec import Struct
 from msgspec.structs import replace
 
-from excerpt.errors import ReadError
-from excerpt.model import Note
+from excerpt.base.errors import ReadError
+from excerpt.base.model import Note
 from excerpt.text.markdown import parse_note
 from excerpt.vault.readers import ReadOptions
 

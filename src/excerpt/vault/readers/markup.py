@@ -13,8 +13,8 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct, field
 
-from excerpt.kinds import BlockKind, LinkKind
-from excerpt.model import Block, Link, Note, Section
+from excerpt.base.kinds import BlockKind, LinkKind
+from excerpt.base.model import Block, Link, Note, Section
 from excerpt.text.markdown import normalise_newlines
 from excerpt.text.properties import MAX_PROPERTIES, merge_properties
 from excerpt.text.words import detect_language

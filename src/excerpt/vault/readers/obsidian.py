@@ -13,9 +13,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from excerpt.errors import ReadError
-from excerpt.kinds import LinkKind
-from excerpt.model import Link, Note
+from excerpt.base.errors import ReadError
+from excerpt.base.kinds import LinkKind
+from excerpt.base.model import Link, Note
 from excerpt.vault.readers import PagedText, ReadOptions, convert_damage_errors, paged_note
 from excerpt.vault.readers.markdown import decode
 

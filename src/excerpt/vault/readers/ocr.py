@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from excerpt.errors import OcrMissingError, ReadError, install_hint
-from excerpt.processes import find_program
-from excerpt.settings import Ocr
+from excerpt.base.errors import OcrMissingError, ReadError, install_hint
+from excerpt.base.processes import find_program
+from excerpt.base.settings import Ocr
 from excerpt.vault.readers.image_size import image_size
 
 if TYPE_CHECKING:

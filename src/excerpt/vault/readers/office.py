@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from excerpt.errors import ReadError
-from excerpt.model import Note
+from excerpt.base.errors import ReadError
+from excerpt.base.model import Note
 from excerpt.vault.readers import (
     PagedText,
     ReadOptions,

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from excerpt.errors import OcrMissingError, ReadError
-from excerpt.model import Note
-from excerpt.settings import Ocr
+from excerpt.base.errors import OcrMissingError, ReadError
+from excerpt.base.model import Note
+from excerpt.base.settings import Ocr
 from excerpt.vault.readers import PagedText, ReadOptions, convert_damage_errors, paged_note, require_library
 
 if TYPE_CHECKING:

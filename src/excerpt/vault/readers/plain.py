@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from excerpt.model import Note
+from excerpt.base.model import Note
 from excerpt.vault.readers import PagedText, ReadOptions, paged_note
 from excerpt.vault.readers.markdown import decode
 

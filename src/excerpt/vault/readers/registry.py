@@ -15,10 +15,10 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from excerpt.entry_points import find_entry_points, load_entry_point
-from excerpt.errors import ReadError, install_command
-from excerpt.model import OCR_COMMAND, UnreadFiles
-from excerpt.settings import Ocr, VaultSettings
+from excerpt.base.entry_points import find_entry_points, load_entry_point
+from excerpt.base.errors import ReadError, install_command
+from excerpt.base.model import OCR_COMMAND, UnreadFiles
+from excerpt.base.settings import Ocr, VaultSettings
 from excerpt.text.display import format_count
 from excerpt.vault.readers import ATTACHMENTS_EXTRA, Reader
 

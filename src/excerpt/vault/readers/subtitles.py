@@ -9,8 +9,8 @@ from html import unescape
 from msgspec import Struct
 from msgspec.structs import replace
 
-from excerpt.errors import ReadError
-from excerpt.model import Note
+from excerpt.base.errors import ReadError
+from excerpt.base.model import Note
 from excerpt.vault.readers import PagedText, ReadOptions, paged_note
 from excerpt.vault.readers.markdown import decode
 

@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 
 from msgspec import Struct
 
-from excerpt.errors import ReadError
-from excerpt.kinds import LinkKind
-from excerpt.model import Link, Note
+from excerpt.base.errors import ReadError
+from excerpt.base.kinds import LinkKind
+from excerpt.base.model import Link, Note
 from excerpt.vault.readers import (
     PagedText,
     ReadOptions,

@@ -1,0 +1,1 @@
+"""Values, errors, settings and files of state that all packages share."""

@@ -1,0 +1,1 @@
+"""Servers for agents, editors and scripts, and what agents get installed."""

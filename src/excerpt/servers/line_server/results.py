@@ -1,0 +1,317 @@
+"""The shapes of results and events, from which the JSON schema is made; the guide's JSON forms describe the fields."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+from excerpt import WordContribution
+from excerpt.base.kinds import Confidence, StopReason, Strategy
+from excerpt.base.model import EntryHit, FileProblem, HitRerank, OmittedHit, QueryPeriod, TableHeader, UnreadFiles
+
+FilePlace = dict[str, str | int]
+"""The place in an attachment: its `kind`, such as "page", and the ends of its range, `from` and `to`."""
+
+
+class NoteLocation(TypedDict):
+    """Lines of a note; in an attachment also its kind and a place, such as a page."""
+
+    path: str
+    line_start: int
+    line_end: int
+    kind: NotRequired[str]
+    place: NotRequired[FilePlace]
+
+
+class LocatedText(NoteLocation):
+    """Lines of a note with the title of the note and the headings above them."""
+
+    title: str
+    heading_path: list[str]
+
+
+# --- search -----------------------------------------------------------------------------------------------------------
+
+
+class SnippetForm(TypedDict):
+    """One line of a hit, without Markdown; `spans` are the matches, first character and end."""
+
+    text: str
+    spans: list[tuple[int, int]]
+
+
+class HitForm(LocatedText):
+    """A hit of `search`; `confidence` is null if the query, or the alternative that found it, has only filters."""
+
+    fragment_id: str
+    score: float
+    confidence: Confidence | None
+    tokens: int
+    date: NotRequired[str]
+    rerank: NotRequired[HitRerank]
+    text: NotRequired[str]
+    snippet: NotRequired[SnippetForm]
+
+
+class SearchResult(TypedDict):
+    """The result of `search`; `confidence` is null if the query has only filters."""
+
+    query: str
+    strategy: Strategy
+    confidence: Confidence | None
+    elapsed_ms: float
+    matched: int
+    generation: int
+    periods: list[QueryPeriod]
+    warnings: NotRequired[list[str]]
+    hits: list[HitForm]
+    freshness: str
+
+
+class SignalForm(TypedDict):
+    """A summand of a score."""
+
+    value: float
+    weight: float
+    part: float
+
+
+class ExplanationForm(TypedDict):
+    """The rank of a hit, its share of the highest score, and what each word of the query adds."""
+
+    rank: int
+    share: float
+    words: list[WordContribution]
+
+
+class WhyResult(LocatedText):
+    """The result of `why`: a hit with its explanation; `confidence` is null if the query has only filters."""
+
+    fragment_id: str
+    score: float
+    confidence: Confidence | None
+    tokens: int
+    date: NotRequired[str]
+    text: str
+    signals: dict[str, SignalForm]
+    rerank: NotRequired[HitRerank]
+    explanation: ExplanationForm
+
+
+class CompletionForm(TypedDict):
+    """A completion of a word."""
+
+    text: str
+    label: str
+    count: int
+    unit: str
+
+
+class CompleteResult(TypedDict):
+    """The result of `complete`: each text replaces the characters `start` to `end`; a count of 0 is unknown."""
+
+    start: int
+    end: int
+    completions: list[CompletionForm]
+
+
+# --- pack -------------------------------------------------------------------------------------------------------------
+
+
+class PassageForm(LocatedText):
+    """A passage of a pack."""
+
+    id: str
+    scope: str
+    entry: EntryHit
+    fragment_ids: list[str]
+    tokens: int
+    text: str
+    modified: str
+    digest: str
+    cut_above: bool
+    cut_below: bool
+    number: int
+    link: NotRequired[str]
+    table_header: NotRequired[TableHeader]
+
+
+class PackAnswer(TypedDict):
+    """The result of `pack`; `rendered` is the text for a prompt."""
+
+    query: str
+    strategy: Strategy
+    confidence: Confidence | None
+    budget: int
+    tokenizer: str
+    tokens: int
+    value: float
+    passages: list[PassageForm]
+    left_out: list[OmittedHit]
+    source_tokens: int
+    stopped: StopReason
+    left_out_comments: int
+    rendered: str
+    freshness: str
+
+
+# --- notes and memories -----------------------------------------------------------------------------------------------
+
+
+class ReadResult(LocatedText):
+    """The result of `read`; `file` is the absolute path of the note."""
+
+    lines: int
+    tokens: int
+    note_tokens: int
+    text: str
+    file: str
+
+
+class MemorySourceForm(NoteLocation):
+    """The source of a memory."""
+
+    digest: str
+    heading_path: list[str]
+
+
+class MemoryForm(TypedDict):
+    """A memory."""
+
+    id: str
+    text: str
+    tags: list[str]
+    why: str
+    created: str
+    updated: str
+    source: MemorySourceForm | None
+    query: str
+
+
+class SimilarMemoryForm(TypedDict):
+    """A memory that says nearly the same."""
+
+    id: str
+    text: str
+    same_source: bool
+    likeness: float
+
+
+class RememberResult(MemoryForm):
+    """The result of `remember`."""
+
+    similar: list[SimilarMemoryForm]
+
+
+class SourceCheckForm(TypedDict):
+    """What became of the source of a memory."""
+
+    kind: str
+    stale: bool
+    source: MemorySourceForm | None
+    now: str
+
+
+class RecalledForm(MemoryForm):
+    """A memory that was found; `confidence` is null if the query has only filters, or none was given."""
+
+    score: float
+    confidence: Confidence | None
+    answers: bool
+    source_check: SourceCheckForm
+
+
+class RecallResult(TypedDict):
+    """The result of `recall`."""
+
+    memories: list[RecalledForm]
+
+
+# --- prompts ----------------------------------------------------------------------------------------------------------
+
+
+class PassagesForm(TypedDict):
+    """Text to add to a prompt, with the ids and sources (`path:lines`) of its fragments, and their tokens."""
+
+    text: str
+    vault: str
+    fragment_ids: list[str]
+    sources: list[str]
+    confidence: str
+    tokens: int
+
+
+class PassagesResult(TypedDict):
+    """The result of `passages`; None if the vault does not surely answer the prompt."""
+
+    passages: PassagesForm | None
+
+
+# --- the server -------------------------------------------------------------------------------------------------------
+
+
+class StatusResult(TypedDict):
+    """The result of `status`; `watching` says that the index follows the files."""
+
+    vault: str
+    generation: int
+    notes: int
+    fragments: int
+    skipped: list[FileProblem]
+    warnings: list[FileProblem]
+    model: str
+    tokenizer: str
+    updated: str
+    attachments: dict[str, int]
+    unread: list[UnreadFiles]
+    dialect: str
+    freshness: str
+    protocol: int
+    watching: bool
+    clients: int
+
+
+class CancelResult(TypedDict):
+    """The result of `cancel`: whether the request was not answered before."""
+
+    cancelled: bool
+
+
+class HelloResult(TypedDict):
+    """The result of `hello`: for whom the client reads comments."""
+
+    comments: Literal["author", "everybody"]
+
+
+class ServedVaultForm(TypedDict):
+    """A vault of the server; `folder` may be the address of a store."""
+
+    name: str
+    folder: str
+
+
+class ReadyEvent(TypedDict):
+    """Parameters of `ready`, the first message; `generation` is 0 before the vault is indexed for the first time."""
+
+    protocol: int
+    version: str
+    vaults: list[ServedVaultForm]
+    generation: int
+
+
+class ProgressEvent(TypedDict):
+    """Parameters of `progress`: files that were read, and that are to be read."""
+
+    vault: str
+    done: int
+    total: int
+
+
+class ChangedEvent(TypedDict):
+    """Parameters of `changed`: a newer generation of the index answers now."""
+
+    vault: str
+    generation: int
+    notes: int
+
+
+EVENTS = {"ready": ReadyEvent, "progress": ProgressEvent, "changed": ChangedEvent}

@@ -1,0 +1,151 @@
+"""Tests that the freshness in a result describes the snapshot that the result came from."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from mcp import Client
+
+import excerpt
+from excerpt.base.errors import IndexBusyError
+from excerpt.base.model import BuildReport, Progress
+from excerpt.base.settings import load_vault_settings, user_paths
+from excerpt.index import build as building
+from excerpt.index.build import BuildCancelled, BuildControl, build
+from excerpt.index.events import IndexingFailed
+from excerpt.servers.mcp.server import build_server
+from excerpt.servers.served_vaults import IndexingState, ServedSnapshot, ServedVaults, VaultIndexing
+from excerpt.vault.watched import mark_watched
+from tests.servers.mcp.conftest import Ask, failure_text, indexed_vaults, tool_caller, write_vault
+from tests.servers.mcp.conftest import home as empty_excerpt_home
+from tests.servers.mcp.conftest import vault as vault_of_bees
+from tests.servers.mcp.test_server import server_parameters
+
+home, vault = empty_excerpt_home, vault_of_bees  # fixtures
+
+RUNS = int(os.environ.get("EXCERPT_FIRST_INDEX_RUNS", "2"))
+"""The number of first builds observed from outside; 100 were run by hand."""
+VAULT = os.environ.get("EXCERPT_FIRST_INDEX_VAULT", "")
+"""A vault to build instead of a generated one; every note should contain "the"."""
+
+
+def progress(done: int, total: int) -> Progress:
+    return Progress("reading", done, total, 0, 0, "", 0, 0, 0.0)
+
+
+def built(generation: int) -> BuildReport:
+    return BuildReport(generation, 0, 0, 0, 0, 0, 0, (), (), 0.0)
+
+
+def freshness(at: ServedSnapshot) -> str:
+    return at.freshness
+
+
+@pytest.fixture
+def part(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a vault of twenty notes with a cancelled build that has read eight."""
+    monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 8)
+    vault = write_vault(
+        tmp_path / "large", {f"{number}.md": f"# Hive {number}\n\nIt stands dry.\n" for number in range(20)}
+    )
+    control = BuildControl()
+
+    def cancel_after_first_batch(progress: Progress) -> None:
+        if progress.generation == 1:
+            control.cancel()
+
+    with pytest.raises(BuildCancelled):
+        build(
+            vault,
+            user_paths().index_folder(vault),
+            load_vault_settings(vault, user_paths()),
+            cancel_after_first_batch,
+            control=control,
+        )
+    return vault
+
+
+async def test_a_build_that_ends_during_an_answer_does_not_change_its_freshness(home: Path, vault: Path) -> None:
+    vaults = indexed_vaults(vault)
+    (served,) = vaults.all
+    served.indexing.handle_event(progress(3, 900))
+
+    def ask(at: ServedSnapshot) -> str:
+        served.indexing.handle_event(built(at.vault.generation))
+        return at.freshness
+
+    with mark_watched(user_paths().watch_folder(vault)):
+        assert await served.ask(ask) == "indexing, 3 of 900 files"
+        assert await served.ask(freshness) == "up to date"
+    vaults.end()
+
+
+async def test_a_generation_older_than_the_last_build_is_not_up_to_date(home: Path, vault: Path) -> None:
+    vaults = indexed_vaults(vault)
+    (served,) = vaults.all
+    served.indexing.handle_event(built(99))
+    with mark_watched(user_paths().watch_folder(vault)):
+        assert await served.ask(freshness) == "indexing"
+    vaults.end()
+
+
+async def test_a_partial_index_in_another_process_is_not_up_to_date(part: Path) -> None:
+    vaults = ServedVaults([part], watched=False)
+    with mark_watched(user_paths().watch_folder(part)):
+        async with Client(build_server(vaults, failure_text)) as client:
+            unsure = await tool_caller(client)("search", query="volcano")
+    assert unsure.first_line.endswith(" · indexing")
+    assert unsure.last_line.endswith("Indexing is not finished: ask again later.")
+    vaults.end()
+
+
+async def test_an_abandoned_partial_index_is_reported_as_such(part: Path) -> None:
+    vaults = ServedVaults([part], watched=False)
+    async with Client(build_server(vaults, failure_text)) as client:
+        told = await tool_caller(client)("search", query="hive")
+    assert told.first_line.endswith(" · partly indexed")
+    vaults.end()
+
+
+def test_while_another_process_writes_the_state_of_the_vault_is_unknown(tmp_path: Path) -> None:
+    indexing = VaultIndexing(tmp_path)
+    indexing.handle_event(built(1))
+    indexing.handle_event(IndexingFailed(IndexBusyError.title, "Busy.", ""))
+    assert indexing.state == IndexingState(generation=1)
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("run", range(RUNS))
+async def test_no_answer_of_a_partial_first_index_claims_to_be_up_to_date(home: Path, tmp_path: Path, run: int) -> None:
+    text = "\n".join(f"In week {week} the hive is weighed, and the keeper looks at a frame." for week in range(25))
+    vault = (
+        Path(VAULT)
+        if VAULT
+        else write_vault(tmp_path / "many", {f"{n}.md": f"# Hive {n}\n\n{text}\n" for n in range(500)})
+    )
+    told: list[tuple[str, int]] = []
+    async with Client(server_parameters(home, vault)) as client:
+        ask = tool_caller(client)
+        while [freshness for freshness, _ in told[-4:]].count("up to date") < 4:
+            told += await _search(ask) + await _status(ask)
+    with excerpt.open(vault) as notes:
+        whole = notes.map("the", limit=1).notes, notes.status().notes
+    parts = [count for _, count in told if 0 < count < min(whole)]
+    sys.stderr.write(f"run {run}: {len(told)} answers, {len(parts)} from a part\n")
+    assert {count for freshness, count in told if freshness == "up to date"} == set(whole)
+
+
+async def _search(ask: Ask) -> list[tuple[str, int]]:
+    """Return the freshness that a search reports, with the number of notes in its snapshot."""
+    line = (await ask("search", query="the", group="notes", limit=1, snippet=0)).first_line
+    found = re.search(r" of ([\d,]+) notes .* · ([^·]+)$", line)
+    return [(found[2], int(found[1].replace(",", "")))] if found else []
+
+
+async def _status(ask: Ask) -> list[tuple[str, int]]:
+    (vault,) = (await ask("status")).data["vaults"]
+    return [(vault["freshness"], vault["notes"])]
