@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from textual.app import App
 
+from excerpt.base.settings import Paths, Settings
+from excerpt.index.build import build
 from excerpt.service.questions import AskMap
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.insight.controller import has_filter, remove_filter
@@ -112,15 +117,17 @@ async def test_the_same_key_removes_the_filter(app: ExcerptApp) -> None:
 
 
 @pytest.mark.programs
-async def test_filters_are_removed_one_by_one_the_last_first(app: ExcerptApp) -> None:
+async def test_filters_are_removed_one_by_one_the_last_first(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
+    for day, note in enumerate(vault.rglob("*.md")):  # files of one time have no dates on the map
+        os.utime(note, (day * 86_400, day * 86_400))
+    build(vault, user_paths.index_folder(vault), Settings())
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict", "unbound-map")
         await press(pilot, *("j",) * visible_labels(app).index("tags"), "right")
         await insert_filter(pilot, "howto")
         once = field_of(app).value
-        await insert_filter(
-            pilot, next(row.label for row in panel_of(app).rows if row.branch and row.branch.filter not in once)
-        )
+        await press(pilot, *("j",) * (visible_labels(app).index("modified") - panel_of(app).cursor), "right")
+        await insert_filter(pilot, visible_labels(app)[visible_labels(app).index("modified") + 1].strip())
         assert field_of(app).value not in {once, "conflict"}
         await press(pilot, "backspace")
         assert field_of(app).value == once
