@@ -13,8 +13,6 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # as type checkers know it, without the time that typing takes
 if TYPE_CHECKING:
-    from typing import Any
-
     from excerpt.service.public import *  # noqa: F403 - the names that it lists
 
     __all__: list[str]
@@ -24,25 +22,14 @@ __version__ = "0.1.0"
 _module_by_name: dict[str, str] = {}
 
 
-class _UnloadedModule:
-    """A module that is not loaded: each of its attributes is the name of the module."""
-
-    def __init__(self, name: str, *_: object) -> None:
-        self._name = name
-
-    def __getattr__(self, _: str) -> str:
-        return self._name
-
-
 def _find_modules() -> dict[str, str]:
-    """Return the module of each public name: run the imports of `excerpt.service.public`, but load no module."""
+    """Return the module of each public name, read from the lines `from MODULE import NAME as NAME`."""
     if not _module_by_name:
-        from importlib.util import find_spec
+        from pathlib import Path
 
-        spec: Any = find_spec("excerpt.service.public")
-        names: dict[str, Any] = {"__builtins__": {"__import__": _UnloadedModule}}
-        exec(spec.loader.get_code(spec.name), names)
-        _module_by_name.update((name, module) for name, module in names.items() if not name.startswith("__"))
+        lines = Path(__file__).with_name("service").joinpath("public.py").read_text(encoding="utf-8").splitlines()
+        imports = [line.split() for line in lines if line.startswith("from ")]
+        _module_by_name.update({words[3]: words[1] for words in imports})
     return _module_by_name
 
 

@@ -1,7 +1,8 @@
 """The public names of excerpt, each once: `excerpt.NAME` is what is imported here.
 
 Type checkers read this module as it stands. At run time it is not imported, as that would import nearly everything:
-`excerpt` looks up here which module has a name. `as` with the same name says that a name is public (PEP 484).
+`excerpt` reads here which module has a name, so each has a line of this form. `as` with the same name says that a name
+is public (PEP 484).
 """
 
 from excerpt.base.errors import ExcerptError as ExcerptError
