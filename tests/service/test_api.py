@@ -43,7 +43,8 @@ from tests.cli.conftest import home as excerpt_home
 from tests.cli.conftest import vault as small_vault
 
 command, home, vault = run_excerpt, excerpt_home, small_vault  # fixtures
-FRONT_ENDS = ("cli", "doctor", "mcp", "serve", "served_vaults", "tui")
+FRONT_ENDS = ("cli", "servers", "tui")
+BELOW = "base corpus encoders index insight memory pack search service store text vault".split()
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
 
 
@@ -442,7 +443,20 @@ def test_every_parameter_and_return_type_is_public() -> None:
 
 
 def test_every_error_of_the_engine_is_public_or_a_subclass_of_a_public_one() -> None:
-    for folder in ("check", "corpus", "gold", "index", "insight", "memory", "pack", "search", "store", "text", "vault"):
+    for folder in (
+        "base",
+        "corpus",
+        "encoders",
+        "index",
+        "insight",
+        "memory",
+        "pack",
+        "search",
+        "service",
+        "store",
+        "text",
+        "vault",
+    ):
         package = importlib.import_module(f"excerpt.{folder}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)

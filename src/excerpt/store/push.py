@@ -54,7 +54,14 @@ from excerpt.store.rights import (
     folder_rights,
 )
 from excerpt.store.schema import ORDINAL_BITS
-from excerpt.store.words import FragmentTerms, TermCounts, count_fragments_by_token, encode_documents, fields_by_token
+from excerpt.store.words import (
+    FragmentTerms,
+    TermCounts,
+    count_fragments_by_token,
+    encode_documents,
+    fields_by_token,
+    word_lengths,
+)
 from excerpt.text.display import format_count, visible_line
 from excerpt.vault.readers.registry import suffixes_of
 
@@ -511,6 +518,7 @@ class _Push:
         attached = np.isin(np.array([row[0] for row in fragments], np.int64), self._attachment_numbers)
         changed: _ChangesByArea = {}
         lengths = np.array([batch.terms[key].lengths for key in keys.tolist()], np.int64).reshape(-1, len(FIELDS))
+        lengths = word_lengths([batch.terms[key].words for key in keys.tolist()], lengths)
         for kind in (False, True):
             change = changed[batch.area, kind] = _StatisticsChange()
             change.add(lengths[attached == kind], vectors[attached == kind].astype(np.float64), 1)
@@ -588,10 +596,9 @@ class _Push:
         for attached in sorted({row[3] for row in removed}):
             kind_rows = [row for row in removed if row[3] == attached]
             change = changed.setdefault((area, attached), _StatisticsChange())
-            change.add(np.array([row[1] for row in kind_rows]), np.array([row[2] for row in kind_rows], np.float64), -1)
-            tokens, counts, note_counts = count_fragments_by_token(
-                [row[0] for row in kind_rows], [row[4] for row in kind_rows]
-            )
+            words, vectors = [row[0] for row in kind_rows], np.array([row[2] for row in kind_rows], np.float64)
+            change.add(word_lengths(words, np.array([row[1] for row in kind_rows], np.int64)), vectors, -1)
+            tokens, counts, note_counts = count_fragments_by_token(words, [row[4] for row in kind_rows])
             rows(
                 f"UPDATE {schema.table_name('terms', area)} AS terms SET fragments = terms.fragments - less.fragments,"
                 " attached = terms.attached - less.attached, notes = terms.notes - less.notes"
@@ -629,8 +636,9 @@ class _Push:
             for attached in (False, True):
                 change = changed[area, attached] = _StatisticsChange()
                 if kind_rows := [row for row in removed if row[3] == attached]:
+                    lengths = np.array([row[1] for row in kind_rows], np.int64)
                     vectors = np.array([row[2] for row in kind_rows], np.float64)
-                    change.add(np.array([row[1] for row in kind_rows]), vectors, 1)
+                    change.add(word_lengths([row[0] for row in kind_rows], lengths), vectors, 1)
                     self._add_term_counts(area, self._count_terms_of(before, kind_rows, attached=attached))
             new = self._new_numbers(len(paths))
             notes = numbers, new, list(paths)

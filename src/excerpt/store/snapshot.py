@@ -33,7 +33,7 @@ from excerpt.store.candidates import CandidateTerms, CandidateVectors, LoadedFra
 from excerpt.store.connection import ConnectionLostError, IndexDamagedError, Row, Statement, StoreConnection
 from excerpt.store.queries import ReadableAreas, StoreQueries, array_literal
 from excerpt.store.schema import ORDINAL_BITS
-from excerpt.store.words import DecodedTokens
+from excerpt.store.words import DecodedTokens, word_lengths
 from excerpt.vault.dialect import guess_dialect
 
 _TIMEOUT_SECONDS = 20.0
@@ -690,7 +690,7 @@ class StoreSnapshot(NoteReader):
             keys=np.array([row[0] for row in rows], np.int64),
             is_answer=np.isin([row[0] for row in rows], keys),
             lines=np.array([row[1] for row in rows], np.int32),
-            lengths=entries.word_lengths(lengths),
+            lengths=word_lengths([row[3] for row in rows], lengths),
             entries=entries,
             cosines={
                 vector.tobytes(): np.array([row[5 + number] for row in rows], np.float32)

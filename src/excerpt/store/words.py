@@ -128,6 +128,17 @@ def encode_documents(
     return fragment_terms, counted
 
 
+def word_lengths(words: Sequence[str], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return `lengths` without the second terms of words with accents, as a local index counts them.
+
+    `words` are those of some fragments as in `FragmentTerms`, `lengths` their tokens per field (fragments x FIELDS).
+    """
+    tails = np.frombuffer("".join(words).encode("ascii"), _TOKEN_DTYPE)["tail"]
+    fields = np.repeat(np.arange(lengths.size), lengths.ravel())
+    is_unaccented = tails & 0xFF == ord(_UNACCENTED_LETTER)
+    return lengths - np.bincount(fields[is_unaccented], minlength=lengths.size).reshape(lengths.shape)
+
+
 class DecodedTokens:
     """The decoded tokens of some fragments, as arrays with one row per token.
 
@@ -147,12 +158,6 @@ class DecodedTokens:
         fields = np.tile(np.arange(len(FIELDS), dtype=np.uint8), count)
         self.fields: NDArray[np.uint8] = np.repeat(fields, lengths.ravel())
         self.positions: NDArray[np.int32] = np.frombuffer(b"".join(positions), POSITION_DTYPE).astype(np.int32)
-
-    def word_lengths(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return `lengths` without the second terms of words with accents, as a local index counts them."""
-        flat = self.docs.astype(np.int64) * len(FIELDS) + self.fields
-        is_unaccented = self._tails & 0xFF == ord(_UNACCENTED_LETTER)
-        return lengths - np.bincount(flat[is_unaccented], minlength=lengths.size).reshape(lengths.shape)
 
     def find(self, term: str) -> NDArray[np.intp]:
         """Return the rows that have the token of `term`, ascending by fragment, field and position."""
