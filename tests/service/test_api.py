@@ -44,7 +44,20 @@ from tests.cli.conftest import vault as small_vault
 
 command, home, vault = run_excerpt, excerpt_home, small_vault  # fixtures
 FRONT_ENDS = ("cli", "servers", "tui")
-BELOW = "base corpus encoders index insight memory pack search service store text vault".split()
+BELOW = [
+    "base",
+    "corpus",
+    "encoders",
+    "index",
+    "insight",
+    "memory",
+    "pack",
+    "search",
+    "service",
+    "store",
+    "text",
+    "vault",
+]
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
 
 
