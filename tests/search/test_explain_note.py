@@ -15,7 +15,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL_SIZE
 from excerpt.search.explain_note import MAX_COMPARED_HITS, explain_fragment, explain_note
-from excerpt.search.verdict import AbsenceKind, NoteExplanation, StrategyRank
+from excerpt.search.rank_reasons import AbsenceKind, NoteExplanation, StrategyRank
 
 
 def explain(engine: Engine, query: str, note: str, strategy: Strategy = Strategy.AUTO) -> NoteExplanation:

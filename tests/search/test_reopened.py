@@ -12,9 +12,9 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.insight.topic import find_topic
 from excerpt.search.engine import Engine
 from excerpt.search.explain_note import explain_fragment
+from excerpt.search.rank_reasons import count_past_uses, describe_past_uses
 from excerpt.search.reopened import HALF_LIFE_DAYS, REOPENED_WEIGHT, LearnedUses, select_words
 from excerpt.search.usage import UsedHit, UseEvent, UseKind, UseLog, find_used_hit
-from excerpt.search.verdict import count_past_uses, describe_past_uses
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0

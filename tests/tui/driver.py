@@ -33,8 +33,8 @@ from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.insight.results import Completion, DatedNote, Direction, Suggestion
 from excerpt.search.engine import Engine
 from excerpt.search.query import blank_conditions, find_conditions, find_unpaired_quotation_mark
+from excerpt.search.rank_reasons import Absence, AbsenceKind, NoteExplanation
 from excerpt.search.results import QueryInterpretation, QueryNews, QueryWarning
-from excerpt.search.verdict import Absence, AbsenceKind, NoteExplanation
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import EventLoop, Failure, IndexOpened, ServiceEvent
 from excerpt.service.memory_questions import AskBadges, AskSourceChecks, AskStaleMemories

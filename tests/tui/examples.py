@@ -39,8 +39,8 @@ from excerpt.insight.results import (
 )
 from excerpt.memory.recall import find_memories_at
 from excerpt.memory.results import SourceCheck, SourceStatus
+from excerpt.search.rank_reasons import NoteExplanation, StrategyRank
 from excerpt.search.results import Explanation, FieldCount, SignalGap, TermLikeness, TermVariant, WordContribution
-from excerpt.search.verdict import NoteExplanation, StrategyRank
 from tests.pack.vaults import Vault
 
 # --- the small real vault ---------------------------------------------------------------------------------------------

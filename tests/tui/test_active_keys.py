@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.tui.common.bars import FooterKey, KeyBar, place_footer_keys
+from excerpt.tui.common.footer import FooterKey, KeyBar, place_footer_keys
 from excerpt.tui.common.help import HelpDialog
 from excerpt.tui.keymap import is_typed
 from excerpt.tui.pack.bar import PackState, pack_bar_disabled_reason

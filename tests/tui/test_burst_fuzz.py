@@ -21,9 +21,9 @@ from excerpt.base.kinds import LinkForm
 from excerpt.base.settings import Paths, ScreenSettings, Settings
 from excerpt.memory.store import MemoryStore
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import ConfirmDialog, Dialog, OverlayScreen
 from excerpt.tui.common.help import HelpDialog
+from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.keymap import binding_keys

@@ -22,7 +22,7 @@ from excerpt.memory.store import MemoryStore
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.memory_worker import MergeOffers
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.common.bars import TabBar
+from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.index.controller import IndexController
 from excerpt.tui.key_table import CONTEXTS, FIELD_KEYS
 from excerpt.tui.main_screen import MainScreen

@@ -24,7 +24,7 @@ from excerpt import tui
 from excerpt.base.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.active_keys import build_help_groups, filter_help_groups, row_id
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.common.bars import KeyBar
+from excerpt.tui.common.footer import KeyBar
 from excerpt.tui.common.help import HelpDialog
 from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.key_table import KeyBinding as Row

@@ -23,7 +23,7 @@ from excerpt.base.settings import Paths, Settings
 from excerpt.index.build import build
 from excerpt.memory.store import MemoryStore
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.common.bars import TabBar
+from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.insight.overview_pane import OverviewPane
 from excerpt.tui.memory.form import RememberDialog

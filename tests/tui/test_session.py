@@ -14,8 +14,9 @@ from excerpt.base.kinds import Fill, Format, Scope, Strategy
 from excerpt.base.settings import Paths, ScreenSettings, SearchSettings, Settings
 from excerpt.search.usage import UsedHit, UseEvent, UseLog
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.common.bars import KeyBar, TabBar
+from excerpt.tui.common.footer import KeyBar
 from excerpt.tui.common.split import DEFAULT_LIST_SHARE
+from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.messages import CopyRequested, EditRequested
 from excerpt.tui.palette import list_commands
 from excerpt.tui.search.hit_list import HitList

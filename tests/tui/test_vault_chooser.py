@@ -15,8 +15,8 @@ from excerpt.base.settings import PackSettings, Paths, Settings
 from excerpt.memory.store import MemoryStore
 from excerpt.pack.selection import read_marks
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import ConfirmDialog
+from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.session import read_session
 from excerpt.tui.vault_chooser import (

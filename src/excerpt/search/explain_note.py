@@ -25,9 +25,9 @@ from excerpt.search.evidence import POOL_SIZE, Evidence, analyze_text
 from excerpt.search.explain import WordExplainer, explain_hit, join_query_words
 from excerpt.search.filters import flag_allowed_rows
 from excerpt.search.query import Query
+from excerpt.search.rank_reasons import Absence, AbsenceKind, NoteExplanation, StrategyRank
 from excerpt.search.ranking import add_name_signal, fuse_reciprocal_ranks
 from excerpt.search.results import Filter, SignalGap
-from excerpt.search.verdict import Absence, AbsenceKind, NoteExplanation, StrategyRank
 
 MAX_COMPARED_HITS = 10
 """Maximum number of first hits above a note that are compared with the note."""

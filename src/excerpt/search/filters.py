@@ -1,7 +1,8 @@
 """Evaluation of a query's filters, which select the rows that may be hits.
 
 A row is the position of a fragment in the arrays of a snapshot; a note number is the position of a note in
-`table.paths`. Functions return either numbers, or an array with a flag for each row or note.
+`table.paths`. Functions return either numbers, or an array with a flag for each row or note. `FilterKind` names the
+filters.
 
 Filters apply before ranking, so a filtered list is complete. Names and values are compared folded: without case,
 accents and width. The value of the last filter may be unfinished: if no name equals it, names that begin with it match.

@@ -84,9 +84,9 @@ if TYPE_CHECKING:
     from excerpt.pack.selection import SavedMarks
     from excerpt.search.engine import Engine
     from excerpt.search.query_vectors import QueryVectors
+    from excerpt.search.rank_reasons import NoteExplanation
     from excerpt.search.rerank import ResultReranker
     from excerpt.search.results import Explanation, QueryNews
-    from excerpt.search.verdict import NoteExplanation
     from excerpt.service.gold.questions import GoldQuestion, GoldSet
     from excerpt.service.gold.run import GoldReport
     from excerpt.service.packer import Packer

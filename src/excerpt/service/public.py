@@ -119,6 +119,10 @@ from excerpt.pack.formats.pack_format import PackFile as PackFile
 from excerpt.pack.formats.pack_format import PackSource as PackSource
 from excerpt.pack.formats.pack_format import UnreadablePackError as UnreadablePackError
 from excerpt.pack.formats.template_format import TemplateStoppedError as TemplateStoppedError
+from excerpt.search.rank_reasons import Absence as Absence
+from excerpt.search.rank_reasons import AbsenceKind as AbsenceKind
+from excerpt.search.rank_reasons import NoteExplanation as NoteExplanation
+from excerpt.search.rank_reasons import StrategyRank as StrategyRank
 from excerpt.search.results import Explanation as Explanation
 from excerpt.search.results import FieldCount as FieldCount
 from excerpt.search.results import QueryNews as QueryNews
@@ -126,10 +130,6 @@ from excerpt.search.results import SignalGap as SignalGap
 from excerpt.search.results import TermLikeness as TermLikeness
 from excerpt.search.results import TermVariant as TermVariant
 from excerpt.search.results import WordContribution as WordContribution
-from excerpt.search.verdict import Absence as Absence
-from excerpt.search.verdict import AbsenceKind as AbsenceKind
-from excerpt.search.verdict import NoteExplanation as NoteExplanation
-from excerpt.search.verdict import StrategyRank as StrategyRank
 from excerpt.service.api import Gold as Gold
 from excerpt.service.api import Memories as Memories
 from excerpt.service.api import Vault as Vault

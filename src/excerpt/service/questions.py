@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from excerpt.insight.overview_parts import Overview
     from excerpt.insight.results import Completion, DatedNote, RelatedNotes, Suggestion, VaultMap
     from excerpt.search.engine import Engine
+    from excerpt.search.rank_reasons import NoteExplanation
     from excerpt.search.results import QueryInterpretation, QueryNews, RerankRequest
     from excerpt.search.saved_queries import SavedQuery
-    from excerpt.search.verdict import NoteExplanation
     from excerpt.vault.known_vaults import VaultFolders
 
 

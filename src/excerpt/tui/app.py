@@ -47,8 +47,8 @@ from excerpt.tui.active_keys import (
     to_textual_keymap,
 )
 from excerpt.tui.common.background_work import start_work
-from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.line_filters import AsciiFilter, ControlCharacterFilter
+from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.key_table import DIALOG_BINDING_IDS
 from excerpt.tui.keymap import use_keymap, validate_keymap
 from excerpt.tui.main_screen import MainScreen

@@ -25,8 +25,9 @@ from excerpt.store.address import StoreAddress
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.active_keys import OpensDialogs, bindings
 from excerpt.tui.common.background_work import start_work
-from excerpt.tui.common.bars import TABS, KeyBar, TabBar
+from excerpt.tui.common.footer import KeyBar
 from excerpt.tui.common.split import Split
+from excerpt.tui.common.tab_bar import TABS, TabBar
 from excerpt.tui.index.controller import IndexController, format_bar_state, format_progress
 from excerpt.tui.memory.controller import MemoryController
 from excerpt.tui.messages import (

@@ -17,9 +17,9 @@ from excerpt.index.build import build
 from excerpt.index.writer import LOCK_FILE
 from excerpt.service.indexing_process import IndexingProcess
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import ConfirmDialog
 from excerpt.tui.common.notice import EmptyState, Notice
+from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.index.controller import ChangeDetection
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.search.preview import Preview

@@ -20,9 +20,9 @@ from excerpt.search.engine import Engine
 from excerpt.service.event_loop import Failure
 from excerpt.service.note_questions import AskPassage
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.line_drawing import TextStyle
 from excerpt.tui.common.notice import Notice
+from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.insight.overview_list import OverviewList
 from excerpt.tui.insight.overview_pane import OverviewPane, TopicStatus, overview_disabled_reason
 from excerpt.tui.memory.form import RememberDialog

@@ -14,7 +14,7 @@ from excerpt.base.settings import PackSettings, Paths, Settings
 from excerpt.pack.selection import MarkedFragment, SavedMarks, write_marks
 from excerpt.service.packer import DISPLACES_MARK_REASON, LeftOutRow
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.common.bars import KeyBar
+from excerpt.tui.common.footer import KeyBar
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.labels import scope_label
 from excerpt.tui.pack.panel import PackPanel

@@ -10,7 +10,7 @@ from textual.widgets import OptionList
 from excerpt.base.kinds import LinkForm
 from excerpt.base.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.common.bars import KeyBar
+from excerpt.tui.common.footer import KeyBar
 from excerpt.tui.common.help import HelpDialog
 from excerpt.tui.picking import PickOptions
 from excerpt.tui.search.link_dialog import LinkDialog

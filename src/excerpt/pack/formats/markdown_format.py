@@ -17,7 +17,8 @@ class MarkdownRenderer(NumberedSourcesRenderer, frozen=True):
 
     heading_prefix = "## "
     min_border = _FENCE
-    separator = "\n"
+    border_gap = "\n"
+    source_separator = "\n"
 
 
 def build_fence(text: str) -> str:

@@ -33,13 +33,15 @@ class NumberedSourcesRenderer(Struct, frozen=True):
     """Renders packs as numbered sources; subclasses set the characters around them.
 
     `heading_prefix` begins the heading line of a source. `min_border` is the line above and below its text, which is
-    lengthened if the text has the same line. `separator` comes between the borders and the lines around them.
+    lengthened if the text has the same line. `border_gap` comes between the borders and the lines around them,
+    `source_separator` between two sources.
     `questions` are added at the end.
     """
 
     heading_prefix: ClassVar[str]
     min_border: ClassVar[str]
-    separator: ClassVar[str]
+    border_gap: ClassVar[str]
+    source_separator: ClassVar[str]
 
     questions: tuple[str, ...] = ()
 
@@ -48,7 +50,7 @@ class NumberedSourcesRenderer(Struct, frozen=True):
         for number, pack in enumerate(packs, start=1):
             above, below = self._render_borders(number, pack)
             sources.append(f"{above}{pack.text}\n{below}")
-        return "\n".join(sources) + self._render_questions() if packs else ""
+        return self.source_separator.join(sources) + self._render_questions() if packs else ""
 
     def render_frame(self, number: int, pack: Pack) -> Sequence[str]:
         return (*self._render_borders(number, pack), self._render_questions() if number == 1 else "")
@@ -57,10 +59,10 @@ class NumberedSourcesRenderer(Struct, frozen=True):
         return text
 
     def _render_borders(self, number: int, pack: Pack) -> tuple[str, str]:
-        border, separator = extend_fence(self.min_border, pack.rendered_text), self.separator
-        above = f"{self.heading_prefix}[{number}] {format_headings(pack)}\n{_format_location_line(pack)}\n{separator}"
-        cut_above = f"{CUT_MARK}\n{separator}" if pack.cut_above else ""
-        cut_below = f"{separator}{CUT_MARK}\n" if pack.cut_below else ""
+        border, gap = extend_fence(self.min_border, pack.rendered_text), self.border_gap
+        above = f"{self.heading_prefix}[{number}] {format_headings(pack)}\n{_format_location_line(pack)}\n{gap}"
+        cut_above = f"{CUT_MARK}\n{gap}" if pack.cut_above else ""
+        cut_below = f"{gap}{CUT_MARK}\n" if pack.cut_below else ""
         return f"{above}{cut_above}{border}\n{pack.rendered_header}", f"{border}\n{cut_below}"
 
     def _render_questions(self) -> str:

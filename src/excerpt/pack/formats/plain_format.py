@@ -11,7 +11,8 @@ class PlainRenderer(NumberedSourcesRenderer, frozen=True):
 
     heading_prefix = ""
     min_border = "====="
-    separator = ""
+    border_gap = ""
+    source_separator = "\n"
 
 
 FORMAT = PackFormat(PlainRenderer, read)

@@ -423,7 +423,7 @@ def _format_past_uses(hit: Hit) -> str:
     """Return a phrase on the user's past uses of the hit, after a separator; "" for none."""
     if not hit.past_uses:
         return ""
-    from excerpt.search.verdict import count_past_uses
+    from excerpt.search.rank_reasons import count_past_uses
 
     return f" · {count_past_uses(hit)}"
 

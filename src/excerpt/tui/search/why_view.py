@@ -25,7 +25,7 @@ from textual.widgets import Input, Static
 
 from excerpt.base.locations import format_location
 from excerpt.base.model import Hit, Result, Signal
-from excerpt.search.verdict import format_ordinal
+from excerpt.search.rank_reasons import format_ordinal
 from excerpt.service.questions import AskWhy
 from excerpt.text.columns import GAIN_CHARACTER, LOSS_CHARACTER
 from excerpt.text.display import format_count, format_percent, visible, visible_line
@@ -38,8 +38,8 @@ from excerpt.tui.keymap import format_key, key_sign
 from excerpt.tui.search.query_bar import CONFIDENCE_LABELS
 
 if TYPE_CHECKING:
+    from excerpt.search.rank_reasons import NoteExplanation, StrategyRank
     from excerpt.search.results import WordContribution
-    from excerpt.search.verdict import NoteExplanation, StrategyRank
 
 Colours = Mapping[str, str]
 """The colours of the theme, by the name of their variable."""

@@ -9,7 +9,7 @@ import pytest
 from excerpt.base.kinds import Strategy
 from excerpt.search.engine import Engine
 from excerpt.search.explain_note import explain_fragment, explain_note
-from excerpt.search.verdict import NoteExplanation, format_ordinal
+from excerpt.search.rank_reasons import NoteExplanation, format_ordinal
 
 
 def verdict_of_rank(engine: Engine, query: str, rank: int, strategy: Strategy = Strategy.AUTO) -> str:
