@@ -19,7 +19,7 @@ from benchmarks.targets import verdict
 from excerpt.servers.prompts import answer_prompt
 from excerpt.text.display import format_percent
 
-UNRELATED_FILE = Path(__file__).parent.parent / "tests" / "agents" / "unrelated_prompts.txt"
+UNRELATED_FILE = Path(__file__).parent.parent / "tests" / "servers" / "agents" / "unrelated_prompts.txt"
 """Prompts that are about no vault of the evaluation, separated by lines with "%"."""
 DEMO = Path(excerpt.__file__).parent / "demo"
 

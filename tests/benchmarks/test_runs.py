@@ -173,7 +173,7 @@ def _minilm(*options: str) -> None:
     assert not minilm.main(options)
 
 
-def _embedders(*options: str) -> None:
+def _run_embedders(*options: str) -> None:
     write_wheel(minilm.WORK)
     assert not embedders.main(options)
 
@@ -191,7 +191,7 @@ RUNS: Mapping[str, Callable[[str], object]] = {
     "confidence": lambda data: _confidence(Outside(Path(data))),
     "demo": lambda _data: _main(demo.main),
     "edits": lambda data: _main(edits.main, "--data", data),
-    "embedders": lambda data: _embedders("--data", data, "--sets", "weather", SET),
+    "embedders": lambda data: _run_embedders("--data", data, "--sets", "weather", SET),
     "key_page": lambda _data: _main(key_page.main),
     "learning": lambda data: _main(learning.main, "--data", data, "--sets", SET),
     "limits": lambda data: _main(limits.main, "--data", data),

@@ -25,7 +25,7 @@ def server() -> Iterator[ModelTestServer]:
 
 
 @pytest.fixture
-def letters(server: ModelTestServer) -> str:
+def letters_model(server: ModelTestServer) -> str:
     """Return the setting for the model of the server."""
     return f"openai:{server.url}/v1#letters"
 
@@ -50,8 +50,8 @@ def test_the_shipped_model_is_shown_with_its_speed(excerpt: Excerpt, vault: Path
     assert "passages a second" in answer.out
 
 
-def test_an_embedder_is_chosen_measured_run_and_used(excerpt: Excerpt, vault: Path, letters: str) -> None:
-    choose_model(letters)
+def test_an_embedder_is_chosen_measured_run_and_used(excerpt: Excerpt, vault: Path, letters_model: str) -> None:
+    choose_model(letters_model)
     assert "has not embedded the notes yet" in excerpt("index", "--vault", vault).err
     before = excerpt("embedding", "--vault", vault, "--json").json
     assert (before["embedded"], before["passages"], before["dimensions"]) == (0, 5, 26)
@@ -65,17 +65,17 @@ def test_an_embedder_is_chosen_measured_run_and_used(excerpt: Excerpt, vault: Pa
 
 
 def test_a_trial_embeds_candidates_only_and_changes_nothing(
-    excerpt: Excerpt, vault: Path, letters: str, server: ModelTestServer
+    excerpt: Excerpt, vault: Path, letters_model: str, server: ModelTestServer
 ) -> None:
     excerpt("gold", "add", "two devices change one note", "Sync#Conflicts", "--vault", vault)
     UseLog(user_paths().use_file(vault)).record(UseKind.OPENED, [UsedHit("banana", "Colour.md", "", 1)], time.time())
     before = excerpt("search", "ripe soup", "--vault", vault, "--json").json["hits"]
-    answer = excerpt("embedding", "--try", letters, "--vault", vault)
+    answer = excerpt("embedding", "--try", letters_model, "--vault", vault)
     assert "1 question" in answer.out
     assert "10  banana: Colour.md" in answer.out
     assert 5 < embedded_passages(server) <= 10  # five of them to measure the speed
     assert excerpt("search", "ripe soup", "--vault", vault, "--json").json["hits"] == before
-    choose_model(letters)
+    choose_model(letters_model)
     excerpt("embedding", "--run", "--vault", vault)
     assert embedded_passages(server) == 10  # each once more
 
@@ -134,9 +134,9 @@ def test_an_address_on_another_machine_is_refused_unless_allowed_and_then_report
 
 @pytest.mark.programs
 def test_the_watching_process_embeds_new_notes_and_reports_progress(
-    home: Path, vault: Path, letters: str, server: ModelTestServer
+    home: Path, vault: Path, letters_model: str, server: ModelTestServer
 ) -> None:
-    choose_model(letters)
+    choose_model(letters_model)
     child = Child(vault)
     assert child.until("embedding", lambda event: event["done"] == event["total"])["total"] == 5
     assert child.until("embedded")["is_first"]
@@ -147,8 +147,8 @@ def test_the_watching_process_embeds_new_notes_and_reports_progress(
 
 
 @pytest.mark.programs
-def test_a_pause_stops_embedding_too(home: Path, vault: Path, letters: str, server: ModelTestServer) -> None:
-    choose_model(letters)
+def test_a_pause_stops_embedding_too(home: Path, vault: Path, letters_model: str, server: ModelTestServer) -> None:
+    choose_model(letters_model)
     is_asked, may_answer = threading.Event(), threading.Event()
 
     def reply_when_told(handler: Handler, body: dict[str, list[str]]) -> None:
@@ -172,9 +172,9 @@ def test_a_pause_stops_embedding_too(home: Path, vault: Path, letters: str, serv
 
 @pytest.mark.programs
 def test_a_failure_is_reported_once_and_the_server_is_asked_again(
-    home: Path, vault: Path, letters: str, server: ModelTestServer
+    home: Path, vault: Path, letters_model: str, server: ModelTestServer
 ) -> None:
-    choose_model(letters)
+    choose_model(letters_model)
     server.reply = replies.status_answer(400)
     child = Child(vault)
     assert "status 400" in child.until("embedding_failed")["message"]
@@ -188,8 +188,8 @@ def test_a_failure_is_reported_once_and_the_server_is_asked_again(
 
 
 @pytest.mark.programs
-def test_embedding_goes_on_after_the_user_was_active(home: Path, vault: Path, letters: str) -> None:
-    choose_model(letters)
+def test_embedding_goes_on_after_the_user_was_active(home: Path, vault: Path, letters_model: str) -> None:
+    choose_model(letters_model)
     child = Child(vault)
     child.until("embedding")
     child.do("yield")

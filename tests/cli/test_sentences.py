@@ -172,7 +172,7 @@ def search_batch(stage: Stage) -> None:
     stage.say("search", "--batch", "-", "--json")
 
 
-def embedder(stage: Stage) -> None:
+def embedding(stage: Stage) -> None:
     stage.say("embedding", "--run")
     stage.say("embedding", "--run", "--try", "~/model")
     stage.say("embedding", "--try", "minishlab/potion-base-8M")
@@ -533,7 +533,7 @@ SCENES = (
     *(wrong_words, a_vault_that_cannot_be_opened, a_home_folder_as_a_vault, folders_of_excerpt_that_cannot_be),
     *(a_last_vault_that_is_gone, a_vault_that_moved, a_copy_of_a_vault, a_vault_that_lost_all_notes),
     *(a_bug_of_excerpt, too_little_memory, streams_that_cannot_be_used, files_without_an_end),
-    *(search, search_why, search_batch, embedder, overview, related, maps, read_and_peek),
+    *(search, search_why, search_batch, embedding, overview, related, maps, read_and_peek),
     *(pack, pack_formats, pack_into_a_file, check),
     *(remember, recall, memories_whose_files_are_odd, edit_and_forget),
     *(gold, news),

@@ -170,12 +170,12 @@ def test_a_server_that_stays_busy_is_unreachable(server: ModelTestServer, paths:
     assert len(server.requests) == 5
 
 
-def answer_wide_vectors(handler: Handler, body: Any) -> None:
+def answer_vectors_of_other_dimensions(handler: Handler, body: Any) -> None:
     handler.send_json({"data": [{"index": 0, "embedding": [1.0] * 27}]})
 
 
 WRONG: dict[str, tuple[Reply, str]] = {
-    "dimensions": (answer_wide_vectors, "27 dimensions instead of 26"),
+    "dimensions": (answer_vectors_of_other_dimensions, "27 dimensions instead of 26"),
     "nan": (replies.answer_vectors(lambda texts: [[float("nan")] * 26 for _ in texts]), "not a number"),
     "infinite": (replies.answer_vectors(lambda texts: [[1e400] * 26 for _ in texts]), "not a number"),
     "too few": (replies.answer_vectors(lambda texts: []), "0 vectors|other than vectors"),

@@ -492,7 +492,7 @@ TEXTS = 80 * KILLS
 QUERIES = ("soil number 7", "which garden", "number 99", "winter tea")
 
 
-def answers_of(index: Path, settings: Settings) -> list[list[tuple[str, float]]]:
+def paths_and_scores(index: Path, settings: Settings) -> list[list[tuple[str, float]]]:
     with closing(Snapshot.open(index, settings)) as snapshot:
         assert snapshot.search_vectors is not snapshot.vectors
         engine = Engine(snapshot, settings)
@@ -541,4 +541,4 @@ def test_killed_runs_embed_each_text_once_except_the_current_batch(
         assert record is not None
         with closing(Updater(vault, fresh, settings)) as updater:
             updater.use_search_vectors(record)
-        assert answers_of(paths.index_folder(vault), settings) == answers_of(fresh, settings)
+        assert paths_and_scores(paths.index_folder(vault), settings) == paths_and_scores(fresh, settings)

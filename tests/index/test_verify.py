@@ -58,27 +58,27 @@ def index_template(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path,
 
 
 @pytest.fixture
-def built(vault: Path, index: Path, index_template: Path) -> Path:
+def built_index(vault: Path, index: Path, index_template: Path) -> Path:
     shutil.copytree(index_template / "vault", vault, dirs_exist_ok=True)
     shutil.copytree(index_template / "index", index)
     return index
 
 
 @pytest.fixture
-def examine_index(built: Path, vault: Path, settings: Settings) -> Look:
+def examine_index(built_index: Path, vault: Path, settings: Settings) -> Look:
     def at_all(quick: bool = False, using: Settings = settings) -> IndexHealth:
-        return examine(built, vault, scan.scan(vault, using.vault), using, lambda *_: None, quick=quick)
+        return examine(built_index, vault, scan.scan(vault, using.vault), using, lambda *_: None, quick=quick)
 
     return at_all
 
 
 @pytest.fixture
-def repair_parts(built: Path, vault: Path, settings: Settings) -> Mend:
+def repair_parts(built_index: Path, vault: Path, settings: Settings) -> Mend:
     """Return a function that repairs as `excerpt doctor --fix` does and returns what was rebuilt."""
 
     def what_was_found(health: IndexHealth) -> str:
-        schedule_repair(built, health.faults)
-        return build(vault, built, settings).rebuilt
+        schedule_repair(built_index, health.faults)
+        return build(vault, built_index, settings).rebuilt
 
     return what_was_found
 
@@ -100,10 +100,10 @@ def test_a_healthy_index_has_no_fault_and_everything_was_checked(examine_index: 
 
 
 def test_an_index_of_several_generations_has_the_content_of_a_new_one(
-    built: Path, vault: Path, settings: Settings, tmp_path: Path
+    built_index: Path, vault: Path, settings: Settings, tmp_path: Path
 ) -> None:
     build(vault, tmp_path / "new", settings)
-    assert content(built, settings) == content(tmp_path / "new", settings)
+    assert content(built_index, settings) == content(tmp_path / "new", settings)
 
 
 def test_notes_not_indexed_yet_are_named_with_the_reason(examine_index: Look, vault: Path, write: WriteNote) -> None:
@@ -119,17 +119,19 @@ def test_notes_not_indexed_yet_are_named_with_the_reason(examine_index: Look, va
     assert fault_lines(health) == []
 
 
-def test_a_skipped_file_is_not_a_new_note(examine_index: Look, built: Path, vault: Path, settings: Settings) -> None:
+def test_a_skipped_file_is_not_a_new_note(
+    examine_index: Look, built_index: Path, vault: Path, settings: Settings
+) -> None:
     (vault / "Zeros.md").write_bytes(bytes(100))
-    build(vault, built, settings)
+    build(vault, built_index, settings)
     health = examine_index()
     assert health.stale == []
     assert sum(health.skipped.values()) == 1
     assert "zero bytes" in next(iter(health.skipped))
 
 
-def test_a_note_fragmented_by_other_code_is_stale(examine_index: Look, built: Path) -> None:
-    sql(built, "UPDATE notes SET cut = '0' WHERE path = 'Tea.md'")
+def test_a_note_fragmented_by_other_code_is_stale(examine_index: Look, built_index: Path) -> None:
+    sql(built_index, "UPDATE notes SET cut = '0' WHERE path = 'Tea.md'")
     health = examine_index()
     assert health.stale == [("Tea.md", StaleReason.CUT)]
     assert fault_lines(health) == []
@@ -157,13 +159,13 @@ def test_a_file_with_other_permissions_is_unchanged(examine_index: Look, vault: 
 
 @pytest.mark.usefixtures("without_ctime")
 def test_a_change_that_no_time_shows_is_found_by_content(
-    examine_index: Look, repair_parts: Mend, built: Path, vault: Path, settings: Settings
+    examine_index: Look, repair_parts: Mend, built_index: Path, vault: Path, settings: Settings
 ) -> None:
     file = vault / "garden" / "Soil.md"
     os.utime(file, (1_700_000_000, 1_700_000_000))  # a build reads the content of files written just now
-    build(vault, built, settings)
+    build(vault, built_index, settings)
     edit_keeping_size(file)
-    assert build(vault, built, settings).changed == 0
+    assert build(vault, built_index, settings).changed == 0
     assert fault_lines(examine_index(quick=True)) == []
     health = examine_index()
     assert fault_lines(health) == [
@@ -197,9 +199,9 @@ TEA = "(SELECT id FROM notes WHERE path = 'Tea.md')"
     ],
 )
 def test_a_note_with_an_altered_row_is_named_and_read_again(
-    examine_index: Look, repair_parts: Mend, built: Path, statement: str
+    examine_index: Look, repair_parts: Mend, built_index: Path, statement: str
 ) -> None:
-    sql(built, statement)
+    sql(built_index, statement)
     health = examine_index(quick=True)
     assert fault_lines(health) == ["garden/Roses.md: The note's rows in the catalog were altered."]
     repair_parts(health)
@@ -213,15 +215,15 @@ def test_a_note_with_an_altered_row_is_named_and_read_again(
         f"UPDATE labels SET value = 'food' WHERE note = {TEA} AND kind = 'tag'",
     ],
 )
-def test_altered_links_and_labels_are_found(examine_index: Look, built: Path, statement: str) -> None:
-    sql(built, statement)
+def test_altered_links_and_labels_are_found(examine_index: Look, built_index: Path, statement: str) -> None:
+    sql(built_index, statement)
     assert fault_lines(examine_index()) == ["Tea.md: The note's rows in the catalog were altered."]
 
 
 def test_a_lost_fragment_is_found_by_its_note_and_by_the_words(
-    examine_index: Look, repair_parts: Mend, built: Path
+    examine_index: Look, repair_parts: Mend, built_index: Path
 ) -> None:
-    sql(built, f"DELETE FROM fragments WHERE note = {ROSES} AND ordinal = 1")
+    sql(built_index, f"DELETE FROM fragments WHERE note = {ROSES} AND ordinal = 1")
     health = examine_index()
     assert fault_lines(health) == [
         "garden/Roses.md: The note's rows in the catalog were altered.",
@@ -233,10 +235,10 @@ def test_a_lost_fragment_is_found_by_its_note_and_by_the_words(
 
 @pytest.mark.parametrize("pattern", ["words/*.toc", "words/*.lex", "words/*.pst", "words/*.npy", "vectors-*"])
 def test_a_flipped_byte_in_a_derived_file_is_found_in_that_file(
-    examine_index: Look, repair_parts: Mend, built: Path, pattern: str
+    examine_index: Look, repair_parts: Mend, built_index: Path, pattern: str
 ) -> None:
-    name = max(path for path in used_repairs(built) if Path(path).match(pattern))
-    flip_byte(built / name)
+    name = max(path for path in used_repairs(built_index) if Path(path).match(pattern))
+    flip_byte(built_index / name)
     health = examine_index()
     assert fault_lines(health) == [f"{name}: The file is altered."]
     repair_parts(health)
@@ -248,23 +250,23 @@ def used_repairs(index: Path) -> list[str]:
         return [name for (name,) in connection.execute("SELECT name FROM files")]
 
 
-def test_a_missing_derived_file_is_named(examine_index: Look, built: Path) -> None:
-    name = next(path for path in used_repairs(built) if path.endswith(".pst"))
-    (built / name).unlink()
+def test_a_missing_derived_file_is_named(examine_index: Look, built_index: Path) -> None:
+    name = next(path for path in used_repairs(built_index) if path.endswith(".pst"))
+    (built_index / name).unlink()
     assert fault_lines(examine_index()) == [f"{name}: The file is missing."]
 
 
-def test_words_of_another_analyzer_are_stale_not_wrong(examine_index: Look, built: Path) -> None:
-    sql(built, "UPDATE meta SET value = '0/0' WHERE name = 'analyzer'")
+def test_words_of_another_analyzer_are_stale_not_wrong(examine_index: Look, built_index: Path) -> None:
+    sql(built_index, "UPDATE meta SET value = '0/0' WHERE name = 'analyzer'")
     health = examine_index()
     assert fault_lines(health) == []
     assert health.outdated == ["the words: they are split differently now"]
 
 
 def test_a_fragment_without_a_vector_is_named_and_embedded_again(
-    examine_index: Look, repair_parts: Mend, built: Path
+    examine_index: Look, repair_parts: Mend, built_index: Path
 ) -> None:
-    sql(built, f"DELETE FROM vectors WHERE digest = (SELECT embedded FROM fragments WHERE note = {TEA} LIMIT 1)")
+    sql(built_index, f"DELETE FROM vectors WHERE digest = (SELECT embedded FROM fragments WHERE note = {TEA} LIMIT 1)")
     health = examine_index()
     assert fault_lines(health) == ["Tea.md: The fragment at line 7 has no vector in the catalog."]
     repair_parts(health)
@@ -272,10 +274,10 @@ def test_a_fragment_without_a_vector_is_named_and_embedded_again(
 
 
 def test_a_vector_that_differs_between_catalog_and_matrix_is_rebuilt(
-    examine_index: Look, repair_parts: Mend, built: Path
+    examine_index: Look, repair_parts: Mend, built_index: Path
 ) -> None:
     first = f"(SELECT embedded FROM fragments WHERE note = {TEA} LIMIT 1)"
-    sql(built, f"UPDATE vectors SET vector = zeroblob(length(vector)) WHERE digest = {first}")
+    sql(built_index, f"UPDATE vectors SET vector = zeroblob(length(vector)) WHERE digest = {first}")
     health = examine_index(quick=True)
     assert fault_lines(health) == [
         "Tea.md: The fragment at line 7 has different vectors in the matrix and in the catalog."
@@ -293,9 +295,9 @@ def test_vectors_of_another_model_are_stale_not_wrong(
     assert health.outdated == ["the vectors: they are from another model or another text"]
 
 
-def test_an_unreadable_catalog_is_named_and_rebuilt(examine_index: Look, repair_parts: Mend, built: Path) -> None:
-    data = (built / CATALOG_FILE).read_bytes()
-    (built / CATALOG_FILE).write_bytes(data[:4096] + bytes(byte ^ 0x5A for byte in data[4096:]))
+def test_an_unreadable_catalog_is_named_and_rebuilt(examine_index: Look, repair_parts: Mend, built_index: Path) -> None:
+    data = (built_index / CATALOG_FILE).read_bytes()
+    (built_index / CATALOG_FILE).write_bytes(data[:4096] + bytes(byte ^ 0x5A for byte in data[4096:]))
     health = examine_index()
     assert [(fault.path, fault.part) for fault in health.faults] == [(CATALOG_FILE, RepairPart.CATALOG)]
     repair_parts(health)
@@ -303,25 +305,25 @@ def test_an_unreadable_catalog_is_named_and_rebuilt(examine_index: Look, repair_
 
 
 def test_text_that_is_not_utf8_is_named_and_its_note_read_again(
-    examine_index: Look, repair_parts: Mend, built: Path
+    examine_index: Look, repair_parts: Mend, built_index: Path
 ) -> None:
-    sql(built, f"UPDATE fragments SET text = CAST(x'FF' AS TEXT) WHERE note = {TEA} AND ordinal = 0")
+    sql(built_index, f"UPDATE fragments SET text = CAST(x'FF' AS TEXT) WHERE note = {TEA} AND ordinal = 0")
     health = examine_index()
     assert [(fault.path, fault.part) for fault in health.faults] == [("Tea.md", RepairPart.NOTE)]
     repair_parts(health)
     assert fault_lines(examine_index()) == []
 
 
-def test_a_catalog_of_another_version_is_stale_not_wrong(examine_index: Look, built: Path) -> None:
-    with closing(sqlite3.connect(built / CATALOG_FILE)) as connection:
+def test_a_catalog_of_another_version_is_stale_not_wrong(examine_index: Look, built_index: Path) -> None:
+    with closing(sqlite3.connect(built_index / CATALOG_FILE)) as connection:
         connection.execute("PRAGMA user_version = 999")
     health = examine_index()
     assert fault_lines(health) == []
     assert health.outdated == ["all of it: another version of excerpt made it"]
 
 
-def test_rows_of_a_deleted_note_are_found(examine_index: Look, repair_parts: Mend, built: Path) -> None:
-    sql(built, "DELETE FROM notes WHERE path = 'Tea.md'")
+def test_rows_of_a_deleted_note_are_found(examine_index: Look, repair_parts: Mend, built_index: Path) -> None:
+    sql(built_index, "DELETE FROM notes WHERE path = 'Tea.md'")
     health = examine_index()
     assert [(fault.path, fault.part) for fault in health.faults] == [(CATALOG_FILE, RepairPart.CATALOG)]
     assert "rows belong to notes that do not exist" in health.faults[0].reason
@@ -329,17 +331,19 @@ def test_rows_of_a_deleted_note_are_found(examine_index: Look, repair_parts: Men
     assert fault_lines(examine_index()) == []
 
 
-def test_files_of_a_killed_build_differ_from_those_of_the_previous_generation(examine_index: Look, built: Path) -> None:
+def test_files_of_a_killed_build_differ_from_those_of_the_previous_generation(
+    examine_index: Look, built_index: Path
+) -> None:
     assert not [name for name, _, newer in examine_index().leftovers if newer]
-    leftover = built / "words" / "words_leftover.pst"
+    leftover = built_index / "words" / "words_leftover.pst"
     leftover.write_bytes(b"half")
     os.utime(leftover, (time.time() + 60, time.time() + 60))
     assert [name for name, _, newer in examine_index().leftovers if newer] == ["words/words_leftover.pst"]
 
 
-def test_without_its_vault_an_index_is_compared_with_its_checksums(built: Path, settings: Settings) -> None:
-    sql(built, f"UPDATE fragments SET line_start = line_start + 1 WHERE note = {ROSES} AND ordinal = 0")
-    health = examine(built, None, None, settings, lambda *_: None)
+def test_without_its_vault_an_index_is_compared_with_its_checksums(built_index: Path, settings: Settings) -> None:
+    sql(built_index, f"UPDATE fragments SET line_start = line_start + 1 WHERE note = {ROSES} AND ordinal = 0")
+    health = examine(built_index, None, None, settings, lambda *_: None)
     assert health.stale == []
     assert [fault.path for fault in health.faults if fault.part is RepairPart.NOTE] == ["garden/Roses.md"]
 

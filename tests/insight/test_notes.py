@@ -122,7 +122,9 @@ def test_lines_and_sections_of_a_note_are_read(snapshot: Snapshot, name: str, li
 
 
 @pytest.mark.parametrize(("name", "text"), [("Log 12:30", "one\ntwo\nthree"), ("Log 12:30:2", "two"), ("C#", "Sharp.")])
-def test_a_name_that_resembles_lines_or_a_heading_is_a_name(snapshot: Snapshot, name: str, text: str) -> None:
+def test_a_note_name_that_looks_like_lines_or_a_heading_is_read_as_a_name(
+    snapshot: Snapshot, name: str, text: str
+) -> None:
     assert read(snapshot, name).text == text
 
 

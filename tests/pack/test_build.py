@@ -657,7 +657,7 @@ def test_savings_count_each_whole_note_once(vault: Vault) -> None:
     assert result.saved == 1 - result.tokens / result.source_tokens
 
 
-def test_a_result_has_the_confidence_of_the_search_unless_marked(vault: Vault) -> None:
+def test_a_pack_has_the_confidence_of_the_search_unless_fragments_are_marked(vault: Vault) -> None:
     hit = vault.hit("conflict0")
 
     def confidence(marked: tuple[str, ...]) -> Confidence | None:
@@ -826,3 +826,11 @@ def test_a_query_without_hits_removes_nothing(engine: Engine) -> None:
     assert scores(search_queries(engine, ["lentils", "", '"zzqqxx"'], Strategy.AUTO, 10)) == scores(
         engine.search("lentils", limit=10)
     )
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "  \n\n \n"])
+def test_a_whole_note_of_blank_lines_is_not_cut(text: str) -> None:
+    vault = Vault({"Ada.md": text})
+    (fragment,) = vault.fragments
+    result = packed(vault, Hit(fragment, 1.0), scope=Scope.NOTE)
+    assert [(pack.cut_above, pack.cut_below, pack.text.strip()) for pack in result.passages] == [(False, False, "")]

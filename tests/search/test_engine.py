@@ -565,7 +565,7 @@ def imported_by(statement: str) -> set[str]:
     return set(subprocess.run(run, capture_output=True, text=True, check=True).stdout.split())
 
 
-ANSWERING = ("search.engine", "insight.related", "insight.suggest", "pack.build", "check.checker")
+ANSWERING = ("search.engine", "insight.related", "insight.suggest", "pack.build", "pack.check.checker")
 
 
 @pytest.mark.programs

@@ -414,7 +414,7 @@ def test_an_incomplete_filter_is_removed_from_the_end_of_the_text(begun: str) ->
 @pytest.mark.parametrize(
     "typed", ["sync tag:p", "sync modified:7d", "tag: sync", "sync http:", "sync C#", "say: no", ""]
 )
-def test_complete_filters_and_words_stay_in_the_text(typed: str) -> None:
+def test_only_an_unfinished_filter_is_removed_from_the_query(typed: str) -> None:
     assert remove_unfinished_filter(typed) == typed
 
 

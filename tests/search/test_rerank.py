@@ -240,7 +240,7 @@ def open_slowly(model: ScriptedReranker) -> Callable[[Settings], ScriptedReranke
     return open_model
 
 
-def test_opening_a_model_in_advance_takes_no_time_of_the_first_query(engine: Engine) -> None:
+def test_a_model_opened_in_advance_uses_no_time_of_the_first_query(engine: Engine) -> None:
     result = engine.search(QUERY)
     late, ahead = (ResultReranker(settings(seconds=0.1), open_slowly(by_mention("phones"))) for _ in range(2))
     ahead.open()

@@ -21,7 +21,7 @@ def test_data_of_blocks_is_blank_and_other_lines_keep_their_numbers() -> None:
     assert dict(note.properties) == {"id": (UUID,)}
 
 
-def test_a_block_that_begins_with_data_keeps_its_marker() -> None:
+def test_a_logseq_block_that_begins_with_a_property_keeps_its_list_marker() -> None:
     assert logseq("- One\n- collapsed:: true\n  Two\n").lines == ["- One", "-", "  Two", ""]
 
 

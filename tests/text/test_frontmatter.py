@@ -223,6 +223,6 @@ def test_long_frontmatter_is_read_in_linear_time(line: str, count: int, first: s
     assert (front.lines, bool(front.warnings)) == (count + 3, True)
 
 
-def test_commented_tags_are_added_to_no_other_list_that_they_share() -> None:
+def test_tags_in_a_yaml_comment_are_not_added_to_a_list_with_the_same_anchor() -> None:
     front = read_frontmatter("---\ntags: &a [x]\nother: *a\ntags: #y\n---\n")
     assert front.properties == {"other": ("x",)}

@@ -389,7 +389,7 @@ QUERY = (
 FILTERS = ("tag:", "path:", "file:", "title:", "heading:", "state:", "aliases:")
 
 
-async def walk_through(app: App[None], thought: str) -> None:
+async def visit_all_tabs(app: App[None], thought: str) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until_index(pilot)
         await look_through_hits(pilot)
@@ -445,7 +445,7 @@ def test_hostile_notes_never_change_the_layout_of_the_screen(texts: dict[str, st
         write(vault, texts)
         build(vault, where.index_folder(vault), Settings())
         remember(vault, where, thought)
-        asyncio.run(walk_through(ExcerptApp(vault, Settings(), where), thought))
+        asyncio.run(visit_all_tabs(ExcerptApp(vault, Settings(), where), thought))
 
 
 def remember(vault: Path, where: Paths, thought: str) -> None:

@@ -38,6 +38,9 @@ VALUES = {
     "excerpt.insight.overview_parts",
     "excerpt.search",
     "excerpt.search.query_word",
+    "excerpt.vault",
+    "excerpt.vault.known_vaults",
+    "excerpt.vault.obsidian",
 }
 """Packages of the engine that import nothing else of it."""
 

@@ -379,7 +379,7 @@ class Corpus(Notes, Protocol):
         ...
 
     @property
-    def for_everybody(self) -> Corpus:
+    def without_comments(self) -> Corpus:
         """The same state without the comments of the notes' authors; itself if it shows none. Rows and keys are equal.
 
         It is open as long as this corpus is.

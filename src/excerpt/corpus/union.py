@@ -248,9 +248,9 @@ class UnionCorpus:
         return tuple(sorted(counts, key=lambda language: (-counts[language], language)))
 
     @cached_property
-    def for_everybody(self) -> UnionCorpus:
+    def without_comments(self) -> UnionCorpus:
         """The same states without the comments of the notes' authors; itself if none shows any."""
-        corpora = {part.name: part.corpus.for_everybody for part in self.vaults}
+        corpora = {part.name: part.corpus.without_comments for part in self.vaults}
         if all(corpora[part.name] is part.corpus for part in self.vaults):
             return self
         return UnionCorpus(corpora.items())
@@ -314,7 +314,16 @@ class UnionCorpus:
         """Close every index."""
         for part in self.vaults:
             part.corpus.close()
-        for name in ("table", "is_note_row", "lexical", "vectors", "embedder", "facets", "languages", "for_everybody"):
+        for name in (
+            "table",
+            "is_note_row",
+            "lexical",
+            "vectors",
+            "embedder",
+            "facets",
+            "languages",
+            "without_comments",
+        ):
             self.__dict__.pop(name, None)
 
     # --- notes --------------------------------------------------------------------------------------------------------

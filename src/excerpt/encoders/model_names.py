@@ -77,9 +77,9 @@ def require_static_model(settings: Settings) -> None:
 
 
 def model_label(model: str) -> str:
-    """Return the setting `embedding.model` or `rerank.model` for a sentence: an address without its query.
+    """Return a model of the settings as messages name it: the address of a server without what follows `?`.
 
-    The query may hold a secret.
+    That may hold a secret.
     """
     from excerpt.encoders.server_address import parse_address
 

@@ -167,7 +167,7 @@ class ServerEmbedder:
         self.dimensions = 0  # not known before the first vector
         (sample,) = self._ask([_SAMPLE], PASSAGES_SECONDS, ())
         self.dimensions = len(sample)
-        known = hashlib.blake2b(_recognise(name, sample, paths).tobytes(), digest_size=8)
+        known = hashlib.blake2b(_identity_vector(name, sample, paths).tobytes(), digest_size=8)
         known.update(repr(self._prompts).encode())
         self.id = f"{name}/{self.dimensions}/{known.hexdigest()}"
 
@@ -208,8 +208,8 @@ class ServerEmbedder:
         return checked_vectors(rows, len(texts), self.dimensions, self._source)
 
 
-def _recognise(name: str, sample: Floats, paths: Paths) -> Floats:
-    """Return the vector that stands for the model: an earlier one of the sample if it is nearly the same, else this.
+def _identity_vector(name: str, sample: Floats, paths: Paths) -> Floats:
+    """Return the vector that identifies a model: a stored one nearly equal to `sample`, else `sample`, now stored.
 
     So another model under the same name has another identity, and the same model has the same one on another processor.
     """

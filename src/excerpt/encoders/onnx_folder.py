@@ -102,7 +102,7 @@ class OnnxModel:
 
     @cached_property
     def _inputs(self) -> Sequence[Any]:
-        """The inputs of the network. Raises ModelError for one that texts do not give."""
+        """The inputs of the network. Raises ModelError if one of them is not computed from text."""
         inputs: Sequence[Any] = self._session.get_inputs()
         known = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
         if unknown := [wanted.name for wanted in inputs if wanted.name not in known]:

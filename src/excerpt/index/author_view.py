@@ -97,7 +97,7 @@ class AuthorQueries(CatalogQueries):
     def _with_commented(
         self, texts: list[tuple[int, str]], keys: Sequence[int] | None, is_match: Callable[[str], bool]
     ) -> list[tuple[int, str]]:
-        """Return (key, text) of fragments, those with comments as their author reads them."""
+        """Return (key, text) of fragments, with the comments in the texts of those that have some."""
         commented = self._comments.by_key.keys() if keys is None else self._comments.by_key.keys() & set(keys)
         restored = [(each.key, each.text) for each in self.fragments(sorted(commented)) if is_match(each.text)]
         return [*(each for each in texts if each[0] not in commented), *restored]

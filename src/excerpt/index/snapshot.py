@@ -113,7 +113,7 @@ class Snapshot(NoteReader):
             self._queries = AuthorQueries(self._rows, comments, lambda text: open_tokenizer(tokenizer).count(text))
 
     @cached_property
-    def for_everybody(self) -> Snapshot:
+    def without_comments(self) -> Snapshot:
         """This generation without the comments of the notes' author; itself if it shows none.
 
         It is open as long as this snapshot, and shares its files and vectors.
@@ -223,7 +223,7 @@ class Snapshot(NoteReader):
         self._close_text_vectors()
         self._catalog.close()
         self._reusable = _ReusableData()
-        for name in ("vectors", "_chosen_vectors", "table", "is_note_row", "facets", "embedder", "for_everybody"):
+        for name in ("vectors", "_chosen_vectors", "table", "is_note_row", "facets", "embedder", "without_comments"):
             self.__dict__.pop(name, None)
 
     def _close_text_vectors(self) -> None:

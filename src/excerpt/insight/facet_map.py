@@ -149,7 +149,7 @@ class _TreeBuilder:
         )
 
     def _choose_spellings(self, counts: npt.NDArray[np.intp]) -> list[str]:
-        """Return each branch's commonest spelling; ties go to the first in the alphabet. `counts` are its notes."""
+        """Return the commonest spelling of each branch, else the first by alphabet. `counts` has the notes of each."""
         spellings = list(self._spellings)
         for number, others in self._others.items():
             others[spellings[number]] = int(counts[number]) - others.total()

@@ -216,12 +216,12 @@ def build_span_pack(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: Cac
     first, last = line_span.line_start, line_span.line_end
     text = note.text(first, last)
     lines = text[line_span.skipped_characters[0] : len(text) - line_span.skipped_characters[1]].split("\n")
+    while len(lines) > 1 and not lines[-1].strip():  # of a note of blank lines, the first is left
+        del lines[-1]
+        last -= 1
     while len(lines) > 1 and not lines[0].strip():
         del lines[0]
         first += 1
-    while len(lines) > 1 and not lines[-1].strip():
-        del lines[-1]
-        last -= 1
     text = "\n".join(lines)
     trimmed = replace(line_span, line_start=first, line_end=last)
     cut = _is_text_left_out_above(trimmed, hit_spans, note), _is_cut_below(trimmed, hit_spans, note)

@@ -143,9 +143,9 @@ class Engine:
         self._use_generation(snapshot)
 
     @property
-    def for_everybody(self) -> Engine:
+    def without_comments(self) -> Engine:
         """The engine that reads no comments of the notes' author; itself if the snapshot shows none."""
-        snapshot = self.snapshot.for_everybody
+        snapshot = self.snapshot.without_comments
         if snapshot is self.snapshot:
             return self
         if self._everybody is None or self._everybody.snapshot is not snapshot:

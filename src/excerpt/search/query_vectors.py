@@ -36,7 +36,7 @@ def has_chosen_embedder(corpus: Corpus) -> bool:
 
 
 class QueryVectors:
-    """The vectors of queries. Those of a chosen embedder are made in a thread of their own, and cached.
+    """The vectors of queries. Those of an embedder that the user chose are computed in a separate thread, and cached.
 
     One object serves all generations of a vault. Methods are called from one thread at a time.
     """

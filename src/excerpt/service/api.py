@@ -438,7 +438,7 @@ class Vault:
 
     def _load_everybodys_engine(self) -> Engine:
         """Return the engine for what leaves the author's hands: packs, memories and checks read no comments."""
-        return self._open_vaults.engine.for_everybody
+        return self._open_vaults.engine.without_comments
 
     @contextmanager
     def without_comments(self) -> Iterator[None]:

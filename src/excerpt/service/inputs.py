@@ -103,7 +103,7 @@ def check_count(name: str, value: object, minimum: int, maximum: int) -> None:
     if count > maximum:
         raise InputError(
             f"{name} must be at most {maximum:,}, not {count:,}.",
-            "Ask for less at a time: a filter such as path:Projects/ divides a vault.",
+            "Ask for fewer at a time, for example with a filter such as path:Projects/.",
         )
 
 

@@ -53,7 +53,7 @@ class AskBadges(Struct, frozen=True):
     fragments: Sequence[Fragment]
 
     def answer(self, engine: Engine) -> dict[str, tuple[Memory, ...]]:
-        badges = self.cache.get_or_build(self.memories, engine.for_everybody.snapshot)
+        badges = self.cache.get_or_build(self.memories, engine.without_comments.snapshot)
         memories_by_id = ((one.id, badges.at(one.path, one.line_start, one.line_end)) for one in self.fragments)
         return {fragment_id: memories for fragment_id, memories in memories_by_id if memories}
 
@@ -68,7 +68,7 @@ class AskSourceChecks(Struct, frozen=True):
     def answer(self, engine: Engine) -> dict[str, SourceCheck]:
         from excerpt.memory.stale import check_source
 
-        snapshot = engine.for_everybody.snapshot
+        snapshot = engine.without_comments.snapshot
         return {one.id: check_source(one, snapshot) for one in self.memories}
 
 
@@ -82,6 +82,6 @@ class AskStaleMemories(Struct, frozen=True):
     def answer(self, engine: Engine) -> tuple[SourceCheck, ...]:
         from excerpt.memory.stale import check_source
 
-        snapshot = engine.for_everybody.snapshot
+        snapshot = engine.without_comments.snapshot
         checks = (check_source(memory, snapshot) for memory in self.memories)
         return tuple(check for check in checks if check.is_stale)

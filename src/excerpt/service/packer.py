@@ -259,7 +259,7 @@ class AskCost(Struct, frozen=True):
     mark: MarkedFragment
 
     def answer(self, engine: Engine) -> MarkCost:
-        return self.packer.cost_of_mark(engine.for_everybody.snapshot, self.request, self.mark)
+        return self.packer.cost_of_mark(engine.without_comments.snapshot, self.request, self.mark)
 
 
 class PackUpdate(Struct, frozen=True):
@@ -289,7 +289,7 @@ class AskPack(Struct, frozen=True):
         if result is not None:
             result = engine.highlight_all(result)
             request = with_highlights(request, result)
-        pack = self.packer.build_pack(engine.for_everybody.snapshot, _prepare_request(request, engine))
+        pack = self.packer.build_pack(engine.without_comments.snapshot, _prepare_request(request, engine))
         return PackUpdate(pack, self.cost.answer(engine) if self.cost is not None else None, result)
 
 
@@ -311,7 +311,7 @@ class AskPackResults(Struct, frozen=True):
     requests: tuple[PackRequest, ...]
 
     def answer(self, engine: Engine) -> tuple[PackResult, ...]:
-        snapshot = engine.for_everybody.snapshot
+        snapshot = engine.without_comments.snapshot
         return tuple(self.packer.build_result(snapshot, _prepare_request(each, engine)) for each in self.requests)
 
 
@@ -323,7 +323,7 @@ def _prepare_request(request: PackRequest, engine: Engine) -> PackRequest:
     """
     from excerpt.pack.build import search_queries
 
-    everybody = engine.for_everybody
+    everybody = engine.without_comments
     if everybody is not engine and request.hits and request.queries and not request.marks:
         result = search_queries(everybody, request.queries, request.strategy, len(request.hits))
         hits = result.hits

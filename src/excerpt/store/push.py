@@ -197,8 +197,8 @@ _STATE_SEPARATOR = " | "
 class _StatisticsChange(Struct):
     """The changes of one transaction to the statistics of an area, over its notes or over its attachments.
 
-    `fragments` is the number of added fragments. Summed over them are `lengths`, the numbers of terms per field,
-    `filled`, in how many the field is not empty, and `vectors`.
+    `fragments` is the number of added fragments. The other values are sums over them: `lengths` of terms in each field,
+    `filled` of fragments in which the field is not empty, `vectors` of their vectors.
     """
 
     fragments: int = 0

@@ -409,7 +409,7 @@ class StoreSnapshot(NoteReader):
     # --- loading of fragments -----------------------------------------------------------------------------------------
 
     @property
-    def for_everybody(self) -> Self:
+    def without_comments(self) -> Self:
         """This snapshot: comments are not pushed."""
         return self
 

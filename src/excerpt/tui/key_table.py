@@ -134,7 +134,7 @@ BUDGET_KEYS: Sequence[KeyBinding] = with_priority(
 
 LINK_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("links-copy", "enter", "choose", "copy", "Copy the selected link"),
-    KeyBinding("links-next", "Y", "next_form", "next", "Next form; after the last, the first"),
+    KeyBinding("links-next", "Y", "next_form", "next", "Next form of link; after the last, the first"),
     KeyBinding("links-down", "down,j", "move(1)", "next", "Next form", is_movement=True),
     KeyBinding("links-up", "up,k", "move(-1)", "previous", "Previous form", is_movement=True),
 )
@@ -239,7 +239,7 @@ HIT_KEYS: Sequence[KeyBinding] = with_priority(
         opens_dialog=True,
     ),
     KeyBinding("forget-uses", "", "forget_uses", "forget this", _FORGET_USES),
-    KeyBinding("use-order", "", "use_order", "new order", "Use the new order of the hits that a model offers"),
+    KeyBinding("use-order", "", "use_order", "new order", "Use the order of the hits by the reranker"),
     KeyBinding(
         "compare", "", "compare", "compare", "Compare strategies: differences for this query", opens_dialog=True
     ),

@@ -96,7 +96,7 @@ def test_a_path_may_begin_with_the_name_of_the_vault(vault: excerpt.Vault) -> No
 # --- work -------------------------------------------------------------------------------------------------------------
 
 
-def count_reads(answer: str, text: str = "Text.") -> tuple[int, int]:
+def count_read_and_missing_places(answer: str, text: str = "Text.") -> tuple[int, int]:
     """Return how many places of an answer are read, and how many are missing; notes with an A have `text`."""
     read: list[str] = []
 
@@ -111,14 +111,14 @@ def count_reads(answer: str, text: str = "Text.") -> tuple[int, int]:
 
 
 def test_a_location_is_read_once_however_often_it_is_cited() -> None:
-    assert count_reads("(A.md:1) " * 500) == (1, 0)
-    assert count_reads("(B.md:1) " * 500) == (1, 500)
+    assert count_read_and_missing_places("(A.md:1) " * 500) == (1, 0)
+    assert count_read_and_missing_places("(B.md:1) " * 500) == (1, 500)
 
 
 def test_at_most_a_hundred_missing_locations_are_searched() -> None:
-    assert count_reads(" ".join(f"(B.md:{line})" for line in range(1, 501))) == (100, 500)
+    assert count_read_and_missing_places(" ".join(f"(B.md:{line})" for line in range(1, 501))) == (100, 500)
 
 
 def test_locations_are_read_up_to_a_total_length() -> None:
     answer = " ".join(f"(A.md:{line})" for line in range(1, 101))
-    assert count_reads(answer, "word " * 100_000) == (4, 96)
+    assert count_read_and_missing_places(answer, "word " * 100_000) == (4, 96)

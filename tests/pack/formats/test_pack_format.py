@@ -422,7 +422,9 @@ def test_a_larger_budget_never_gives_less_value(
 @pytest.mark.programs
 @settings(deadline=None)
 @given(cases(), pack_settings, tokenizers())
-def test_every_format_returns_numbers_and_texts(case: Case, options: PackSettings, tokenizer: Tokenizer) -> None:
+def test_a_pack_that_is_read_has_its_numbers_and_texts_in_every_format(
+    case: Case, options: PackSettings, tokenizer: Tokenizer
+) -> None:
     for renderer, read in (
         (MarkdownRenderer(), read_markdown),
         (PlainRenderer(), read_plain),

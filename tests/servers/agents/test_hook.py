@@ -171,7 +171,7 @@ def test_the_command_prints_nothing_and_succeeds_for_any_input(bees: Path, data:
 @pytest.mark.programs
 def test_the_command_prints_the_json_that_agents_read(bees: Path) -> None:
     event = {"session_id": "three", "cwd": "/", "hook_event_name": "UserPromptSubmit", "prompt": SWARM}
-    ended = _run_command(json.dumps(event).encode(), bees, slow="100")
+    ended = _run_command(json.dumps(event).encode(), bees, seconds="100")
     output = json.loads(ended.stdout)["hookSpecificOutput"]
     assert output["hookEventName"] == "UserPromptSubmit"
     assert "Swarms.md" in output["additionalContext"]
@@ -179,12 +179,12 @@ def test_the_command_prints_the_json_that_agents_read(bees: Path) -> None:
 
 def test_the_command_prints_nothing_after_its_time_limit(bees: Path) -> None:
     event = {"session_id": "four", "prompt": SWARM}
-    ended = _run_command(json.dumps(event).encode(), bees, slow="0.001")
+    ended = _run_command(json.dumps(event).encode(), bees, seconds="0.001")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
 
 
 @pytest.fixture
-def served_bees(bees: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def served_bees_vault(bees: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Serve the vault at its socket, in a home with a short path: a socket's has room for a hundred characters."""
     with tempfile.TemporaryDirectory(prefix="ex") as home:
         monkeypatch.setenv("EXCERPT_HOME", home)
@@ -277,9 +277,9 @@ def test_the_hook_imports_neither_the_command_line_nor_the_settings() -> None:
 
 @pytest.mark.programs
 @needs_sockets
-def test_the_process_imports_neither_the_command_line_nor_the_settings(served_bees: Path) -> None:
+def test_the_process_imports_neither_the_command_line_nor_the_settings(served_bees_vault: Path) -> None:
     event = json.dumps({"session_id": "six", "prompt": SWARM}).encode()
-    command = [sys.executable, "-X", "importtime", "-m", "excerpt", "agents", "hook", "claude", str(served_bees)]
+    command = [sys.executable, "-X", "importtime", "-m", "excerpt", "agents", "hook", "claude", str(served_bees_vault)]
     ended = subprocess.run(command, input=event, capture_output=True, timeout=60, check=True)
     imported = {line.rpartition("|")[2].strip() for line in ended.stderr.decode().splitlines()}
     assert "excerpt.servers.agents.hook" in imported
@@ -288,14 +288,14 @@ def test_the_process_imports_neither_the_command_line_nor_the_settings(served_be
 
 @pytest.mark.programs
 @needs_sockets
-def test_a_running_server_answers_without_the_search_engine(served_bees: Path) -> None:
+def test_a_running_server_answers_without_the_search_engine(served_bees_vault: Path) -> None:
     program = (
         "import sys\n"
         "from pathlib import Path\n"
         "from excerpt.servers.agents import hook\n"
         "hook.SERVER_SECONDS = hook.SEARCH_SECONDS = 60\n"
         f"event = hook.HookEvent({SWARM!r}, 'one')\n"
-        f"text = hook.answer_event(event, 'claude', [{str(served_bees)!r}], hook.hook_folder())\n"
+        f"text = hook.answer_event(event, 'claude', [{str(served_bees_vault)!r}], hook.hook_folder())\n"
         "print([name for name in ('numpy', 'whoosh', 'tokenizers', 'excerpt.search') if name in sys.modules])\n"
         "print(text)"
     )
@@ -307,8 +307,8 @@ def test_a_running_server_answers_without_the_search_engine(served_bees: Path) -
 
 @pytest.mark.programs
 @needs_sockets
-def test_the_beginning_and_end_of_a_long_prompt_are_sent_to_the_server(served_bees: Path) -> None:
-    assert "Swarms.md" in ask_hook(f"{SWARM}\n{'y' * 2_000_000}", served_bees, session="five")
+def test_the_beginning_and_end_of_a_long_prompt_are_sent_to_the_server(served_bees_vault: Path) -> None:
+    assert "Swarms.md" in ask_hook(f"{SWARM}\n{'y' * 2_000_000}", served_bees_vault, session="five")
 
 
 @needs_sockets
@@ -320,10 +320,10 @@ def test_a_server_without_the_method_is_skipped(bees: Path, monkeypatch: pytest.
     assert "Swarms.md" in ask_hook(SWARM, bees)
 
 
-def _run_command(data: bytes, vault: Path, slow: str = "100") -> subprocess.CompletedProcess[bytes]:
-    """Run the command with a limit of `slow` seconds: a busy machine may take more than the real one."""
+def _run_command(data: bytes, vault: Path, seconds: str = "100") -> subprocess.CompletedProcess[bytes]:
+    """Run the command with a limit of `seconds`: a busy machine may take more than the real one."""
     program = (
-        f"from excerpt.servers.agents import hook; hook.SERVER_SECONDS = hook.SEARCH_SECONDS = {slow}\n"
+        f"from excerpt.servers.agents import hook; hook.SERVER_SECONDS = hook.SEARCH_SECONDS = {seconds}\n"
         f"from excerpt.cli.main import main; main(['agents', 'hook', 'claude', {str(vault)!r}])"
     )
     return subprocess.run([sys.executable, "-c", program], input=data, capture_output=True, timeout=60, check=False)

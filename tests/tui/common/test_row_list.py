@@ -41,7 +41,7 @@ def test_a_short_heading_takes_only_its_width_from_a_long_title() -> None:
     assert shown_names(named("A title of twenty ch", "Do"), 20) == "A title of twe… › Do"
 
 
-def test_of_headings_alone_the_last_is_kept() -> None:
+def test_headings_are_cut_from_the_left_and_the_last_is_kept() -> None:
     def shown_headings(cells: int) -> list[str]:
         return [text for text, _ in shorten_headings(named("Conflicts", "By hand", "Resolve"), cells)]
 

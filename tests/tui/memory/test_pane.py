@@ -89,7 +89,7 @@ async def test_words_and_tags_filter_the_list(app: ExcerptApp, store: MemoryStor
         await until(pilot, lambda: [m.tags for m in rows.memories] == [("sync",)], "the one with the word")
 
 
-async def test_the_best_answer_is_selected_when_another_query_is_typed(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_the_best_memory_is_selected_when_another_query_is_typed(app: ExcerptApp, store: MemoryStore) -> None:
     store.remember("Soup is eaten by hand, and merge conflicts by machines.")
     async with app.run_test() as pilot:
         await pilot.press("f4")

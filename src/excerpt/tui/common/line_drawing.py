@@ -401,7 +401,7 @@ def style_line(line: StyledLine, context: LineContext, code: Sequence[tuple[int,
         return 0
     if not _ANY_MARK.search(line.text):
         return 0
-    hanging_indent = _style_block_mark(line, _callout_style(context.callout))
+    hanging_indent = _style_block_line(line, _callout_style(context.callout))
     style_inline(line)
     return hanging_indent
 
@@ -420,7 +420,7 @@ def _style_code(line: StyledLine, context: LineContext, code: Sequence[tuple[int
         line.add_style(start, end, code_style)
 
 
-def _style_block_mark(line: StyledLine, callout: TextStyle) -> int:
+def _style_block_line(line: StyledLine, callout: TextStyle) -> int:
     """Style a line by its block mark (heading, quote, task, item), and return its hanging indent in characters."""
     text = line.text
     if heading := _HEADING.match(text):

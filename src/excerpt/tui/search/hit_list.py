@@ -336,7 +336,7 @@ class HitList(RowList):
         return [*lines, line(second, (), width, base)]
 
     def _draw_rank(self, row: HitRow) -> list[StyledPart]:
-        """Return the rank (for a memory its sign), then the sign for marked, in the pack, or source of a memory."""
+        """Return the rank, or the sign of a memory, and then a sign: marked, in the pack, or source of a memory."""
         fragment_id = row.hit.fragment.id
         memory = ("◆", self.style_of("hit--memory"))
         sign = (" ", Style.null())
