@@ -343,9 +343,8 @@ def suggest_adoption(paths: Paths, vault: Path, *, suggest_moves: bool = False) 
     # The address of a store is not absolute.
     formers = [former for former in orphaned_vaults(paths, vault) if Path(former.path).is_absolute()]
     if len(formers) > 1:
-        return (
-            f"excerpt has memories of {format_count(len(formers), 'vault')} that are gone. `excerpt doctor` names them.",
-        )
+        count = format_count(len(formers), "vault")
+        return (f"excerpt has memories of {count} that are gone. `excerpt doctor` names them.",)
     return tuple(
         f"{former.path} is gone, and has data: {former.user_data}. If it is this vault now, transfer the data with:"
         f" {adopt_command(former, vault)}"
