@@ -88,6 +88,7 @@ async def test_an_empty_note_is_shown_and_packed(tmp_path: Path, user_paths: Pat
     async with app.run_test(size=(100, 30)) as pilot:
         await search(pilot, "ada lovelace")
         await until(pilot, lambda: preview_of(app).window is not None, "the passage")
+        assert "Ada Lovelace.md · empty" in drawn_text(app)
         await press(pilot, "escape", "t", "ctrl+o")
         await until_answered(pilot)
         assert drawn_text(app).count("Ada Lovelace") >= 2  # its hit and its passage in the pack

@@ -201,6 +201,8 @@ class Preview(LineView):
         fragment, picked_lines = window.fragment, self.picked_lines
         lines = format_location(fragment.place, fragment.line_start, fragment.line_end, "–")
         lines = visible_line(lines) if fragment.place else f"{lines} of {window.line_count:,}"
+        if not window.line_count:
+            lines = "empty"
         if picked_lines is not None:
             lines = f"{format_lines(picked_lines.first, picked_lines.last, '–')} picked"
         elif window.whole:
