@@ -888,9 +888,9 @@ def _progress_callback(ctx: Context[Any, Any]) -> ReportProgress:
 
 ToolMethod = Callable[..., Awaitable[Any]]
 LogCrash = Callable[[Exception], str]
+"""Logs an unexpected exception and returns the sentence to show."""
 ServeHook = Callable[[], Coroutine[Any, Any, None]]
 """Answers the prompt hook from the vaults of this process until it is cancelled; raises nothing."""
-"""Logs an unexpected exception and returns the sentence to show."""
 
 
 class StrictServer(MCPServer[None]):

@@ -1,4 +1,4 @@
-"""The footer, the last line of the screen: which keys it shows, and the key bar that draws them."""
+"""The footer, the last line of the screen: it draws the keys to which the key table gives a place in it."""
 
 from __future__ import annotations
 
