@@ -190,7 +190,7 @@ def test_a_memory_of_a_passage_has_no_comment(author: excerpt.Vault) -> None:
     assert leave_out_comments(hit.fragment).text == "The red barn needs a roof.\n\n## Later"
 
 
-def test_the_app_packs_what_everybody_finds(vault: Path, author: excerpt.Vault) -> None:
+def test_the_app_finds_comments_but_leaves_them_out_of_packs(vault: Path, author: excerpt.Vault) -> None:
     author.load()
     settings = load_vault_settings(vault, user_paths())
     index = OpenIndex(vault, user_paths().index_folder(vault), settings, user_paths(), for_author=True)

@@ -122,7 +122,7 @@ def paths(answer: Answer) -> list[str]:
     return [pack["path"] for pack in answer.json["passages"]]
 
 
-def ids_of(excerpt: Excerpt, vault: Path, query: str) -> list[str]:
+def found_fragment_ids(excerpt: Excerpt, vault: Path, query: str) -> list[str]:
     return [hit["fragment_id"] for hit in excerpt("search", query, "--vault", vault, "--json").json["hits"]]
 
 
@@ -165,7 +165,7 @@ def test_without_ranking_packs_are_in_vault_order_without_scores(excerpt: Excerp
 
 
 def test_fragment_ids_are_packed_in_their_order(excerpt: Excerpt, vault: Path) -> None:
-    banana, lentils = ids_of(excerpt, vault, "banana")[0], ids_of(excerpt, vault, "lentils")[0]
+    banana, lentils = found_fragment_ids(excerpt, vault, "banana")[0], found_fragment_ids(excerpt, vault, "lentils")[0]
     answer = excerpt("pack", "--id", banana, "--id", lentils, "--vault", vault, "--json")
     assert [pack["entry"]["fragment_id"] for pack in answer.json["passages"]] == [banana, lentils]
     assert answer.code == 0
@@ -178,7 +178,10 @@ def test_an_unknown_id_is_reported(excerpt: Excerpt, vault: Path) -> None:
 
 
 def test_marks_of_the_app_are_packed_with_their_query(excerpt: Excerpt, vault: Path) -> None:
-    (lentils, *_), (banana, *_) = ids_of(excerpt, vault, "lentils"), ids_of(excerpt, vault, "banana")
+    (lentils, *_), (banana, *_) = (
+        found_fragment_ids(excerpt, vault, "lentils"),
+        found_fragment_ids(excerpt, vault, "banana"),
+    )
     kept = SavedMarks(
         "how ripe?",
         (MarkedFragment(banana, "Colour.md"), MarkedFragment(lentils, "")),
@@ -197,7 +200,7 @@ def test_marks_of_the_app_are_packed_with_their_query(excerpt: Excerpt, vault: P
 def test_marks_are_found_in_a_note_whose_folder_was_moved(excerpt: Excerpt, vault: Path) -> None:
     (vault / "first").mkdir()
     (vault / "Colour.md").rename(vault / "first" / "Colour.md")
-    (banana, *_) = ids_of(excerpt, vault, "banana")
+    (banana, *_) = found_fragment_ids(excerpt, vault, "banana")
     write_marks(user_paths().marks_file(vault), SavedMarks("ripe", (MarkedFragment(banana, "first/Colour.md"),)))
     before = excerpt("pack", "--from-marks", "--vault", vault)
     assert "banana" in before.out

@@ -361,7 +361,9 @@ def test_files_named_by_a_commit_are_on_disk_before_it(
     assert "lexical index" in build(vault, index, settings).rebuilt
 
 
-def test_commits_of_the_catalog_are_synced(vault: Path, index: Path, settings: Settings, write: WriteNote) -> None:
+def test_commits_of_the_catalog_are_flushed_to_disk(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
     write_notes(write, 1)
     build(vault, index, settings)
     with closing(Catalog.open_to_write(index)) as catalog:

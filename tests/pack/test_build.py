@@ -209,7 +209,7 @@ def test_merged_hits_have_the_heading_of_the_first_in_the_note(vault: Vault) -> 
     assert pack.entry.heading_path == ("Sync", "Conflicts")
 
 
-def test_overlapping_hits_become_one_pack_with_the_best_entry(vault: Vault) -> None:
+def test_overlapping_hits_become_one_passage_with_the_best_score(vault: Vault) -> None:
     result = packed(vault, vault.hit("merge0", 0.9), vault.hit("sync0", 0.5), scope=Scope.NEIGHBORS, neighbors=1)
     assert words(result) == [["open", "sync", "conflict", "merge", "export"]]
     assert result.passages[0].entry.score == 0.9

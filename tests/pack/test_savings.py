@@ -34,7 +34,7 @@ def file(tmp_path: Path) -> SavingsFile:
     return SavingsFile(tmp_path / "savings" / "vault.json")
 
 
-def total(file: SavingsFile) -> tuple[str, int, int, int]:
+def read_totals(file: SavingsFile) -> tuple[str, int, int, int]:
     savings = file.read()
     assert savings
     return savings.since, savings.packs, savings.tokens, savings.source_tokens
@@ -44,7 +44,7 @@ def test_savings_are_summed(file: SavingsFile) -> None:
     assert file.read() is None
     file.add(RESULT, DAY)
     file.add(replace(RESULT, text="two", tokens=50, source_tokens=500), date(2025, 4, 1))
-    assert total(file) == ("2025-03-01", 2, 150, 1500)
+    assert read_totals(file) == ("2025-03-01", 2, 150, 1500)
 
 
 def test_the_share_saved_is_relative_to_the_notes() -> None:
@@ -58,7 +58,7 @@ def test_the_share_saved_is_relative_to_the_notes() -> None:
 def test_the_same_pack_twice_in_a_row_counts_once(file: SavingsFile) -> None:
     for text in ("one", "one", "two", "one"):
         file.add(replace(RESULT, text=text), DAY)
-    assert total(file)[1] == 3
+    assert read_totals(file)[1] == 3
 
 
 def test_an_empty_pack_is_not_counted(file: SavingsFile) -> None:
@@ -81,7 +81,7 @@ def test_an_invalid_file_starts_the_count_again(file: SavingsFile, text: str) ->
     file.file.write_text(text)
     assert file.read() is None
     file.add(RESULT, DAY)
-    assert total(file)[1] == 1
+    assert read_totals(file)[1] == 1
 
 
 def test_concurrent_additions_lose_nothing(file: SavingsFile) -> None:
@@ -94,4 +94,4 @@ def test_concurrent_additions_lose_nothing(file: SavingsFile) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert total(file) == ("2025-03-01", 20, 2000, 20_000)
+    assert read_totals(file) == ("2025-03-01", 20, 2000, 20_000)

@@ -210,7 +210,7 @@ def test_an_order_alone_lists_all_notes_or_those_that_pass_a_filter(engine: Engi
 
 
 @pytest.mark.parametrize("typed", ["sort:size", "-sort:date", "sort:"])
-def test_an_unknown_order_is_text(engine: Engine, typed: str) -> None:
+def test_sort_with_an_unknown_order_is_searched_as_words(engine: Engine, typed: str) -> None:
     (query,) = engine.parse(f"lease {typed}")
     assert (query.sort, query.words.split()) == ("", ["lease", typed])
 

@@ -84,7 +84,7 @@ def another_model(folders: list[Path]) -> None:
     write_settings(folders[1], f'[embedding]\nmodel = "{model.as_posix()}"\n')
 
 
-def another_tokenizer(folders: list[Path]) -> None:
+def set_another_tokenizer(folders: list[Path]) -> None:
     write_settings(folders[1], '[pack]\ntokenizer = "cl100k"\n')
 
 
@@ -245,7 +245,9 @@ def ask_line_server(vaults: list[Path], _command: Excerpt) -> Iterator[Given]:
 
 
 @pytest.mark.parametrize(
-    "vaults", [same_settings, another_model, another_tokenizer, load_model, damage_index, without_model], indirect=True
+    "vaults",
+    [same_settings, another_model, set_another_tokenizer, load_model, damage_index, without_model],
+    indirect=True,
 )
 def test_every_surface_gives_the_same_list_confidence_and_pack(vaults: list[Path], command: Excerpt) -> None:
     expected = list(ask_api(vaults, command))

@@ -131,7 +131,7 @@ def test_one_thing_is_singular() -> None:
     assert format_count(1, "memory", "memories") == "1 memory"
 
 
-def uncounted(file: Path) -> Iterator[str]:
+def plurals_without_format_count(file: Path) -> Iterator[str]:
     """Yield the values in f-strings before a plural, except constants and results of `format_count`."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         for value, after in zip(node.values, node.values[1:], strict=False) if isinstance(node, ast.JoinedStr) else ():
@@ -146,7 +146,7 @@ def test_no_message_has_a_number_before_a_fixed_plural() -> None:
     source = Path(excerpt.__file__).parent
     files = [file for file in source.rglob("*.py") if not file.relative_to(source).as_posix().startswith(NEVER_ONE)]
     assert files
-    assert [found for file in files for found in uncounted(file)] == []
+    assert [found for file in files for found in plurals_without_format_count(file)] == []
 
 
 def test_one_line_is_a_number_and_several_a_range() -> None:

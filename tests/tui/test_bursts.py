@@ -96,7 +96,7 @@ async def test_keys_before_and_after_a_dialog_do_nothing_in_it(scripted: Scripte
         await until(pilot, lambda: scripted.screen is screen_of(scripted), "the end of the dialog")
 
 
-async def test_escape_and_following_text_leave_a_dialog_for_the_query(scripted: ScriptedApp) -> None:
+async def test_text_typed_right_after_escape_from_a_dialog_goes_to_the_query(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
         for opening in ("f1", "unbound-switch-vault", "ctrl+g", "unbound-saved", "ctrl+r", "unbound-settings"):

@@ -185,7 +185,7 @@ class ServerEmbedder:
         return vector
 
     def _embed(self, texts: Sequence[str], seconds: float, waits: Sequence[float]) -> Floats:
-        """Return the vectors of texts; of those that the server refuses as too long, of as much as it takes."""
+        """Return the vectors of texts. A text that the server refuses as too long is shortened until it is accepted."""
         bounded = [clean_text(text, _MAX_CHARACTERS) for text in texts]
         try:
             return self._ask(bounded, seconds, waits)

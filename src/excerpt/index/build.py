@@ -673,7 +673,7 @@ def _read_renames(folder: Path) -> renames.MoveHistory | None:
 
 
 def _read_record(folder: Path) -> str:
-    """Return the record of the vectors that searches use, which a rebuild leaves as they are; "" for none."""
+    """Return the record of which vectors searches use, "" if there is none. A rebuild keeps those vectors."""
     try:
         with closing(Catalog.open_to_read(folder)) as catalog:
             return catalog.meta(RECORD_KEY)

@@ -137,7 +137,7 @@ class TermMatches:
     """
 
     def __init__(self, idf: float, count: int, compute_scores: ComputeScores, mark: Callable[[Flags], None]) -> None:
-        """Create matches that are not yet scored; `mark` sets the flags of all rows that have a term."""
+        """Create matches that are not yet scored; `mark` sets the flags of all rows that have any of the terms."""
         self.idf = idf
         self.count = count
         self._compute_scores = compute_scores

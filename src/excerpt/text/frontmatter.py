@@ -231,7 +231,7 @@ def _parse_key(lines: Sequence[str], start: int, end: int, warnings: list[str]) 
 
 
 def _plain_value(text: str, line: int) -> _Node:
-    """Return a value that is not valid YAML: its text without quotation marks and comment, or a list in brackets."""
+    """Parse a value that is not valid YAML: a list in brackets, or its text without quotation marks and comment."""
     text = "".join(character for character in _COMMENT.sub("", text) if character.isprintable()).strip()
     if text.startswith("[") and text.endswith("]") and not text.startswith("[["):
         parts = (part.strip().strip("\"'") for part in text[1:-1].split(","))

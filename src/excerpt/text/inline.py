@@ -582,7 +582,7 @@ def _recording_range(name: str, rule: RuleFuncInlineType) -> RuleFuncInlineType:
 
 
 def _first_token(tokens: list[Token], first: int) -> Token:
-    """Return the first token from index `first` on that a rule created, after a token of pending text."""
+    """Return the token at index `first`, or the next one if that is pending text: the first that a rule created."""
     return tokens[first] if tokens[first].type != "text" else tokens[first + 1]
 
 

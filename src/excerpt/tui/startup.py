@@ -27,7 +27,7 @@ by reference counts.
 def configure_interpreter() -> None:
     """Set Python's thread switch interval and the thresholds of its garbage collector.
 
-    Call this before the app is imported, since the import creates more objects than any key. Benchmarks call it too.
+    Call this before the app is imported, since the import creates more objects than handling a key. Benchmarks too.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.set_threshold(*_GC_THRESHOLDS)

@@ -134,7 +134,7 @@ def parse_pattern(line: bytes, *, strict: bool = False) -> IgnorePattern | None:
 
 
 class _PatternPart(Enum):
-    """A part of a pattern that is not a byte or a set of bytes."""
+    """A wildcard or a separator in a pattern; its other parts are bytes and sets of bytes."""
 
     STAR = auto()
     SLASH = auto()

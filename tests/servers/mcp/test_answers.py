@@ -381,7 +381,9 @@ async def test_a_weak_answer_of_a_partial_index_says_so(home: Path, vault: Path)
 @pytest.mark.parametrize(
     ("title", "alarming"), [("The vault cannot be opened", True), (IndexBusyError.title, False)], ids=["gone", "busy"]
 )
-async def test_the_first_line_warns_only_after_a_failure(home: Path, vault: Path, title: str, alarming: bool) -> None:
+async def test_an_answer_warns_only_after_indexing_has_failed(
+    home: Path, vault: Path, title: str, alarming: bool
+) -> None:
     vaults = indexed_vaults(vault)
     vaults.all[0].indexing.handle_event(IndexingFailed(title, "Something is so.", ""))
     async with Client(build_server(vaults, failure_text)) as client:

@@ -189,7 +189,7 @@ def test_a_paragraph_starts_after_a_larger_gap() -> None:
     )
 
 
-def test_a_paragraph_starts_with_an_indent() -> None:
+def test_an_indented_line_starts_a_new_paragraph() -> None:
     first, second, third, fourth = image_lines("a sync conflict", "arises", "Then one of them", "is kept")
     assert join_blocks([[first, second, replace(third, left=20), fourth]]) == (
         "a sync conflict arises\n\nThen one of them is kept"
