@@ -103,7 +103,7 @@ def notes_that_are_left_out(stage: Stage) -> None:
     look(stage)
 
 
-def every_problem_of_watching(stage: Stage) -> None:
+def how_changes_are_seen(stage: Stage) -> None:
     for limit in (2, 100, None):
         stage.patch.setattr(diagnose, "watch_limit", lambda limit=limit: limit)
         look(stage, "--quick")
@@ -265,7 +265,7 @@ def versions_of_libraries(stage: Stage) -> None:
 
 
 SCENES = (
-    *(no_vault, all_is_well, notes_that_are_left_out, every_problem_of_watching, memories_without_a_vault),
+    *(no_vault, all_is_well, notes_that_are_left_out, how_changes_are_seen, memories_without_a_vault),
     *(an_index_behind_its_vault, an_index_that_is_damaged, leftovers_of_a_build, what_cannot_be_mended),
     *(who_writes_the_index, settings_and_model, folders_of_excerpt),
     *(the_terminal, the_clipboard, keys_and_editor, versions_of_libraries),

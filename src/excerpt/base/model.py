@@ -259,8 +259,8 @@ class HitRerank:
 class Hit:
     """A search hit: a fragment with its score, the signals that add up to it, and the matched spans.
 
-    Each key of `to_dict` is an attribute too: `hit.fragment_id` is the same in Python and in JSON. `note` is the data of
-    its note, which `Vault.search` reads; the app's own searches do not.
+    Each key of `to_dict` is an attribute too: `hit.fragment_id` is the same in Python and in JSON. `note` has the data
+    of its note, which `Vault.search` reads; the app's own searches do not.
     `spans` are the matches in the fragment's text. `named` holds one tuple of matches for the note's title, then one
     for each heading of the heading path. `confidence` is None for a query, or an alternative (`a | b`), of filters
     alone: there is nothing to be sure of. `created` is the day that the note itself gives as its date, in a property
