@@ -104,7 +104,7 @@ def test_a_number_out_of_its_range_is_refused_with_the_range() -> None:
     check_count("limit", 10_000, 1, 10_000)
     with pytest.raises(InputError, match=r"limit must be at least 1, not 0\."):
         check_count("limit", 0, 1, 10_000)
-    with pytest.raises(InputError, match=r"limit must be at most 10,000, not 10,001\. Ask for less"):
+    with pytest.raises(InputError, match=r"limit must be at most 10,000, not 10,001\. Ask for fewer"):
         check_count("limit", 10_001, 1, 10_000)
 
 
