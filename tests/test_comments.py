@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,14 +17,15 @@ from mcp import Client
 
 import excerpt
 from excerpt.base.kinds import Strategy
-from excerpt.base.settings import load_vault_settings, user_paths
+from excerpt.base.settings import PackSettings, load_vault_settings, user_paths
 from excerpt.search.engine import Engine
 from excerpt.servers.line_server.server import LineServer
 from excerpt.servers.mcp.server import build_server
 from excerpt.servers.served_vaults import ServedVaults
-from excerpt.service.memory_decisions import leave_out_comments
+from excerpt.service.note_questions import AskSharedFragment
 from excerpt.service.open_vaults import OpenIndex
 from excerpt.service.packer import AskPack, Packer, PackRequest
+from excerpt.tui.pack.labels import stop_label
 from excerpt.vault.known_vaults import VaultFolders
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
@@ -187,29 +189,53 @@ def test_a_memory_of_a_passage_has_no_comment(author: excerpt.Vault) -> None:
     kept = author.memories.remember(fragment=hit.fragment.id).memory
     assert kept.text == "The red barn needs a roof."
     assert not author.memories.check_source(kept.id).is_stale
-    assert leave_out_comments(hit.fragment).text == "The red barn needs a roof.\n\n## Later"
 
 
-def test_the_app_finds_comments_but_leaves_them_out_of_packs(vault: Path, author: excerpt.Vault) -> None:
+@pytest.fixture
+def author_engine(vault: Path, author: excerpt.Vault) -> Iterator[Engine]:
+    """Yield the engine of the app, which shows the author's comments."""
     author.load()
     settings = load_vault_settings(vault, user_paths())
     index = OpenIndex(vault, user_paths().index_folder(vault), settings, user_paths(), for_author=True)
     with closing(index.open_newest()) as corpus:
-        engine = Engine(corpus, settings)
+        yield Engine(corpus, settings)
 
-        def pack(query: str) -> excerpt.PackResult:
-            result = engine.search(query, Strategy.AUTO, 50)
-            request = PackRequest(
-                (query,), result.strategy, result.hits, (), settings.pack, confidence=result.confidence
-            )
-            packer = Packer(VaultFolders.of([vault]), user_paths().config)
-            return AskPack(packer, request).answer(engine).pack.result
 
-        assert engine.search("giraffe", Strategy.AUTO, 50).hits[0].spans
-        assert pack("giraffe").passages == ()
-        packed = pack("red barn roof")
-        assert "The red barn needs a roof." in packed.text
-        assert packed.left_out_comments == 1
+def test_the_form_for_a_memory_has_no_comment(author_engine: Engine) -> None:
+    hit = author_engine.search("giraffe", Strategy.AUTO, 50).hits[0]
+    assert AskSharedFragment(hit.fragment).answer(author_engine).text == "The red barn needs a roof."
+    lines = replace(hit.fragment, id="", line_start=2, line_end=9)
+    picked = AskSharedFragment(lines).answer(author_engine)
+    assert (picked.text, picked.line_start, picked.line_end) == ("The red barn needs a roof.\n\n## Later", 3, 5)
+
+
+@pytest.mark.parametrize("other", ["", "Seen %% by Ada %%."])
+def test_code_with_two_percent_signs_is_whole_in_a_memory(vault: Path, author: excerpt.Vault, other: str) -> None:
+    code = "\n".join(f"%% part {number}\nzebra{number} = {number};" for number in range(200))
+    (vault / "Code.md").write_text(f"# Code\n\n```matlab\n{code}\n```\n\n{other}\n", encoding="utf-8")
+    author.refresh()
+    author.load()
+    index = OpenIndex(vault, user_paths().index_folder(vault), author.settings, user_paths(), for_author=True)
+    with closing(index.open_newest()) as corpus:
+        for fragment in corpus.note_fragments("Code.md", 0, None)[:-1]:
+            assert AskSharedFragment(fragment).answer(Engine(corpus, author.settings)) == fragment
+
+
+def test_the_app_finds_comments_but_leaves_them_out_of_packs(vault: Path, author_engine: Engine) -> None:
+    settings = PackSettings()
+
+    def pack(query: str) -> excerpt.PackResult:
+        result = author_engine.search(query, Strategy.AUTO, 50)
+        request = PackRequest((query,), result.strategy, result.hits, (), settings, confidence=result.confidence)
+        packer = Packer(VaultFolders.of([vault]), user_paths().config)
+        return AskPack(packer, request).answer(author_engine).pack.result
+
+    assert author_engine.search("giraffe", Strategy.AUTO, 50).hits[0].spans
+    hidden = pack("giraffe")
+    assert (hidden.passages, stop_label(hidden, settings)) == ((), "only comments answer")
+    packed = pack("red barn roof")
+    assert "The red barn needs a roof." in packed.text
+    assert packed.left_out_comments == 1
 
 
 # --- commands and servers ---------------------------------------------------------------------------------------------

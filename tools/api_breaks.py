@@ -20,7 +20,7 @@ def main() -> int:
         return 0
     old = griffe.load_git("excerpt", ref=tag.strip(), search_paths=["src"])
     new = griffe.load("excerpt", search_paths=["src"])
-    public = tuple(each.target_path for each in old["public"].members.values())
+    public = tuple(each.target_path for each in old["service.public"].members.values())
     broken = [
         change
         for change in griffe.find_breaking_changes(old, new)

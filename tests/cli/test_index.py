@@ -394,3 +394,11 @@ def test_a_memory_with_unusual_times_is_recalled(
     everything = excerpt("recall", "--limit", "100", "--vault", vault_of_odd_times, "--json").json["memories"]
     # `2300-02-30` is no date in YAML: that file is reported as unreadable.
     assert len(everything) == 1 + len(TIMES) + len(DATES) - 1
+
+
+def test_ocr_is_not_turned_on_for_a_vault_that_is_refused(
+    excerpt: Excerpt, vault: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(vault))
+    assert excerpt("index", "--vault", vault, "--ocr").code == 3
+    assert not list(home.rglob("*.toml"))

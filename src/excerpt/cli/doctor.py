@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 import textwrap
 import time
@@ -19,7 +18,7 @@ from excerpt.base.errors import ExcerptError, VaultError
 from excerpt.base.json_forms import attributes_to_json
 from excerpt.base.model import Progress
 from excerpt.base.settings import Paths, open_vault, refuse_folders_in_vault, user_paths
-from excerpt.cli.printing import ProgressLine, print_json, print_line
+from excerpt.cli.printing import ProgressLine, output_columns, print_json, print_line
 from excerpt.cli.vaults import check_is_folder, find_last_vault, vault_option
 from excerpt.store.address import is_address
 from excerpt.text.display import format_count, visible_line
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 _LEVEL_COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
 _UPDATE_SECONDS = 0.1  # between two updates of the progress line
 _INDENT = " " * 11  # of a sentence, after its level
-_MAX_COLUMNS = 120  # used of a wider terminal
 _COMMAND = re.compile("`[^`]*`|excerpt doctor .*")
 
 
@@ -173,7 +171,7 @@ def _wrap(text: str) -> str:
     """Wrap a sentence to the width of the terminal, if stdout is one; a command stays whole, for copying."""
     if not sys.stdout.isatty():
         return text
-    width = min(shutil.get_terminal_size().columns, _MAX_COLUMNS) - len(_INDENT)
+    width = output_columns() - len(_INDENT)
     joined = _COMMAND.sub(lambda command: command[0].replace(" ", "\0"), text)
     lines = textwrap.wrap(joined, max(width, 1), break_long_words=False, break_on_hyphens=False)
     return f"\n{_INDENT}".join(lines).replace("\0", " ")

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from excerpt.cli.completing import complete_tags
+from excerpt.cli.memories import format_memory
 from excerpt.cli.printing import print_json, print_line, read_input
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
-
-if TYPE_CHECKING:
-    pass
-from excerpt.cli.memories import format_memory
 
 _DECISION_HELP = {
     "follow": "If the source has moved: link the memory to the new location.",

@@ -118,6 +118,7 @@ def _try(vault: Path, settings: Settings, paths: Paths, model: str, *, as_json: 
 
 def _print_trial(trial: ModelTrial) -> None:
     from excerpt.cli.gold import print_report
+    from excerpt.service.gold.trial import COMPARED_HITS
 
     report = trial.report
     if report.gold is not None:
@@ -126,11 +127,9 @@ def _print_trial(trial: ModelTrial) -> None:
         print_message("The gold set has no questions to compare with. Add one: excerpt gold add QUERY NOTE#HEADING")
     for each in report.queries:
         change = each.before if each.before == each.after else f"{each.before or '-'} → {each.after or '-'}"
-        print_line(visible_line(f"{each.common:>2} of {report.compared_hits}  {each.query}: {change}"))
+        print_line(visible_line(f"{each.common:>2} of {COMPARED_HITS}  {each.query}: {change}"))
     if report.queries:
-        print_message(
-            f"Hits that stay among the first {report.compared_hits}, and the first hit, of your last queries."
-        )
+        print_message(f"Hits that stay among the first {COMPARED_HITS}, and the first hit, of your last queries.")
     print_message(f"Ranked among the {format_count(trial.candidates, 'passage')} that may be found for them.")
 
 

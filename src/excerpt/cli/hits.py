@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
@@ -13,7 +12,7 @@ import click
 from excerpt.base.kinds import Confidence
 from excerpt.base.locations import format_kind
 from excerpt.base.model import Fragment, Hit
-from excerpt.cli.printing import print_line
+from excerpt.cli.printing import MAX_COLUMNS, output_columns, print_line
 from excerpt.text.columns import GAIN_CHARACTER, LOSS_CHARACTER, truncate, wrap
 from excerpt.text.display import format_count, format_percent, format_source_location, title_and_headings, visible_line
 from excerpt.tui.picking import path_for_shell
@@ -22,7 +21,6 @@ from excerpt.vault.known_vaults import VaultFolders
 INDENT = " " * 5
 """Indent of the lines below a hit's first line."""
 _SNIPPET_LINES = 2  # below each hit
-MAX_COLUMNS = 120  # used of a wider terminal
 
 
 def confidence_label(hit: Hit) -> str:
@@ -39,7 +37,7 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
     """
     from excerpt.text.snippet import snippet
 
-    width = min(shutil.get_terminal_size((MAX_COLUMNS, 24)).columns, MAX_COLUMNS) - len(INDENT)
+    width = output_columns() - len(INDENT)
     for rank, hit in enumerate(hits, 1):
         fragment = hit.fragment
         if rank > 1:

@@ -46,7 +46,7 @@ def index_command(
 
     paths = user_paths()
     chosen = resolve_vault(vault)
-    settings = _turn_on_ocr(chosen, paths) if ocr else load_vault_settings(chosen, paths)
+    settings = _load_settings(chosen, paths, ocr=ocr, accept_all=accept_all)
     report = build_index(chosen, settings, paths, rebuild=rebuild, accept_empty=accept_empty, accept_all=accept_all)
     if as_json:
         print_json(report)
@@ -60,13 +60,20 @@ def index_command(
     return 0
 
 
-def _turn_on_ocr(vault: Path, paths: Paths) -> Settings:
-    """Turn on OCR in the vault's settings file, print the file's path, and return the new settings."""
-    from excerpt.service.index_update import enable_ocr
-    from excerpt.tui.keymap import bindable_actions
+def _load_settings(vault: Path, paths: Paths, *, ocr: bool, accept_all: bool) -> Settings:
+    """Return the settings of a vault. With `ocr`, turn on OCR in its settings file first, and print the file's path.
 
-    if file := enable_ocr(vault, paths, bindable_actions()):
-        print_message(f'OCR is now on for this vault: vault.attachments.ocr = "{Ocr.AUTO}" in {file}.')
+    No file is written for a vault that cannot be indexed: raises VaultError for a new vault that is a home folder or a
+    whole disk, unless `accept_all`.
+    """
+    if ocr:
+        from excerpt.service.index_update import enable_ocr
+        from excerpt.tui.keymap import bindable_actions
+
+        if not accept_all:
+            refuse_broad_folder(vault, paths)
+        if file := enable_ocr(vault, paths, bindable_actions()):
+            print_message(f'OCR is now on for this vault: vault.attachments.ocr = "{Ocr.AUTO}" in {file}.')
     return load_vault_settings(vault, paths)
 
 
@@ -77,9 +84,7 @@ def _index_with_progress(vault: Path | None, rebuild: bool, accept_empty: bool, 
 
         paths = user_paths()
         chosen = resolve_vault(vault)
-        if not accept_all:
-            refuse_broad_folder(chosen, paths)
-        settings = _turn_on_ocr(chosen, paths) if ocr else load_vault_settings(chosen, paths)
+        settings = _load_settings(chosen, paths, ocr=ocr, accept_all=accept_all)
         report = update_index(
             chosen,
             settings,

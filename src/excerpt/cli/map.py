@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,8 +11,8 @@ import click
 from msgspec import Struct
 
 from excerpt.base.settings import MAX_COUNT, MAX_HITS
-from excerpt.cli.hits import MAX_COLUMNS, format_bar, style_text
-from excerpt.cli.printing import print_json, print_line, print_message
+from excerpt.cli.hits import format_bar, style_text
+from excerpt.cli.printing import output_columns, print_json, print_line, print_message
 from excerpt.cli.vaults import add_vaults, load_vault, refresh_option, vaults_option
 from excerpt.text.columns import count_columns, truncate
 from excerpt.text.display import format_count, visible_line
@@ -75,7 +74,7 @@ def format_map_lines(vault_map: VaultMap, depth: int, top: int) -> Iterator[str]
     `depth` is the number of levels and `top` the number of branches below a branch to print. Bars are relative to the
     largest branch of each tree.
     """
-    width = min(shutil.get_terminal_size((MAX_COLUMNS, 24)).columns, MAX_COLUMNS) if sys.stdout.isatty() else None
+    width = output_columns() if sys.stdout.isatty() else None
     label, bars = (
         (_LABEL_COLUMNS, _BAR_COLUMNS)
         if width is None or width >= _MIN_WIDE_COLUMNS

@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 
 # --- printing ---------------------------------------------------------------------------------------------------------
 
+MAX_COLUMNS = 120  # used of a wider terminal
+
+
+def output_columns() -> int:
+    """Return the columns that output may take: those of the terminal, at most MAX_COLUMNS."""
+    return min(shutil.get_terminal_size((MAX_COLUMNS, 24)).columns, MAX_COLUMNS)
+
 
 def print_line(text: str, end: str = "\n") -> None:
     """Write text to stdout unchanged, and flush it; click.echo would strip escape sequences in a pipe.

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from excerpt.base.settings import MAX_HITS
 from excerpt.cli.completing import complete_notes, complete_tags
+from excerpt.cli.memories import format_memory, print_unreadable_files
 from excerpt.cli.printing import print_json, print_line, print_message
 from excerpt.cli.vaults import add_vaults, load_vault, refresh_option, vaults_option
 from excerpt.text.dates import parse_period
 
-if TYPE_CHECKING:
-    pass
-from excerpt.cli.memories import format_memory, print_unreadable_files
-
-NO_ANSWER = "No memory answers the query. The memories below share a word with the query."
+_NO_ANSWER = "No memory answers the query. The memories below share a word with the query."
 """Printed above memories of which none is likely to answer the query."""
 
 
@@ -97,7 +93,7 @@ def recall_command(
         print_json(add_vaults(notes, {"memories": [each.to_dict() for each in recalled]}))
     elif recalled:
         if not any(each.answers for each in recalled):
-            print_message(NO_ANSWER)
+            print_message(_NO_ANSWER)
         print_line("\n\n".join(format_memory(each.memory, each.source_check, each.vault) for each in recalled))
     else:
         print_message(_explain_no_memories(has_query=bool(words or tags or source or since), stale=stale))

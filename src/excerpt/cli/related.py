@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +10,8 @@ import click
 
 from excerpt.base.settings import MAX_HITS
 from excerpt.cli.completing import complete_notes
-from excerpt.cli.hits import INDENT, MAX_COLUMNS, style_text
-from excerpt.cli.printing import print_json, print_line, print_message
+from excerpt.cli.hits import INDENT, style_text
+from excerpt.cli.printing import output_columns, print_json, print_line, print_message
 from excerpt.cli.vaults import add_vaults, load_vault, note_in_vault, refresh_option, vaults_option
 from excerpt.text.columns import truncate
 from excerpt.text.display import format_count, line_range, visible_line
@@ -49,7 +48,7 @@ def related_command(
 
 
 def _print_related(related: RelatedNotes) -> None:
-    width = min(shutil.get_terminal_size((MAX_COLUMNS, 24)).columns, MAX_COLUMNS)
+    width = output_columns()
     for rank, note in enumerate(related.notes, 1):
         if rank > 1:
             print_line("")

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from excerpt.cli.completing import complete_notes, complete_tags
+from excerpt.cli.memories import format_beginning, print_unreadable_files
 from excerpt.cli.printing import print_json, print_line, print_message, read_input
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.text.display import visible_line
-
-if TYPE_CHECKING:
-    pass
-from excerpt.cli.memories import format_beginning, print_unreadable_files
 
 
 @click.command()

@@ -153,20 +153,12 @@ def build_index(
     rebuild: bool = False,
     accept_empty: bool = False,
     accept_all: bool = False,
-    wait: float = 10.0,
 ) -> BuildReport:
-    """Update the vault's index, with progress on stderr if that is a terminal, and return a report of the changes.
-
-    With `rebuild`, the index is built from scratch. `wait` is the time in seconds to wait for another process that is
-    updating the index. Raises VaultError for a vault that lost all its notes, unless `accept_empty`, and for a new
-    vault that is a home folder or a whole disk, unless `accept_all`.
-    """
+    """Update the vault's index as `update_index` does, with progress on stderr if that is a terminal."""
     from excerpt.service.index_update import update_index
 
     line = ProgressLine(sys.stderr)
-    return update_index(
-        vault, settings, paths, line, rebuild=rebuild, accept_empty=accept_empty, accept_all=accept_all, wait=wait
-    )
+    return update_index(vault, settings, paths, line, rebuild=rebuild, accept_empty=accept_empty, accept_all=accept_all)
 
 
 def load_vault(folder: Path | Sequence[Path] | None, *, refresh: bool = True, suggest_moves: bool = False) -> Vault:

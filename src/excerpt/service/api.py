@@ -744,8 +744,9 @@ class Vault:
         fragments to pack, whatever the queries find; with `marks`, the fragments marked in the app are packed before
         them. Without `ranked`, passages are in the order of the vault. `template` is a template file; it replaces
         `format`. With `question`, the query stands below the passages. `result` is an earlier result of the queries,
-        used instead of a new search. `where`, `literal` and `rerank` are as for `search`. Raises SettingsError for an
-        unknown format or tokenizer, NotFoundError for `marks` if no fragment is marked.
+        used instead of a new search unless the vault shows comments, which no pack has. `where`, `literal` and `rerank`
+        are as for `search`. Raises SettingsError for an unknown format or tokenizer, NotFoundError for `marks` if no
+        fragment is marked.
         """
         if limit is not None:
             check_count("limit", limit, 1, MAX_PACKED)

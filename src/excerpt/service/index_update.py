@@ -26,20 +26,18 @@ def update_index(
     rebuild: bool = False,
     accept_empty: bool = False,
     accept_all: bool = False,
-    wait: float = 10.0,
 ) -> BuildReport:
     """Update the vault's index from its files, and return a report of the changes.
 
-    With `rebuild`, the index is built from scratch. `wait` is the time in seconds to wait for another process that is
-    updating the index. Raises VaultError for a vault that lost all its notes, unless `accept_empty`, and for a new
-    vault that is a home folder or a whole disk, unless `accept_all`.
+    With `rebuild`, the index is built from scratch. Raises VaultError for a vault that lost all its notes, unless
+    `accept_empty`, and for a new vault that is a home folder or a whole disk, unless `accept_all`.
     """
     from excerpt.index.build import build
 
     if not accept_all:
         refuse_broad_folder(vault, paths)
     index = paths.index_folder(vault)
-    return build(vault, index, settings, on_progress, rebuild=rebuild, accept_empty=accept_empty, wait=wait)
+    return build(vault, index, settings, on_progress, rebuild=rebuild, accept_empty=accept_empty)
 
 
 def has_vectors_pending(index: Path, settings: Settings) -> bool:

@@ -101,10 +101,8 @@ def check_count(name: str, value: object, minimum: int, maximum: int) -> None:
     if count < minimum:
         raise InputError(f"{name} must be at least {minimum}, not {count:,}.")
     if count > maximum:
-        raise InputError(
-            f"{name} must be at most {maximum:,}, not {count:,}.",
-            "Ask for fewer at a time, for example with a filter such as path:Projects/.",
-        )
+        hint = "Ask for fewer at a time, for example with a filter such as path:Projects/." if name == "limit" else ""
+        raise InputError(f"{name} must be at most {maximum:,}, not {count:,}.", hint)
 
 
 def _texts_in(value: object) -> Iterator[str]:

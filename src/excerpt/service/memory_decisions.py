@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from excerpt.base.model import Fragment, Memory, Source
+from excerpt.base.model import Memory, Source
 
 if TYPE_CHECKING:
     from excerpt.memory.results import SourceCheck
@@ -41,22 +41,6 @@ class DecisionResult(Struct, frozen=True):
     memory: Memory
     message: str
     undo: Decision
-
-
-def leave_out_comments(fragment: Fragment) -> Fragment:
-    """Return a fragment of the author's view without its comments, which no memory has, as it may go into a pack."""
-    from excerpt.text.comments import may_have_comments
-    from excerpt.text.fragments import digest_of_text
-    from excerpt.text.markdown import parse_note
-
-    if fragment.kind or not may_have_comments(fragment.text):
-        return fragment
-    lines = parse_note(fragment.path, f"\n{fragment.text}").lines[1:]
-    written = [number for number, line in enumerate(lines) if line.strip()] or [0]
-    text = "\n".join(lines[written[0] : written[-1] + 1])
-    first = fragment.line_start + written[0]
-    last = fragment.line_start + written[-1]
-    return replace(fragment, text=text, line_start=first, line_end=last, digest=digest_of_text(text))
 
 
 def make_remember_decision(draft: MemoryDraft, source: Source | None, query: str) -> Decision:

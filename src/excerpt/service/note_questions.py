@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from excerpt.base.errors import ModelError
 from excerpt.base.kinds import LinkKind
@@ -126,7 +126,7 @@ class AskWindow(Struct, Generic[Drawn], frozen=True):
             fragment = _fragment_at(snapshot, self.location.path, self.location.line)
         if fragment is None:
             return None
-        view = replace(self.view, near=self._find_nearest_spans(engine, fragment))
+        view = structs.replace(self.view, near=self._find_nearest_spans(engine, fragment))
         text, language = snapshot.note_text(fragment.path), snapshot.note_info(fragment.path).language
         matches = self.location.spans
         if not matches and self.query:
@@ -208,6 +208,31 @@ class AskPassage(Struct, Generic[Drawn], frozen=True):
         return self.draw(ShownNote(text, fragment, drop_stop_words(fragment.text, spans, self.topic, language)))
 
 
+class AskSharedFragment(Struct, frozen=True):
+    """Question for a fragment, or for picked lines, without the comments of the note's author: as a memory has it."""
+
+    kind: ClassVar[str] = "shared-fragment"
+    priority: ClassVar[Priority] = Priority.PANEL
+    fragment: Fragment
+
+    def answer(self, engine: Engine) -> Fragment:
+        from excerpt.text.fragments import digest_of_text
+
+        own, shown, shared = self.fragment, engine.snapshot, engine.without_comments.snapshot
+        if shared is shown or own.kind:
+            return own
+        if own.id and shown.fragment(own.id) == own:
+            return shared.fragment(own.id) or own
+        try:
+            lines = shared.note_text(own.path).split("\n")[own.line_start - 1 : own.line_end]
+        except KeyError:
+            return own
+        written = [number for number, line in enumerate(lines) if line.strip()] or [0]
+        text = "\n".join(lines[written[0] : written[-1] + 1])
+        first, last = own.line_start + written[0], own.line_start + written[-1]
+        return replace(own, text=text, line_start=first, line_end=last, digest=digest_of_text(text))
+
+
 class AskLink(Struct, frozen=True):
     """Question for the target of a link to `address`. `source` is the path of the note that contains the link.
 
@@ -224,14 +249,14 @@ class AskLink(Struct, frozen=True):
     def answer(self, engine: Engine) -> ResolvedLink:
         from excerpt.text.links import parse_link_address
 
-        snapshot = engine.snapshot
+        snapshot, targets = engine.snapshot, engine.snapshot.facets.targets
         link = parse_link_address(self.link_kind, self.address)
         if link is None:
             return ResolvedLink(address=self.address)
-        path = snapshot.facets.targets.resolve(link.target, self.source)
-        if path is None and self.label:
-            link = parse_link_address(self.link_kind, self.label) or link
-            path = snapshot.facets.targets.resolve(link.target, self.source)
+        path = targets.resolve(link.target, self.source)
+        labelled = parse_link_address(self.link_kind, self.label) if path is None and self.label else None
+        if labelled is not None and (path := targets.resolve(labelled.target, self.source)) is not None:
+            link = labelled
         if path is None:
             return ResolvedLink(message=_missing_target(link))
         line = target_line(snapshot.note_text(path), snapshot.sections(path), link)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from excerpt.service.request_queue import Priority
 from excerpt.vault.known_vaults import VaultFolders
 
 if TYPE_CHECKING:
+    from excerpt.corpus.interface import Corpus
     from excerpt.pack.build import PackCache
     from excerpt.pack.formats.source_label import PackLinks
     from excerpt.pack.memories import NoteSourceWithMoves, SourceWithMemories
@@ -289,8 +290,21 @@ class AskPack(Struct, frozen=True):
         if result is not None:
             result = engine.highlight_all(result)
             request = with_highlights(request, result)
-        pack = self.packer.build_pack(engine.without_comments.snapshot, _prepare_request(request, engine))
+        snapshot = engine.without_comments.snapshot
+        pack = self.packer.build_pack(snapshot, _prepare_request(request, engine))
+        if pack.result.stopped is StopReason.NO_ANSWER and request.confidence is not Confidence.NOTHING:
+            count = _count_comments(snapshot, request.hits)  # which answer, as the hits of everybody do not
+            pack = structs.replace(pack, result=replace(pack.result, left_out_comments=count))
         return PackUpdate(pack, self.cost.answer(engine) if self.cost is not None else None, result)
+
+
+def _count_comments(snapshot: Corpus, hits: Sequence[Hit]) -> int:
+    """Return the number of comments in the lines of hits."""
+    return sum(
+        comment.begins and hit.fragment.line_start <= comment.line <= hit.fragment.line_end
+        for hit in hits
+        for comment in snapshot.comments(hit.fragment.path)
+    )
 
 
 def with_highlights(request: PackRequest, result: Result) -> PackRequest:
@@ -303,7 +317,10 @@ def with_highlights(request: PackRequest, result: Result) -> PackRequest:
 
 
 class AskPackResults(Struct, frozen=True):
-    """A request to the engine's thread for the packs that other settings or choices would give."""
+    """A request to the engine's thread for the packs that other settings or choices would give.
+
+    All requests have the same queries, hits and marks.
+    """
 
     kind: ClassVar[str] = "pack-results"
     priority: ClassVar[Priority] = Priority.PACK
@@ -312,7 +329,9 @@ class AskPackResults(Struct, frozen=True):
 
     def answer(self, engine: Engine) -> tuple[PackResult, ...]:
         snapshot = engine.without_comments.snapshot
-        return tuple(self.packer.build_result(snapshot, _prepare_request(each, engine)) for each in self.requests)
+        first = _prepare_request(self.requests[0], engine)
+        requests = (structs.replace(each, hits=first.hits, confidence=first.confidence) for each in self.requests)
+        return tuple(self.packer.build_result(snapshot, with_fill(each, engine)) for each in requests)
 
 
 def _prepare_request(request: PackRequest, engine: Engine) -> PackRequest:

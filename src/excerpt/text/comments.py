@@ -40,7 +40,7 @@ def take_out_comments(
     lines = text.split("\n")
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     cuts: dict[int, list[_Cut]] = {}
-    for start, end in _Scanner(text, lines, starts, code).find(first_line):
+    for start, end in _CommentScanner(text, lines, starts, code).find(first_line):
         is_data = _DATA.match(text, start) is not None
         first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
         is_quoted = ">" in _beginning(lines[first])[: start - starts[first]]
@@ -95,7 +95,7 @@ _ONE_LINE_BLOCK = re.compile(r"[ \t>]*(?:\||#{1,6}[ \t])")
 _CLOSING = {"%%": "%%", "<!--": "-->"}
 
 
-class _Scanner:
+class _CommentScanner:
     """Finds the comments of a text in one pass. `starts` are the offsets where its lines begin, and its end."""
 
     def __init__(self, text: str, lines: Sequence[str], starts: Sequence[int], code: Sequence[tuple[int, int]]) -> None:

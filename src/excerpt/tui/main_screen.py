@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -67,7 +68,7 @@ from excerpt.tui.textual_patches import FRAME_SECONDS, LowLatencyScreen
 from excerpt.vault.known_vaults import DEMO, VaultFolders
 
 if TYPE_CHECKING:
-    from excerpt.base.model import Result
+    from excerpt.base.model import Fragment, Result
     from excerpt.index.events import Command
     from excerpt.search.usage import UsedHit
     from excerpt.service.event_loop import ServiceEvent
@@ -641,7 +642,19 @@ class MainScreen(LowLatencyScreen):
 
     @on(RememberRequested)
     def _handle_remember_request(self, message: RememberRequested) -> None:
-        self.app.push_screen(*self.memories.make_new_memory_form(message))
+        from excerpt.service.note_questions import AskSharedFragment
+        from excerpt.text.comments import may_have_comments
+
+        hit = message.hit
+        if hit is None or not may_have_comments(hit.fragment.text):
+            self.app.push_screen(*self.memories.make_new_memory_form(message))
+            return
+
+        def on_answer(fragment: Fragment) -> None:
+            shared = replace(message, hit=replace(hit, fragment=fragment))
+            self.app.push_screen(*self.memories.make_new_memory_form(shared))
+
+        self.index.engine.ask(AskSharedFragment(hit.fragment), on_answer)
 
     @on(MemoryEditRequested)
     def _handle_memory_edit_request(self, message: MemoryEditRequested) -> None:

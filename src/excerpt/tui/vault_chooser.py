@@ -219,7 +219,7 @@ _KIND_CELLS, _NAME_CELLS = 9, 24
 class PreparedVault(Struct, frozen=True):
     """A vault that can be opened at once: its settings and its saved session are loaded.
 
-    `vault` is its folder. `message` says which data were moved here from the vault's former path, if any. `store` is
+    `vault` is its folder. `message` names data of a vault that is gone, which this may be, if there are any. `store` is
     the address of a vault in a store; its `vault` path then only names its settings and memories.
     """
 

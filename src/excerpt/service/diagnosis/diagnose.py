@@ -64,7 +64,7 @@ def diagnose(
     `check_terminal` checks what only the caller knows: the terminal, and what the app does in it. `version` is that of
     excerpt. With `quick`, checks that need to read all files again are skipped.
     """
-    settings, settings_group = Settings(), FindingGroup("settings", ())
+    settings = Settings()
     vault_check = VaultCheck(())
     folder: Path | None = None
     health: IndexHealth | None = None

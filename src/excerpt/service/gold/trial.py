@@ -36,7 +36,6 @@ class TrialReport(Struct, frozen=True):
 
     gold: GoldReport | None
     queries: tuple[QueryChange, ...]
-    compared_hits: int = COMPARED_HITS
 
 
 def find_candidate_keys(engine: Engine, texts: Iterable[str]) -> list[int]:

@@ -6,7 +6,6 @@ In the Search tab, memories are shown among the hits and in the pack. A badge ma
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
@@ -47,14 +46,13 @@ class MemoryController:
 
     def make_new_memory_form(self, request: RememberRequested) -> tuple[RememberDialog, OnAnswer]:
         """Return the form for a new memory, and the callback that keeps what the user wrote in the form."""
-        from excerpt.service.memory_decisions import leave_out_comments, make_remember_decision
+        from excerpt.service.memory_decisions import make_remember_decision
         from excerpt.tui.memory.form import RememberDialog
         from excerpt.tui.memory.view import format_source
 
         text, source = request.text, request.source
         if request.hit is not None:
-            hit = replace(request.hit, fragment=leave_out_comments(request.hit.fragment))
-            text, source = hit.fragment.text, make_source(hit)
+            text, source = request.hit.fragment.text, make_source(request.hit)
 
         def on_answer(draft: MemoryDraft | None) -> None:
             if draft is not None:
