@@ -130,9 +130,7 @@ def test_the_text_says_where_comments_are_left_out() -> None:
 def test_the_author_reads_the_note_as_written(text: str) -> None:
     note = parse_note("a.md", text)
     written = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    restored = "\n".join(restore_comments(note.lines, 1, note.comments))
-    # Quote marks around comments alone are not kept.
-    assert re.sub(r"(?m)^[ \t>]+$", "", restored) == re.sub(r"(?m)^[ \t>]+$", "", written)
+    assert "\n".join(restore_comments(note.lines, 1, note.comments)) == written
 
 
 _PIECES = st.sampled_from(
@@ -159,7 +157,9 @@ class CountedText(str):
         return found
 
 
-@pytest.mark.parametrize("piece", ["<!-- ", "%% a %", "x <!-- y ", "> %%\n\n", "| %% |\n", "`%%", "%%%", "a %% b\n\n"])
+@pytest.mark.parametrize(
+    "piece", ["<!-- ", "%% a %", "x <!-- y ", "> %%\n\n", "| %% |\n", "> %%a%%\n", "`%%", "%%%", "a %% b\n\n"]
+)
 def test_a_megabyte_of_marks_is_searched_once(piece: str) -> None:
     text = CountedText(piece * (1_000_000 // len(piece)))
     text.searched = 0
@@ -171,3 +171,9 @@ def test_a_comment_of_a_megabyte_is_one_comment() -> None:
     note = parsed(f"a\n\n%%\n{'secret ' * 150_000}\n%%\n\nb")
     assert [comment.begins for comment in note.comments] == [True, False, False]
     assert note.text == "a\n\n\n\n\n\nb"
+
+
+def test_an_empty_line_of_a_quote_between_two_comments_is_restored() -> None:
+    text = "> %%a%%\n>\n> %%b%%\n"
+    note = parse_note("a.md", text)
+    assert "\n".join(restore_comments(note.text.split("\n"), 1, note.comments)) == text

@@ -46,11 +46,6 @@ def test_nested_values_have_dotted_keys() -> None:
     assert front.properties == {"a.b": ("1",), "a.c": ("2",), "a.c.d": ("3",)}
 
 
-def test_each_value_has_its_line() -> None:
-    front = read_frontmatter("---\na: 1\n\nb:\n  - 2\n  - 3\n---\n")
-    assert front.values == ((2, "1"), (5, "2"), (6, "3"))
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -121,7 +116,6 @@ def test_keys_beside_an_invalid_line_are_read_and_what_is_clear_of_it(
     assert (front.title, front.tags) == ("One", ("b", "c"))
     assert front.properties == {**properties, "status": ("open",)}
     assert len(front.warnings) == 1
-    assert dict(front.values)[3 + line.count("\n") + 2] == "open"
 
 
 def test_lines_of_invalid_frontmatter_without_a_key_are_text() -> None:

@@ -1,4 +1,4 @@
-"""Tests of the tables in a note, and of the header above a later row."""
+"""Tests of what each line of a note is, of the tables in it, and of the header above a later row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.base.kinds import BlockKind
-from excerpt.text.line_context import MAX_TABLE_HEADER, find_table_header, find_tables
+from excerpt.text.line_context import MAX_TABLE_HEADER, Context, contexts_of, find_table_header, find_tables
 from excerpt.text.markdown import parse_note
 
 STOCK = "# Stock\n\n| Article | Price |\n|---|--:|\n| nails | 4 |\n| screws | 7 |\n\nEnd."
@@ -93,3 +93,13 @@ def test_every_table_of_the_parser_is_found(blocks: list[tuple[str, str]]) -> No
         if block.kind is BlockKind.TABLE
     ]
     assert set(parsed) <= set(find_tables(text.split("\n")))
+
+
+@pytest.mark.parametrize("opening", ["> %%", "> <!-- a"])
+def test_a_comment_in_a_quote_ends_with_the_quote(opening: str) -> None:
+    contexts = [each.context for each in contexts_of([opening, "> b", "", "text"])]
+    assert contexts == [Context.COMMENT, Context.COMMENT, Context.PROSE, Context.PROSE]
+
+
+def test_backticks_with_a_backtick_after_them_open_no_code() -> None:
+    assert [each.context for each in contexts_of(["- ```js``` is code", "text"])] == [Context.PROSE, Context.PROSE]

@@ -63,7 +63,7 @@ from excerpt.store.words import (
     word_lengths,
 )
 from excerpt.text.display import format_count, visible_line
-from excerpt.vault.readers.registry import suffixes_of
+from excerpt.vault.readers.registry import read_suffixes
 
 OnNotes = Callable[[int, int], None]
 """A callback that gets the number of notes written so far, and the number of notes to write."""
@@ -393,7 +393,7 @@ class _Push:
 
     def _unreadable_attachments(self) -> frozenset[str]:
         """Return the paths of stored attachments that this machine cannot read (a package is missing or OCR is off)."""
-        suffixes = suffixes_of(self._snapshot.settings.vault).read
+        suffixes = read_suffixes(self._snapshot.settings.vault)
         return frozenset(
             path for path, note in self._stored_notes.items() if note.kind and not path.lower().endswith(suffixes)
         )

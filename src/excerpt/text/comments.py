@@ -53,7 +53,13 @@ def take_out_comments(
     for number, cuts_of_line in cuts.items():
         shown[number], parts[number] = _cut_line(lines[number], cuts_of_line, number + 1)
     for number in list(_empty_quotes(shown, cuts)):
-        shown[number], parts[number] = "", _whole_line(lines[number], cuts.get(number, ()), number + 1)
+        own = cuts.get(number)
+        parts[number] = (
+            [CommentLine(number + 1, 0, False, lines[number])]
+            if own is None
+            else _whole_line(lines[number], own, number + 1)
+        )
+        shown[number] = ""
     return "\n".join(shown), tuple(part for number in sorted(parts) for part in parts[number])
 
 
@@ -104,6 +110,7 @@ class _CommentScanner:
         self._starts = starts
         self._code = code
         self._code_begins = [first for first, _ in code]
+        self._unquoted = [number for number, line in enumerate(lines) if not _QUOTED.match(line)]
         self._blank = [number for number, line in enumerate(lines) if not line.strip(" \t>")]
         self._runs = [match.span() for match in re.finditer("`+", text)] if "`" in text else []
         self._run_begins = [start for start, _ in self._runs]
@@ -127,13 +134,14 @@ class _CommentScanner:
                     yield match.start(), end
                     at = end
 
-    def _end_of_paragraph(self, line: int) -> int:
-        following = bisect_right(self._blank, line)
-        return self._starts[self._blank[following]] if following < len(self._blank) else len(self._text)
+    def _start_of_next(self, numbers: Sequence[int], line: int) -> int:
+        """Return where the first of the lines `numbers` (ascending) after `line` begins, or the text's end."""
+        following = bisect_right(numbers, line)
+        return self._starts[numbers[following]] if following < len(numbers) else len(self._text)
 
     def _end_of_code(self, start: int, end: int, line: int) -> int:
         """Return the end of the code span that begins with backticks at `start` to `end`; `end` if there is none."""
-        limit = self._end_of_paragraph(line)
+        limit = self._start_of_next(self._blank, line)
         for number in range(bisect_right(self._run_begins, start), len(self._runs)):
             begin, stop = self._runs[number]
             if begin >= limit:
@@ -148,9 +156,9 @@ class _CommentScanner:
         begins_line = len(beginning) == start - self._starts[line]
         if not begins_line:
             is_alone = _ONE_LINE_BLOCK.match(self._lines[line]) is not None
-            limit = self._starts[line + 1] - 1 if is_alone else self._end_of_paragraph(line)
+            limit = self._starts[line + 1] - 1 if is_alone else self._start_of_next(self._blank, line)
         elif ">" in beginning:
-            limit = self._end_of_quote(line)
+            limit = self._start_of_next(self._unquoted, line)
         else:
             limit = len(self._text)
         closing = _CLOSING[mark]
@@ -162,11 +170,6 @@ class _CommentScanner:
             self._unclosed_until[mark] = limit
         is_block = mark == "<!--" or not self._text[start + len(mark) : self._starts[line + 1]].strip()
         return limit if begins_line and is_block else 0
-
-    def _end_of_quote(self, line: int) -> int:
-        while line < len(self._lines) and _QUOTED.match(self._lines[line]):
-            line += 1
-        return min(self._starts[line], len(self._text))
 
 
 def _beginning(line: str) -> str:
@@ -208,22 +211,22 @@ def _cut_line(line: str, cuts: Sequence[_Cut], number: int) -> tuple[str, list[C
 
 
 def _whole_line(line: str, cuts: Sequence[_Cut], number: int) -> list[CommentLine]:
-    """Return a line as a part of a comment; nothing if it is blank or holds only data."""
-    kept = [cut for cut in cuts if not cut.is_data]
-    return [CommentLine(number, 0, any(cut.begins for cut in kept), line)] if kept and line.strip() else []
+    """Return a line as a part of a comment; nothing if it is empty or holds only data."""
+    read = [cut for cut in cuts if not cut.is_data]
+    return [CommentLine(number, 0, any(cut.begins for cut in read), line)] if read and line else []
 
 
 def _empty_quotes(shown: Sequence[str], cuts: dict[int, list[_Cut]]) -> Iterator[int]:
     """Yield the lines of the quotes with comments of which nothing is left but quote marks."""
-    seen = -1
+    quote_end = -1
     for number in sorted(cuts):
-        if number <= seen or not _ONLY_QUOTE_MARKS.fullmatch(shown[number]):
+        if number <= quote_end or not _ONLY_QUOTE_MARKS.fullmatch(shown[number]):
             continue
         first = last = number
         while first > 0 and _QUOTED.match(shown[first - 1]):
             first -= 1
         while last + 1 < len(shown) and _QUOTED.match(shown[last + 1]):
             last += 1
-        seen = last
+        quote_end = last
         if all(_ONLY_QUOTE_MARKS.fullmatch(line) for line in shown[first : last + 1]):
             yield from range(first, last + 1)

@@ -56,7 +56,6 @@ _YEAR = re.compile(r"\d{4}")
 _SECONDS_DIGITS, _MILLISECONDS_DIGITS = 10, 13  # digits of a point in time since 1970, from 2001 until 2286
 
 
-@lru_cache(maxsize=50_000)
 def parse_date(text: str) -> date | None:
     """Return the first date in `text`, a property's value or a file's name; None if it has no date.
 

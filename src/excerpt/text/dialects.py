@@ -11,13 +11,14 @@ Lines of data become blank, so that all other lines keep their numbers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from urllib.parse import unquote
 
 from msgspec import Struct, field
 
 from excerpt.base.kinds import Dialect, LinkKind
 from excerpt.base.model import Link
+from excerpt.text.line_context import Context, contexts_of
 from excerpt.text.properties import MAX_PROPERTIES
 
 CHANGED_DIALECTS = (Dialect.LOGSEQ, Dialect.JOPLIN)
@@ -118,7 +119,7 @@ def _read_joplin(text: str) -> NoteData:
 # --- Logseq -----------------------------------------------------------------------------------------------------------
 
 _PROPERTY = re.compile(r"(?P<before>[ \t]*(?:[-*][ \t]+)?)(?P<name>[^\W_][\w./?-]*)::(?:[ \t]+(?P<value>.*))?")
-_FENCE = re.compile(r"[ \t]*(?:[-*][ \t]+)?(```+|~~~+)")
+_CODE = (Context.CODE, Context.CODE_EDGE, Context.QUOTED_CODE)
 _NAMES = {"title": "title", "alias": "aliases", "aliases": "aliases", "tags": "tags", "tag": "tags"}
 _BLOCK_DATA = re.compile(
     r"(?:id|collapsed|heading|background-color|created-at|updated-at|filters|exclude-from-graph-view|public"
@@ -142,8 +143,8 @@ def _read_logseq(text: str, path: str) -> NoteData:
     lines = _LOGBOOK.sub(_blank, text).split("\n")
     data = NoteData("")
     in_first_block = True
-    for number, in_code in enumerate(_code_flags(lines)):
-        line = lines[number]
+    for number, context in enumerate(contexts_of(lines)):
+        line, in_code = lines[number], context.context in _CODE
         match = None if in_code else _PROPERTY.fullmatch(line)
         if match is None:
             in_first_block = in_first_block and not line.strip()
@@ -165,20 +166,6 @@ def _read_logseq(text: str, path: str) -> NoteData:
     if name != stem:
         data.title, data.aliases = data.title or name, [name, *data.aliases] if data.title else data.aliases
     return data
-
-
-def _code_flags(lines: Sequence[str]) -> Iterator[bool]:
-    """Yield for each line whether it is in fenced code."""
-    fence = ""
-    for line in lines:
-        match = _FENCE.match(line)
-        if match and not fence:
-            fence = match[1]
-            yield True
-        else:
-            yield bool(fence)
-            if match and line.strip().startswith(fence) and not line.strip().strip(fence[0]):
-                fence = ""
 
 
 def _add_name(data: NoteData, name: str, value: str) -> None:

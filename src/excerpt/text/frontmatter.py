@@ -34,7 +34,7 @@ class Frontmatter(Struct, frozen=True):
     """The frontmatter of a note.
 
     `lines` is the number of its lines with the delimiters, 0 if the note has none. `properties` are the values of other
-    keys than title, aliases and tags, by dotted key. `values` are all scalars as (1-based line in the note, text).
+    keys than title, aliases and tags, by dotted key.
     `unread_lines` are the 1-based lines of invalid frontmatter that have no key or value: they are text of the note.
     """
 
@@ -43,7 +43,6 @@ class Frontmatter(Struct, frozen=True):
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     properties: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    values: tuple[tuple[int, str], ...] = ()
     warnings: tuple[str, ...] = ()
     unread_lines: tuple[int, ...] = ()
 
@@ -301,11 +300,9 @@ def _scalars(tree: dict[str, _Node]) -> Iterator[tuple[str, _Scalar]]:
 def _frontmatter_of_tree(tree: dict[str, _Node], lines: int) -> Frontmatter:
     named: dict[str, list[str]] = {"title": [], "aliases": [], "tags": []}
     properties: dict[str, list[str]] = {}
-    values: list[tuple[int, str]] = []
     warnings: list[str] = []
     try:
         for key, scalar in _scalars(tree):
-            values.append((scalar.line + 1, scalar.text))
             name = _SPECIAL_KEYS.get(key.lower())
             if name is None:
                 properties.setdefault(key, []).append(scalar.text)
@@ -320,7 +317,6 @@ def _frontmatter_of_tree(tree: dict[str, _Node], lines: int) -> Frontmatter:
         aliases=tuple(dict.fromkeys(named["aliases"])),
         tags=tuple(dict.fromkeys(tag for tag in tags if tag)),
         properties={key: tuple(items) for key, items in properties.items()},
-        values=tuple(values),
         warnings=tuple(warnings),
     )
 

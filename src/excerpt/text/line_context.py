@@ -44,7 +44,7 @@ PLAIN = LineContext(Context.PLAIN)
 CALLOUT = re.compile(r"\[!([\w-]+)(?:\|[^\]]*)?\][+-]?")
 QUOTE_MARKS = re.compile(r"^\s*((?:>\s?)+)")
 TABLE_RULE = re.compile(r"^\s*(?:>\s?)*\|?[\s:|-]*-[\s:|-]*$")
-_FENCE = re.compile(r"^(?:[ \t]|[-*+>]|\d+[.)])*(`{3,}|~{3,})[ \t]*\{?\.?([\w+#.-]*)")
+_FENCE = re.compile(r"^(?:[ \t]|[-*+>]|\d+[.)])*(`{3,}(?!.*`)|~{3,})[ \t]*\{?\.?([\w+#.-]*)")
 
 
 def contexts_of(lines: Sequence[str]) -> list[LineContext]:
@@ -88,8 +88,11 @@ def _comment_end(lines: Sequence[str], row: int) -> int:
     mark = next((mark for mark in _COMMENT_MARKS if text.startswith(mark)), "")
     if not mark or _COMMENT_MARKS[mark] in text[len(mark) :]:
         return 0
-    closing = (number for number in range(row + 1, len(lines)) if _COMMENT_MARKS[mark] in lines[number])
-    return next(closing, len(lines) - 1 if mark == "<!--" or text.strip() == mark else -1) + 1
+    end = len(lines)
+    if lines[row].lstrip().startswith(">"):  # a comment ends with its quote
+        end = next((number for number in range(row, end) if not lines[number].lstrip().startswith(">")), end)
+    closing = (number for number in range(row + 1, end) if _COMMENT_MARKS[mark] in lines[number])
+    return next(closing, end - 1 if mark == "<!--" or text.strip() == mark else -1) + 1
 
 
 _COMMENT_MARKS = {"%%": "%%", "<!--": "-->"}

@@ -22,7 +22,7 @@ The parser takes up to 25 us per character.
 
 _DENDRON_VAULT = re.compile(r"\s*dendron://[^/#|]*/", re.IGNORECASE)
 _JOPLIN_ADDRESS = re.compile(r"^\s*:/(?=[0-9a-f]{32}\s*(?:#|\Z))")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _LINK_OR_TAG_START = re.compile(r"\[|(?<!\S)#[^\s#]")
 _BLOCK_ID = re.compile(r"(?:^|[ \t\n])\^([A-Za-z0-9-]+)[ \t]*$")
 _MARKUP = re.compile(r"[\\&*`\[<~$]|==|(?<!\w)_|_(?!\w)")
@@ -122,7 +122,7 @@ def _link_of_wikilink(token: Token, line: int) -> Link:
 
 def _link_of_markdown(token: Token, label: str, line: int) -> Link | None:
     address = str(token.attrs.get("href") or token.attrs.get("src") or "")
-    if not address or _SCHEME.match(address):
+    if not address or SCHEME.match(address):
         return None
     kind = LinkKind.EMBED if token.type == "image" else LinkKind.MARKDOWN
     return _make_link(kind, address, line, " ".join(label.split()) or None, encoded=True)
@@ -147,7 +147,7 @@ def parse_link_address(kind: LinkKind, address: str) -> Link | None:
     """
     if kind is LinkKind.WIKILINK:
         return _make_link(kind, address, 0, None)
-    return None if _SCHEME.match(address) else _make_link(kind, address, 0, None, encoded=True)
+    return None if SCHEME.match(address) else _make_link(kind, address, 0, None, encoded=True)
 
 
 def property_links(text: str, line: int) -> tuple[Link, ...]:

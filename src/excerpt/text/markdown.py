@@ -179,20 +179,21 @@ def _delimited_rule(marker: str) -> RuleFuncBlockType:
         rest = state.src[at + len(marker) : stop].rstrip()
         last = start
         if marker not in rest:
-            last = _closing_line(state, marker, start, end, is_comment=marker == "%%")
+            last = _closing_line(state, marker, start, end)
         elif not rest.endswith(marker):
             return False
         if last < 0:
             return False
         if not silent:
-            state.push("delimited", "", 0).map = [start, last + 1]
+            token = state.push("delimited", "", 0)
+            token.map, token.markup = [start, last + 1], marker
             state.line = last + 1
         return True
 
     return rule
 
 
-def _closing_line(state: StateBlock, marker: str, start: int, end: int, *, is_comment: bool) -> int:
+def _closing_line(state: StateBlock, marker: str, start: int, end: int) -> int:
     """Return the first line after `start` and before `end` that ends with `marker`; of a comment, that has one.
 
     Returns -1 if the quote or list around the block has no such line.
@@ -202,7 +203,7 @@ def _closing_line(state: StateBlock, marker: str, start: int, end: int, *, is_co
         if state.sCount[line] < state.blkIndent and not state.isEmpty(line):
             break
         text = state.src[state.bMarks[line] : state.eMarks[line]]
-        if (marker in text) if is_comment else text.rstrip().endswith(marker):
+        if (marker in text) if marker == "%%" else text.rstrip().endswith(marker):
             return line
     return -1
 
@@ -296,9 +297,9 @@ def parse_note(path: str, text: str, language: str = "", dialect: Dialect = Dial
     of data of another program are blank in the text of the note, and comments are not in it.
     """
     data = read_data(normalise_newlines(text.removeprefix("\ufeff")), path, dialect)
-    text, comments = _without_comments(data.text)
+    front = read_frontmatter(data.text)
+    text, comments = _without_comments(data.text, front.lines)
     lines = text.split("\n")
-    front = read_frontmatter(text)
     warnings = list(front.warnings)
     body = _parse_body(lines, front.lines, warnings)
     links = [link for number in range(front.lines) for link in property_links(lines[number], number + 1)]
@@ -318,11 +319,10 @@ def parse_note(path: str, text: str, language: str = "", dialect: Dialect = Dial
     )
 
 
-def _without_comments(text: str) -> tuple[str, tuple[CommentLine, ...]]:
-    """Return a note's text without its comments, and these."""
+def _without_comments(text: str, skipped: int) -> tuple[str, tuple[CommentLine, ...]]:
+    """Return a note's text without its comments, and these; the frontmatter of `skipped` lines has none."""
     if not may_have_comments(text):
         return text, ()
-    skipped = read_frontmatter(text).lines
     lines = text.split("\n")
     tokens: list[Token] = []
     with suppress(Exception):  # a note that cannot be parsed has no code
@@ -330,11 +330,7 @@ def _without_comments(text: str) -> tuple[str, tuple[CommentLine, ...]]:
     code = [
         (token.map[0] + skipped, token.map[1] + skipped)
         for token in tokens
-        if token.map
-        and (
-            token.type in ("fence", "code_block")
-            or (token.type == "delimited" and "$$" in lines[token.map[0] + skipped].partition("%%")[0])
-        )
+        if token.map and (token.type in ("fence", "code_block") or token.markup == "$$")
     ]
     return take_out_comments(text, skipped, code)
 
@@ -423,7 +419,8 @@ def _parse_body(lines: Sequence[str], frontmatter_lines: int, warnings: list[str
         tokens = []
     body = _Body()
     _add_blocks(tokens, frontmatter_lines, env, body)
-    warnings += _add_inline_parts(tokens, lines, frontmatter_lines, env, body)
+    if warning := _add_inline_parts(tokens, lines, frontmatter_lines, env, body):
+        warnings.append(warning)
     body.parts = list(_fill_gaps(body.parts, lines, frontmatter_lines))
     return body
 
@@ -474,8 +471,8 @@ _LABELLED_WIKILINK = re.compile(r"\[\[[^\[\]|\\]+\|[^\[\]]+\]\]")
 
 def _add_inline_parts(
     tokens: list[Token], lines: Sequence[str], frontmatter_lines: int, env: EnvType, body: _Body
-) -> Iterator[str]:
-    """Add the links, tags and inline properties of all paragraphs and cells to `body`; yield warnings."""
+) -> str:
+    """Add the links, tags and inline properties of paragraphs and cells to `body`; return a warning, "" for none."""
     budget = MAX_INLINE_TOTAL
     in_table, row_line = False, 0
     for token in tokens:
@@ -495,11 +492,11 @@ def _add_inline_parts(
             row_line = number
         budget -= len(content)
         if budget < 0:
-            yield "The note is too large. Links and tags near its end were not read."
-            return
+            return "The note is too large. Links and tags near its end were not read."
         inline = parse_links_and_tags(content, number, env)
         body.links += inline.links
         body.tags += inline.tags
+    return ""
 
 
 def _fill_gaps(
@@ -527,7 +524,7 @@ def _fill_gaps(
 
 def _block_of_empty_note(front: Frontmatter) -> Block:
     """Return the only block of a note without text, so that the note can be found: its frontmatter or first line."""
-    if front.values:
+    if front.title or front.aliases or front.tags or front.properties:
         return Block(BlockKind.OTHER, 2, front.lines - 1)
     return Block(BlockKind.OTHER, 1, max(front.lines, 1))
 

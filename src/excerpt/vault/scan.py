@@ -28,7 +28,7 @@ from excerpt.base.settings import VaultSettings
 from excerpt.base.vault_files import OpenFolder, open_folder
 from excerpt.vault.dialect import UNREAD_LOGSEQ_FOLDERS, is_logseq
 from excerpt.vault.ignore import IgnorePatterns, parse_pattern, pattern_lines
-from excerpt.vault.readers.registry import suffixes_of
+from excerpt.vault.readers.registry import read_suffixes
 
 IGNORE_FILES = (".gitignore", ".excerptignore")
 
@@ -122,7 +122,7 @@ class _Scanner:
 
     def __init__(self, vault: Path, settings: VaultSettings, only: Collection[str] | None) -> None:
         self._vault = vault
-        self._suffixes = suffixes_of(settings)
+        self._suffixes = read_suffixes(settings)
         self._counts_others = settings.attachments.read
         included, excluded = parse_settings_patterns(settings)
         self._included = included if settings.include else None
@@ -172,7 +172,7 @@ class _Scanner:
         is_folder = entry.is_dir(follow_symlinks=False)
         is_link = entry.is_symlink()
         name = entry.name.lower()
-        is_wanted = is_folder or is_link or name.endswith(self._suffixes.read)
+        is_wanted = is_folder or is_link or name.endswith(self._suffixes)
         suffix = "" if is_wanted else self._unread_suffix(name)
         if not (is_wanted or suffix) or entry.name in IGNORE_FILES:
             return
@@ -186,7 +186,7 @@ class _Scanner:
         elif not is_wanted:
             self.unread[suffix] += 1
         else:
-            state = _link_reason(self._vault, path, self._suffixes.read) if is_link else _file_state(entry, path)
+            state = _link_reason(self._vault, path, self._suffixes) if is_link else _file_state(entry, path)
             if isinstance(state, FileState):
                 self.files.append(state)
             elif state:
@@ -195,7 +195,7 @@ class _Scanner:
     def _unread_suffix(self, name: str) -> str:
         """Return the suffix under which an unread file is counted; "" for one that is not counted."""
         match = _SUFFIX.search(name)
-        if match is None or not (self._counts_others or name.endswith(self._suffixes.unread)):
+        if match is None or not self._counts_others:
             return ""
         return match[0] if match[0] in self.unread or len(self.unread) < _MAX_UNREAD_SUFFIXES else _OTHER_SUFFIXES
 

@@ -19,7 +19,7 @@ from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 from excerpt.base.errors import VaultError
 from excerpt.base.settings import VaultSettings
 from excerpt.vault.mounts import lacks_change_events
-from excerpt.vault.readers.registry import suffixes_of
+from excerpt.vault.readers.registry import read_suffixes
 from excerpt.vault.scan import IGNORE_FILES, FileState, Scan, scan
 
 ChangedPaths = frozenset[str] | None
@@ -130,7 +130,7 @@ class _SystemEvents:
         Raises OSError or WatchfilesRustInternalError if the vault cannot be watched.
         """
         self._vault, self._settings = vault, settings
-        self._suffixes = suffixes_of(settings).read
+        self._suffixes = read_suffixes(settings)
         self._folders = set(folders)
         self._last_scan = time.monotonic()
         self._pending_paths: set[str] = set()

@@ -137,6 +137,12 @@ def test_drawers_of_org_are_data() -> None:
     assert note.tags == ("home", "green", "work", "glass")
 
 
+def test_a_drawer_of_org_without_an_end_ends_before_the_next_heading() -> None:
+    note = read("* A\n:PROPERTIES:\n:X: 1\n\n** B\nfound\n", "a.org")
+    assert [section.heading for section in note.sections if section.level] == ["A", "B"]
+    assert note.text.split("\n")[5] == "found"
+
+
 def test_links_to_ids_are_links_of_org() -> None:
     note = read("See [[id:64F1-b2][die Größe]], [[id:ab::*Head]] and [[https://example.org][web]].\n", "a.org")
     assert [(link.target, link.text) for link in note.links] == [("id:64F1-b2", "die Größe"), ("id:ab", None)]

@@ -23,7 +23,7 @@ from excerpt.base.model import Note
 from excerpt.base.settings import AttachmentSettings, Ocr, VaultSettings
 from excerpt.vault.readers import ReadOptions, load_bytes
 from excerpt.vault.readers.markdown import MarkdownReader, decode
-from excerpt.vault.readers.registry import describe_unread_files, kind_of_file, reader_for, suffixes_of
+from excerpt.vault.readers.registry import describe_unread_files, kind_of_file, read_suffixes, reader_for
 from tests.images import DARWIN
 from tests.vault.readers.test_office import file_bytes
 from tests.vault.readers.test_sheet import table_of_rows, workbook
@@ -67,13 +67,13 @@ def test_a_suffix_configured_as_a_note_is_not_an_attachment() -> None:
 
 
 def test_images_are_read_if_ocr_is_on() -> None:
-    assert ".png" in suffixes_of(VaultSettings()).unread
-    assert ".png" in suffixes_of(VaultSettings(attachments=AttachmentSettings(ocr=Ocr.AUTO))).read
+    assert ".png" not in read_suffixes(VaultSettings())
+    assert ".png" in read_suffixes(VaultSettings(attachments=AttachmentSettings(ocr=Ocr.AUTO)))
 
 
 def test_attachments_can_be_disabled() -> None:
-    found = suffixes_of(VaultSettings(attachments=AttachmentSettings(read=False)))
-    assert (found.read, found.unread) == ((".md", ".markdown", ".mdx", ".qmd"), ())
+    settings = VaultSettings(attachments=AttachmentSettings(read=False))
+    assert read_suffixes(settings) == (".md", ".markdown", ".mdx", ".qmd")
 
 
 def test_a_note_has_the_lines_of_its_file() -> None:
@@ -336,5 +336,5 @@ def test_unread_files_are_listed_by_kind_the_commonest_first() -> None:
 @pytest.mark.parametrize("name", ["a.mdx", "a.qmd"])
 def test_mdx_and_quarto_are_notes(name: str) -> None:
     settings = VaultSettings()
-    assert name.endswith(suffixes_of(settings).notes)
+    assert name.endswith(read_suffixes(settings))
     assert reader_for(name, settings).kind == ""

@@ -109,7 +109,7 @@ def paged_note(
         lines += [*text.split("\n"), ""]
         last = len(lines) - 1
         heading = part.headings[-1] if part.headings else ""
-        blocks = tuple(_blocks(lines, first, last))
+        blocks = tuple(paragraph_blocks(lines, first, last))
         level = len(part.headings)
         location = part.place.replace("#", "%23").replace("\n", " ")
         sections.append(Section(len(sections), level, heading, part.headings, first, last, blocks, location))
@@ -120,7 +120,7 @@ def paged_note(
         title=_clean_text(title).replace("\n", " ") or PurePosixPath(path).stem,
         text=text,
         tags=tuple(tags),
-        language=options.language or detect_language(text[:_LANGUAGE_LETTERS]),
+        language=options.language or detect_language(text[:LANGUAGE_LETTERS]),
         sections=tuple(sections),
         links=shifted,
         warnings=tuple(warnings),
@@ -128,7 +128,7 @@ def paged_note(
     )
 
 
-_LANGUAGE_LETTERS = 20_000
+LANGUAGE_LETTERS = 20_000
 
 
 def _clean_text(text: str) -> str:
@@ -137,7 +137,7 @@ def _clean_text(text: str) -> str:
     return text.strip("\n") if text.strip() else ""
 
 
-def _blocks(lines: Sequence[str], first: int, last: int) -> list[Block]:
+def paragraph_blocks(lines: Sequence[str], first: int, last: int) -> list[Block]:
     """Return a paragraph block for each run of non-blank lines among lines `first` to `last` (1-based)."""
     blocks: list[Block] = []
     start = 0

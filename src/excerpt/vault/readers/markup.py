@@ -7,25 +7,23 @@ includes files and is not typed, and none for AsciiDoc is maintained.
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from msgspec import Struct, field
 
 from excerpt.base.kinds import BlockKind, LinkKind
 from excerpt.base.model import Block, Link, Note, Section
+from excerpt.text.links import SCHEME
 from excerpt.text.markdown import normalise_newlines
 from excerpt.text.properties import MAX_PROPERTIES, merge_properties
 from excerpt.text.words import detect_language
-from excerpt.vault.readers import ReadOptions
+from excerpt.vault.readers import LANGUAGE_LETTERS, ReadOptions, paragraph_blocks
 from excerpt.vault.readers.markdown import decode
 
-_LANGUAGE_LETTERS = 20_000
 _MAX_LINKS = 20_000
 _MAX_LINE = 5_000
 """Maximum number of characters of a line that is examined for a heading or links."""
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 
 
 _MAX_DEPTH = 12
@@ -45,7 +43,7 @@ class _Document(Struct):
     def add_link(self, target: str, number: int, label: str = "", *, is_embed: bool = False) -> None:
         """Add the link on line `number`, unless it leads out of the vault; `id:` is the scheme of ids in org."""
         path, _, anchor = target.strip().partition("#")
-        if len(self.links) < _MAX_LINKS and path and (path.startswith("id:") or not _SCHEME.match(path)):
+        if len(self.links) < _MAX_LINKS and path and (path.startswith("id:") or not SCHEME.match(path)):
             kind = LinkKind.EMBED if is_embed else LinkKind.MARKDOWN
             self.links.append(Link(kind, path, number, heading=anchor or None, text=" ".join(label.split()) or None))
 
@@ -72,15 +70,15 @@ class _MarkupReader(Struct, frozen=True):
             text=text,
             tags=tuple(dict.fromkeys(document.tags)),
             properties=merge_properties({}, document.properties[:MAX_PROPERTIES]),
-            language=options.language or detect_language(text[:_LANGUAGE_LETTERS]),
+            language=options.language or detect_language(text[:LANGUAGE_LETTERS]),
             sections=_sections_of(document),
             links=tuple(document.links),
             warnings=(warning,) if warning else (),
         )
 
-    @abstractmethod
     def _parse(self, document: _Document) -> None:
         """Find the title, headings, tags, properties and links of a document, and blank its lines of data."""
+        raise NotImplementedError
 
 
 def _sections_of(document: _Document) -> tuple[Section, ...]:
@@ -89,7 +87,7 @@ def _sections_of(document: _Document) -> tuple[Section, ...]:
     while last > 1 and not lines[last - 1].strip():
         last -= 1
     begins = [first for _, _, first, _ in headings]
-    blocks = tuple(_blocks_of(lines, 1, begins[0] - 1 if begins else last))
+    blocks = tuple(paragraph_blocks(lines, 1, begins[0] - 1 if begins else last))
     if not blocks and not begins:
         blocks = (Block(BlockKind.OTHER, 1, 1),)  # so that a file without text can be found
     sections = [Section(0, 0, "", (), 1, blocks[-1].line_end if blocks else 1, blocks)]
@@ -103,7 +101,7 @@ def _sections_of(document: _Document) -> tuple[Section, ...]:
         while end > heading_end and not lines[end - 1].strip():
             end -= 1
         own_end = begins[at + 1] - 1 if at + 1 < len(begins) else last
-        own = tuple(_blocks_of(lines, heading_end + 1, own_end))
+        own = tuple(paragraph_blocks(lines, heading_end + 1, own_end))
         titles = tuple(title for _, title in path if title)
         sections.append(Section(len(sections), min(level, 6), heading, titles, first, max(end, heading_end), own))
     return tuple(sections)
@@ -121,18 +119,6 @@ def _section_ends(headings: Sequence[tuple[int, str, int, int]], last: int) -> l
             ends[at] = following[-1][1] - 1
         following.append((level, first))
     return ends
-
-
-def _blocks_of(lines: Sequence[str], first: int, last: int) -> Iterator[Block]:
-    """Yield a paragraph for each run of non-blank lines among lines `first` to `last`."""
-    start = 0
-    for number in range(first, last + 2):
-        is_blank = number > last or not lines[number - 1].strip()
-        if is_blank and start:
-            yield Block(BlockKind.PARAGRAPH, start, number - 1)
-            start = 0
-        elif not is_blank and not start:
-            start = number
 
 
 # --- org --------------------------------------------------------------------------------------------------------------
@@ -158,6 +144,8 @@ class OrgReader(_MarkupReader, frozen=True):
         for number, line in enumerate(document.lines, 1):
             if len(line) > _MAX_LINE:
                 continue
+            if drawer and _ORG_HEADING.fullmatch(line):
+                drawer = ""  # a drawer without an end ends before the next heading
             match = _ORG_BLOCK.match(line)
             if match and match[1].lower() == "begin":
                 code = code or match[2].lower()

@@ -66,29 +66,17 @@ KINDS = tuple(dict.fromkeys(builtin.kind for builtin in _BUILTIN_READERS))
 """The words for the filter `kind:`, without the kinds of readers in other packages."""
 
 
-class FileSuffixes(Struct, frozen=True):
-    """Suffixes of file names, in lower case with the dot.
+def read_suffixes(settings: VaultSettings) -> tuple[str, ...]:
+    """Return the suffixes of files that are read with these settings and the installed libraries, in lower case.
 
-    `notes` are the suffixes of notes, `read` of all files that are read (notes and attachments), and `unread` of files
-    that would be read if something were installed or enabled.
+    Those of notes come first.
     """
-
-    notes: tuple[str, ...]
-    read: tuple[str, ...]
-    unread: tuple[str, ...]
-
-
-def suffixes_of(settings: VaultSettings) -> FileSuffixes:
-    """Return the file suffixes that are read and unread with these settings and the installed libraries."""
     notes = tuple(extension.lower() for extension in settings.extensions)
     if not settings.attachments.read:
-        return FileSuffixes(notes, notes, ())
-    candidates = {suffix: builtin for suffix, builtin in _BUILTIN_BY_SUFFIX.items() if suffix not in notes}
-    enabled = {builtin: _is_enabled(builtin, settings) for builtin in set(candidates.values())}
-    read = [suffix for suffix, builtin in candidates.items() if enabled[builtin]]
-    unread = [suffix for suffix, builtin in candidates.items() if not enabled[builtin]]
-    others = [suffix for suffix in _plugin_readers() if suffix not in notes]
-    return FileSuffixes(notes, (*notes, *read, *others), tuple(suffix for suffix in unread if suffix not in others))
+        return notes
+    enabled = {builtin: _is_enabled(builtin, settings) for builtin in _BUILTIN_READERS}
+    read = (suffix for suffix, builtin in _BUILTIN_BY_SUFFIX.items() if enabled[builtin])
+    return tuple(dict.fromkeys((*notes, *read, *_plugin_readers())))
 
 
 def _is_enabled(builtin: BuiltinReader, settings: VaultSettings) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from html import unescape
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from excerpt.base.errors import ReadError
 from excerpt.base.model import Note
+from excerpt.text.markdown import normalise_newlines
 from excerpt.vault.readers import PagedText, ReadOptions, paged_note
 from excerpt.vault.readers.markdown import decode
 
@@ -34,6 +34,7 @@ class SubtitleReader(Struct, frozen=True):
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
         """Extract a note with a section for each minute; see Reader.read."""
         text, warning = decode(data)
+        warnings = [warning] if warning else []
         parts: list[PagedText] = []
         said: list[str] = []
         begin = size = 0
@@ -46,14 +47,13 @@ class SubtitleReader(Struct, frozen=True):
             said.append(line)
             size += len(line)
             if size > _MAX_TEXT:
-                warning = f"Only the first {_MAX_TEXT // 1_000_000} MB of its text are read."
+                warnings.append(f"Only the first {_MAX_TEXT // 1_000_000} MB of its text are read.")
                 break
         if said:
             parts.append(_section(begin, said))
         if not parts:
             raise ReadError("The file has no subtitles.")
-        note = paged_note(path, parts, options)
-        return replace(note, warnings=(warning,)) if warning else note
+        return paged_note(path, parts, options, warnings=warnings)
 
 
 def _cue_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -61,7 +61,7 @@ def _cue_lines(text: str) -> Iterator[tuple[int, str]]:
     seconds, is_in_cue = 0, False
     before: list[str] = []  # the lines of the cue before, of which captions that roll show the last again
     cue: list[str] = []
-    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+    for line in normalise_newlines(text).split("\n"):
         if match := _TIME.match(line):
             seconds = int(match[1] or 0) * 3600 + int(match[2]) * 60 + int(match[3])
             before, cue, is_in_cue = cue, [], True
