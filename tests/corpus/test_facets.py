@@ -241,7 +241,14 @@ def test_a_plan_or_a_distant_day_is_no_change(tmp_path: Path, settings: Settings
 
 def test_the_times_of_copied_files_are_unknown(tmp_path: Path, settings: Settings) -> None:
     snapshot = opened_with_times(tmp_path, settings, PLANS, [NOON] * len(PLANS))
-    assert snapshot.facets.has_copied_times
+    assert snapshot.facets.is_copied.all()
     unknown = {**dict.fromkeys(PLANS, ""), "created.md": "2020-01-01"}
     assert {path: snapshot.note_modified(path) for path in PLANS} == unknown
+    snapshot.close()
+
+
+def test_a_note_changed_after_the_copy_has_the_time_of_its_file(tmp_path: Path, settings: Settings) -> None:
+    notes = {f"{number}.md": "Text.\n" for number in range(30)}
+    snapshot = opened_with_times(tmp_path, settings, notes, [NOON] * 29 + [NOON + 90_000])
+    assert [path for path in notes if snapshot.note_modified(path)] == ["29.md"]
     snapshot.close()

@@ -24,6 +24,7 @@ from excerpt.text.words import fold
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 UNKNOWN_DAY = np.iinfo(np.int64).min
 """Value of `Facets.created` for a note whose creation date is unknown."""
@@ -63,11 +64,15 @@ _FIRST_CHANGE_DAY = 0
 """The first day, since 1970, that a date in a name, a heading or the property `date` can be of a change."""
 
 
-def is_bulk_change(modified_ns: Times) -> bool:
-    """Return whether more than BULK_SHARE of the times are within one span of BULK_SPAN_NS."""
+def flag_copied(modified_ns: Times) -> Flags:
+    """Return flags of the times in the span of BULK_SPAN_NS that has more than BULK_SHARE of all, if there is one."""
     times = np.sort(modified_ns)
-    ends = np.searchsorted(times, times + BULK_SPAN_NS, side="right")
-    return int((ends - np.arange(len(times))).max()) > BULK_SHARE * len(times)
+    counts = np.searchsorted(times, times + BULK_SPAN_NS, side="right") - np.arange(len(times))
+    if counts.max(initial=0) <= BULK_SHARE * len(times):
+        return np.zeros(len(times), np.bool_)
+    first = int(times[counts.argmax()])
+    flags: Flags = (modified_ns >= first) & (modified_ns <= first + BULK_SPAN_NS)
+    return flags
 
 
 def property_name(name: str) -> str:
@@ -180,9 +185,9 @@ class Facets:
         return times
 
     @cached_property
-    def has_copied_times(self) -> bool:
-        """Whether nearly all files have one time, as after a copy or a checkout, so that it says nothing of a note."""
-        return bool(len(self.modified)) and is_bulk_change(self.modified)
+    def is_copied(self) -> Flags:
+        """Whether the time of each note's file is one that nearly all have, as after a copy: it says nothing of it."""
+        return flag_copied(self.modified)
 
     @cached_property
     def change_days(self) -> Times:
@@ -190,13 +195,13 @@ class Facets:
 
         The day is read from a property (`updated` and the like, or `date`), else from the path, else from the headings
         that are a day, as in a log. Of the last three, a day after the file's own time is a plan, not a change. If the
-        files have been copied, a property of creation counts too.
+        file has been copied, a property of creation counts too.
         """
         latest = self._latest_change_days
         days = np.full(len(self._paths), UNKNOWN_DAY, np.int64)
-        if self.has_copied_times:
+        if self.is_copied.any():
             self._set_days_from_properties(days, _CREATION_PROPERTIES)
-            days[(days < _FIRST_CHANGE_DAY) | (days > latest)] = UNKNOWN_DAY
+            days[(days < _FIRST_CHANGE_DAY) | (days > latest) | ~self.is_copied] = UNKNOWN_DAY
         for note, heading, _, _ in self.queries.year_headings():
             number = self._note_numbers[note]
             self._set_possible_day(days, number, _to_days(parse_date_name(heading)), latest, is_later=True)
@@ -213,7 +218,7 @@ class Facets:
     @cached_property
     def _latest_change_days(self) -> Times:
         """Last day on which each note may have changed: that of its file, with a day for time zones."""
-        times = np.full(len(self.modified), self.modified.max(initial=0)) if self.has_copied_times else self.modified
+        times = np.where(self.is_copied, self.modified.max(initial=0), self.modified)
         return times // (86_400 * _SECOND_NS) + 1
 
     @staticmethod

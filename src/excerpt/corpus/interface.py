@@ -380,7 +380,7 @@ class Corpus(Notes, Protocol):
 
     @property
     def without_comments(self) -> Corpus:
-        """The same state without the comments of the notes' authors; itself if it shows none. Rows and keys are equal.
+        """The same state without comments that only the authors read; itself if it shows none. Rows and keys are equal.
 
         It is open as long as this corpus is.
         """

@@ -114,14 +114,15 @@ class NoteReader:
     def note_modified(self, path: str) -> str:
         """Return the day when the note was last changed, as YYYY-MM-DD; "" if it is unknown.
 
-        It is the note's own date (`Facets.change_days`), else that of its file when it was indexed, in UTC, unless all
-        files have one time. Raises KeyError for an unknown note.
+        It is the note's own date (`Facets.change_days`), else that of its file when it was indexed, in UTC, unless
+        nearly all files have that time. Raises KeyError for an unknown note.
         """
         row = self._read_note_row(path)
-        own_day = self.facets.change_days[self.facets.numbers[path]]
+        number = self.facets.numbers[path]
+        own_day = self.facets.change_days[number]
         if own_day != UNKNOWN_DAY:
             return date.fromordinal(int(own_day) + EPOCH_ORDINAL).isoformat()
-        return "" if self.facets.has_copied_times else day_of_ns(row.mtime_ns)
+        return "" if self.facets.is_copied[number] else day_of_ns(row.mtime_ns)
 
     def note_info(self, path: str) -> NoteInfo:
         return self.note_infos([path])[0]

@@ -574,9 +574,9 @@ class UnionFacets(Facets):
         self._parts = parts
 
     @cached_property
-    def has_copied_times(self) -> bool:
-        """Whether the files of every vault have been copied."""
-        return all(part.corpus.facets.has_copied_times for part in self._parts)
+    def is_copied(self) -> Flags:
+        """Whether the time of each note's file is one that nearly all files of its vault have."""
+        return np.concatenate([part.corpus.facets.is_copied for part in self._parts])
 
     @cached_property
     def change_days(self) -> Times:

@@ -98,15 +98,25 @@ class AuthorQueries(CatalogQueries):
         self, texts: list[tuple[int, str]], keys: Sequence[int] | None, is_match: Callable[[str], bool]
     ) -> list[tuple[int, str]]:
         """Return (key, text) of fragments, with the comments in the texts of those that have some."""
-        commented = self._comments.by_key.keys() if keys is None else self._comments.by_key.keys() & set(keys)
-        restored = [(each.key, each.text) for each in self.fragments(sorted(commented)) if is_match(each.text)]
-        return [*(each for each in texts if each[0] not in commented), *restored]
+        comments_of = self._comments.by_key
+        commented = comments_of.keys() if keys is None else comments_of.keys() & set(keys)
+        stored = super().fragments(sorted(commented))
+        restored = [(each.key, self._restore_text(each, comments_of[each.key])[2]) for each in stored]
+        return [
+            *(each for each in texts if each[0] not in commented),
+            *((key, text) for key, text in restored if is_match(text)),
+        ]
 
     def _restore(self, fragment: Fragment) -> Fragment:
         """Return a fragment with its comments; its lines reach to those that are outside of it."""
         own = self._comments.by_key.get(fragment.key)
         if own is None:
             return fragment
+        first, last, text = self._restore_text(fragment, own)
+        return replace(fragment, line_start=first, line_end=last, text=text, tokens=self._count_tokens(text))
+
+    def _restore_text(self, fragment: Fragment, own: Sequence[CommentLine]) -> tuple[int, int, str]:
+        """Return the first and last line of a fragment with its `own` comments, and its text."""
         first, last = min(fragment.line_start, own[0].line), max(fragment.line_end, own[-1].line)
         if (first, last) == (fragment.line_start, fragment.line_end):
             lines = fragment.text.split("\n")
@@ -114,8 +124,7 @@ class AuthorQueries(CatalogQueries):
             lines = (super().note_text(fragment.path) or "").split("\n")[first - 1 : last]
         comments = self._comments.by_path[fragment.path]
         inside = comments[bisect_left(comments, (first,)) : bisect_left(comments, (last + 1,))]
-        text = "\n".join(restore_comments(lines, first, inside))
-        return replace(fragment, line_start=first, line_end=last, text=text, tokens=self._count_tokens(text))
+        return first, last, "\n".join(restore_comments(lines, first, inside))
 
     def _restore_info(self, info: FragmentInfo) -> FragmentInfo:
         if info.key not in self._comments.by_key:

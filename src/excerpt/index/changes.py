@@ -157,11 +157,11 @@ def _matches_vault(catalog: Catalog, scan_result: Scan, settings: Settings) -> b
 
 def _read_given_up_files(catalog: Catalog, scan_result: Scan, settings: VaultSettings) -> Mapping[str, FileProblem]:
     """Return the files that exceeded a limit of time or memory and have not changed since then, by path."""
-    before = catalog.given_up()
+    before, dialect = catalog.given_up(), catalog.dialect
     return {
         file.path: FileProblem(file.path, earlier.reason)
         for file in scan_result.files
         if (earlier := before.get(file.path)) is not None
         and (earlier.size, earlier.mtime_ns, earlier.ctime_ns) == (file.size, file.mtime_ns, file.ctime_ns)
-        and is_current_key(earlier.cut, prepare_key(file.path, settings, catalog.dialect))
+        and is_current_key(earlier.cut, prepare_key(file.path, settings, dialect))
     }

@@ -24,7 +24,7 @@ from excerpt.text.display import format_count
 _READ_BYTES = 1 << 22
 
 EMBEDDINGS_FOLDER = "embeddings"
-"""Name of the subfolder with vectors that took long to compute, and outlive the index: see `search_vectors`."""
+"""Name of the subfolder with vectors that took long to compute, and outlive the index: see `encoder_vectors`."""
 
 SUSPECT_FILE = "suspect"
 """Name of a file by which a reader asks the next build to check the whole catalog.

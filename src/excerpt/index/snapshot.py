@@ -114,17 +114,17 @@ class Snapshot(NoteReader):
 
     @cached_property
     def without_comments(self) -> Snapshot:
-        """This generation without the comments of the notes' author; itself if it shows none.
+        """This generation without the comments that only the notes' author reads; itself if it shows none of these.
 
         It is open as long as this snapshot, and shares its files and vectors.
         """
         if self.lexical is self._words or self._settings.text.comments is Comments.EVERYBODY:
             return self
         _ = self.table, self.vectors, self._chosen_vectors
-        everybody = copy(self)
-        everybody.lexical, everybody._queries = self._words, CatalogQueries(self._rows)
-        everybody.__dict__.pop("facets", None)
-        return everybody
+        other = copy(self)
+        other.lexical, other._queries = self._words, CatalogQueries(self._rows)
+        other.__dict__.pop("facets", None)
+        return other
 
     @classmethod
     def open(

@@ -343,10 +343,10 @@ class _IndexExamination:
 
     def _check_notes(self) -> None:
         """Compare the rows of every note with their checksums, and what cut it with this version."""
-        catalog, health = self._catalog, self._health
+        catalog, health, dialect = self._catalog, self._health, self._catalog.dialect
         for done, (number, path, cut) in enumerate(catalog.rows("SELECT id, path, cut FROM notes ORDER BY path")):
             self._tick("notes", done, health.notes, path)
-            if not is_current_key(cut, prepare_key(path, self._settings.vault, catalog.dialect)):
+            if not is_current_key(cut, prepare_key(path, self._settings.vault, dialect)):
                 health.stale.append((path, StaleReason.CUT))
             try:
                 catalog.check_note_rows(number)

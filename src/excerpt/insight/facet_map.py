@@ -303,7 +303,7 @@ def _list_modified_months(facets: Facets) -> Iterator[tuple[int, date]]:
     Times are limited to the range that date filters support, from 1970 to January 2200. A note without a date of its
     own has none if the files were copied.
     """
-    times, own_days = facets.modified, facets.change_days.tolist()
+    times, own_days, is_copied = facets.modified, facets.change_days.tolist(), facets.is_copied
     if not len(times):
         return
     within = np.clip(times, midnight_ns(FIRST_DAY), midnight_ns(LAST_DAY))
@@ -314,7 +314,7 @@ def _list_modified_months(facets: Facets) -> Iterator[tuple[int, date]]:
     for note, (month, own_day) in enumerate(zip(np.maximum(months_of, 0).tolist(), own_days, strict=True)):
         if own_day != UNKNOWN_DAY:
             yield note, date.fromordinal(own_day + EPOCH_ORDINAL).replace(day=1)
-        elif not facets.has_copied_times:
+        elif not is_copied[note]:
             yield note, month_starts[month]
 
 

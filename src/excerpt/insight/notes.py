@@ -409,8 +409,7 @@ def list_newest_notes(snapshot: Corpus, limit: int, today: date) -> tuple[DatedN
     is_dated = (days != UNKNOWN_DAY) & (days <= (today - _EPOCH).days)
     days = np.where(is_dated, days, (seconds + time.localtime().tm_gmtoff) // _DAY_SECONDS)
     numbers = np.lexsort((-seconds, -days))
-    if facets.has_copied_times:
-        numbers = numbers[is_dated[numbers]]
+    numbers = numbers[(is_dated | ~facets.is_copied)[numbers]]
     return tuple(islice(_list_dated_notes(snapshot, numbers.tolist(), days.tolist()), limit))
 
 

@@ -10,7 +10,6 @@ from datetime import date, timedelta
 from operator import itemgetter
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from excerpt.base.kinds import Confidence
@@ -343,8 +342,6 @@ MIN_DATED_NOTES = 2
 """The fewest notes with a date of which a timeline is made if no kind of date is in most notes."""
 MAX_DATE_PROPERTIES_READ = 3
 """The most properties whose dates are read for all notes about the topic."""
-SAME_DAY_SHARE = 0.9
-"""If more than this share of the vault's notes was modified within 24 hours, a copy or checkout set the times."""
 
 _EPOCH = date(1970, 1, 1)
 _DAY_NS = 86_400 * 10**9
@@ -364,7 +361,7 @@ def build_timeline(topic: Topic) -> Timeline:
             return _group_by_month(topic, name, days)
         largest = max(largest, (name, days), key=lambda pair: len(pair[1]))
     times = topic.snapshot.facets.modified
-    if notes and not _has_copied_times(times):
+    if notes and not topic.snapshot.facets.is_copied.any():
         modified = {note: _EPOCH + timedelta(int(times[note]) // _DAY_NS) for note in notes}
         return _group_by_month(topic, "modified", modified)
     return _group_by_month(topic, *largest) if len(largest[1]) >= MIN_DATED_NOTES else Timeline("", (), len(notes))
@@ -406,13 +403,6 @@ def _read_property_dates(topic: Topic, name: str) -> dict[int, date]:
         if len(topic_notes) and (day := parse_date(value)):
             days.update(dict.fromkeys(topic_notes.tolist(), day))
     return {note: days[note] for note in topic.ranked_notes if note in days}
-
-
-def _has_copied_times(times: npt.NDArray[np.int64]) -> bool:
-    """Return whether `times` (ns) seem to be set by a copy or checkout (SAME_DAY_SHARE)."""
-    ordered = np.sort(times)
-    ends = np.searchsorted(ordered, ordered + _DAY_NS, side="right")
-    return int((ends - np.arange(len(ordered))).max(initial=0)) > SAME_DAY_SHARE * len(ordered)
 
 
 def _group_by_month(topic: Topic, name: str, days: Mapping[int, date]) -> Timeline:

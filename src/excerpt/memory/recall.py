@@ -465,7 +465,8 @@ def _set_facets(facets: Facets, memories: Sequence[Memory | None]) -> None:
     sources = [None if memory is None else memory.source for memory in memories]
     facets.created, facets.modified = np.array(days, np.int64), np.array(changed, np.int64)
     facets.dates = facets.last_dates = facets.created
-    facets.change_days, facets.has_copied_times = np.full(len(memories), UNKNOWN_DAY, np.int64), False
+    facets.change_days = np.full(len(memories), UNKNOWN_DAY, np.int64)
+    facets.is_copied = np.zeros(len(memories), np.bool_)
     facets.paths = tuple("" if source is None else fold(f"/{source.path}") for source in sources)
 
 

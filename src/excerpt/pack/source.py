@@ -47,7 +47,7 @@ class NoteSource(Protocol):
     def note_tokens(self, path: str, /) -> int: ...
 
     def note_modified(self, path: str, /) -> str:
-        """Return the day of the last change of the note's file, ISO 8601, UTC."""
+        """Return the day of the note's last change, ISO 8601, "" if it is unknown."""
         ...
 
 

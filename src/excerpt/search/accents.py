@@ -23,7 +23,7 @@ OTHER_ACCENTS_WEIGHT = -0.25
 Less does not outweigh the meaning in a vault of a few notes, where the lowest cosine counts 0 and the highest 1.
 """
 _COMPARED_FRAGMENTS = 50
-"""Number of the best fragments whose accents are compared: about 2 ms, as their texts must be read."""
+"""Number of the best fragments whose accents are compared: 3 to 4 ms, as their texts must be read."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -52,7 +52,7 @@ def _count_other_accents(typed: set[str], text: str) -> int:
     missing = typed - found
     if not missing:
         return 0
-    plain = {remove_accents(word) for word in found}
+    plain = {word if word.isascii() else remove_accents(word) for word in found}
     return sum(remove_accents(word) in plain for word in missing)
 
 

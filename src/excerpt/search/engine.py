@@ -139,18 +139,18 @@ class Engine:
         self._partly_highlighted: tuple[Result, Ranking, int] | None = None
         self._highlighted: tuple[Result, Result] | None = None
         self._prefetched: frozenset[Query] = frozenset()
-        self._everybody: Engine | None = None
+        self._without_comments: Engine | None = None
         self._use_generation(snapshot)
 
     @property
     def without_comments(self) -> Engine:
-        """The engine that reads no comments of the notes' author; itself if the snapshot shows none."""
+        """The engine without the comments that only the notes' author reads; itself if the snapshot shows none."""
         snapshot = self.snapshot.without_comments
         if snapshot is self.snapshot:
             return self
-        if self._everybody is None or self._everybody.snapshot is not snapshot:
-            self._everybody = Engine(snapshot, self._settings, self._use_log, self._today, self._query_vectors)
-        return self._everybody
+        if self._without_comments is None or self._without_comments.snapshot is not snapshot:
+            self._without_comments = Engine(snapshot, self._settings, self._use_log, self._today, self._query_vectors)
+        return self._without_comments
 
     def refresh_snapshot(self) -> Corpus:
         """Use the newest state of a store (a copy of the index in a database), and return the snapshot in use.

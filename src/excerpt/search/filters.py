@@ -157,18 +157,20 @@ def _find_rows_with_link(filter_: Filter, snapshot: Corpus) -> Rows:
     begins = np.searchsorted(table.notes[rows], sources).tolist()
     ends = np.searchsorted(table.notes[rows], sources, side="right").tolist()
     rows_by_note = {note: rows[begin:end] for note, begin, end in zip(sources.tolist(), begins, ends, strict=True)}
-    last_lines = {
-        fragment.key: fragment.line_end for fragment in snapshot.fragments(snapshot.lexical.keys[rows].tolist())
-    }
-    found: set[int] = set()
+    keys = snapshot.lexical.keys
+    links: list[
+        tuple[Rows, int, int]
+    ] = []  # the rows of a note, the last of them that begins above its link, and the line
     for link in facets.written_links(sources):
         own = rows_by_note[link.note]
-        if not len(own) or facets.resolve_link(link) not in wanted:
-            continue
-        at = max(int(np.searchsorted(table.lines[own], link.line, side="right")) - 1, 0)
-        if last_lines[int(snapshot.lexical.keys[own[at]])] < link.line:
-            at = min(at + 1, len(own) - 1)
-        found.add(int(own[at]))
+        if len(own) and facets.resolve_link(link) in wanted:
+            above = max(int(np.searchsorted(table.lines[own], link.line, side="right")) - 1, 0)
+            links.append((own, above, link.line))
+    needed = sorted({int(keys[own[above]]) for own, above, _ in links})
+    last_lines = {fragment.key: fragment.line_end for fragment in snapshot.fragments(needed)}
+    found = {
+        int(own[min(above + (last_lines[int(keys[own[above]])] < line), len(own) - 1)]) for own, above, line in links
+    }
     return np.array(sorted(found), np.int32)
 
 
@@ -376,8 +378,8 @@ def _match_changes(facets: Facets, period: Period | None) -> Flags:
 
 
 def _match_file_times(facets: Facets, period: Period | None) -> Flags:
-    """Return a flag for each note: whether its file was last changed in a period; none if the files were copied."""
-    return _match_times(facets.modified, None if facets.has_copied_times else period)
+    """Return a flag for each note: whether its file was last changed in a period, and was not copied."""
+    return _match_times(facets.modified, period) & ~facets.is_copied
 
 
 def _match_dates(facets: Facets, period: Period | None) -> Flags:

@@ -128,7 +128,7 @@ def _filter_warnings(
         )
         if rows is not None and not rows.any():
             value = condition.filter.value.lstrip("#")
-            if condition.filter.kind is FilterKind.MODIFIED and snapshot.facets.has_copied_times:
+            if condition.filter.kind is FilterKind.MODIFIED and snapshot.facets.is_copied.any():
                 message = "the files have one time, as after a copy, and no note has a date of its own in {}"
                 yield QueryWarning(condition.start, condition.end, message.format(f"“{value}”"))
                 continue

@@ -434,15 +434,15 @@ class Vault:
         return self._load_engine().snapshot
 
     def _load_engine(self) -> Engine:
-        return self._open_vaults.engine if self._for_author else self._load_everybodys_engine()
+        return self._open_vaults.engine if self._for_author else self._load_engine_without_comments()
 
-    def _load_everybodys_engine(self) -> Engine:
+    def _load_engine_without_comments(self) -> Engine:
         """Return the engine for what leaves the author's hands: packs, memories and checks read no comments."""
         return self._open_vaults.engine.without_comments
 
     @contextmanager
     def without_comments(self) -> Iterator[None]:
-        """Answer in a `with` block as to everybody, although the vault was opened for the author of its notes."""
+        """Answer without comments in a `with` block, although the vault was opened for the author of its notes."""
         with self._lock:
             before, self._for_author = self._for_author, False
             try:
@@ -574,7 +574,7 @@ class Vault:
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
         limit = self._search_limit(max(self.settings.pack.limit, self.settings.search.limit), rerank=None)
         highlighted = self.settings.pack.limit * HITS_PER_PACKED
-        engine = self._load_everybodys_engine()
+        engine = self._load_engine_without_comments()
         result = engine.search(query, chosen, limit, highlight_count=highlighted)
         return self._add_notes(self._rerank(engine, result, rerank=None))
 
@@ -790,7 +790,7 @@ class Vault:
 
         file = read_pack(pack)
         memories = self.memories.all().memories
-        snapshot = self._load_everybodys_engine().snapshot
+        snapshot = self._load_engine_without_comments().snapshot
         return check_answer(parse_answer(answer), file, LookupWithMemories(snapshot, memories))
 
     @_query
@@ -809,7 +809,7 @@ class Vault:
         from excerpt.pack.check.lookup import LookupWithMemories
         from excerpt.pack.check.places import number_places
 
-        snapshot = self._load_everybodys_engine().snapshot
+        snapshot = self._load_engine_without_comments().snapshot
         paths = snapshot.facets.numbers
         numbered, pack, missing = number_places(answer, sources, paths, self._read_pack_source, prefix)
         memories = MemoryStore(self._paths.memory_folder(self.folder)).all().memories
@@ -822,7 +822,7 @@ class Vault:
         from excerpt.pack.formats.pack_format import PackSource
         from excerpt.text.display import title_and_headings, visible_line
 
-        note = read(self._load_everybodys_engine().snapshot, place)
+        note = read(self._load_engine_without_comments().snapshot, place)
         heading = title_and_headings(note.title, note.heading_path)
         return PackSource(
             0, visible_line(note.path), heading, note.line_start, note.line_end, note.text, place=note.place
@@ -848,7 +848,7 @@ class Vault:
         all_queries = tuple(queries) or ((saved.query,) if saved.query else ())
         used_strategy = strategy
         hits: tuple[Hit, ...] = ()
-        engine = self._load_everybodys_engine()
+        engine = self._load_engine_without_comments()
         if all_queries and not saved.marks:
             if result is None or engine is not self._load_engine():
                 search_limit = self._search_limit(max(settings.limit, self.settings.search.limit), rerank=rerank)
@@ -987,7 +987,7 @@ class Vault:
             self._memories = Memories(
                 OpenMemories(self._memory_folders()),
                 self.settings,
-                lambda: self._load_everybodys_engine().snapshot,
+                lambda: self._load_engine_without_comments().snapshot,
                 self._notice,
                 self._lock,
             )

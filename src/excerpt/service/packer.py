@@ -293,7 +293,7 @@ class AskPack(Struct, frozen=True):
         snapshot = engine.without_comments.snapshot
         pack = self.packer.build_pack(snapshot, _prepare_request(request, engine))
         if pack.result.stopped is StopReason.NO_ANSWER and request.confidence is not Confidence.NOTHING:
-            count = _count_comments(snapshot, request.hits)  # which answer, as the hits of everybody do not
+            count = _count_comments(snapshot, request.hits)  # which answer, as nothing else does
             pack = structs.replace(pack, result=replace(pack.result, left_out_comments=count))
         return PackUpdate(pack, self.cost.answer(engine) if self.cost is not None else None, result)
 
@@ -335,16 +335,24 @@ class AskPackResults(Struct, frozen=True):
 
 
 def _prepare_request(request: PackRequest, engine: Engine) -> PackRequest:
-    """Return the request as a pack is built of it: filled as its queries need, and with the hits of everybody.
+    """Return the request as a pack is built of it: filled as its queries need, and with hits without comments.
 
-    No pack has a comment of the notes' author, so that what is found by comments alone is not in it, and its hits are
-    in the order that they have without comments, or that a reranker has given them.
+    No pack has a comment of the notes' author. If a hit has one, the queries are searched again without comments: what
+    they alone answer is not in the pack, and its hits are in the order that they have then, or that a reranker has
+    given them. That takes as long as the first search, so other hits are packed as they are.
     """
     from excerpt.pack.build import search_queries
 
-    everybody = engine.without_comments
-    if everybody is not engine and request.hits and request.queries and not request.marks:
-        result = search_queries(everybody, request.queries, request.strategy, len(request.hits))
+    shared = engine.without_comments
+    fragments = [hit.fragment for hit in request.hits]
+    if (
+        shared is not engine
+        and fragments
+        and request.queries
+        and not request.marks
+        and fragments != shared.snapshot.fragments([fragment.key for fragment in fragments])
+    ):
+        result = search_queries(shared, request.queries, request.strategy, len(request.hits))
         hits = result.hits
         if any(hit.rerank is not None for hit in request.hits):
             by_id = {hit.fragment.id: hit for hit in hits}

@@ -6,12 +6,13 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from excerpt.base.errors import ExcerptError
 from excerpt.base.model import BuildReport, Progress
-from excerpt.base.settings import Paths, Settings, load_vault_settings, user_paths
+from excerpt.base.settings import Comments, Paths, Settings, load_vault_settings, user_paths
 from excerpt.index.events import CrashHandler, EventHandler, IndexingEvent, IndexingFailed
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def push_vault(
     from excerpt.store.push import push
 
     started = time.monotonic()
-    with closing(Snapshot.open(paths.index_folder(vault), settings)) as snapshot:
+    with closing(Snapshot.open(paths.index_folder(vault), _without_comments(settings))) as snapshot:
         return push(
             snapshot,
             address,
@@ -54,6 +55,11 @@ def push_vault(
             rights=rights,
             rules=rules,
         )
+
+
+def _without_comments(settings: Settings) -> Settings:
+    """Return settings with which a snapshot shows no comments: a store has none, whoever reads them in the folder."""
+    return replace(settings, text=replace(settings.text, comments=Comments.NOBODY))
 
 
 class PushThread:
@@ -97,7 +103,7 @@ class PushThread:
 
         paths, last_error = user_paths(), ""
         seconds: float | None = None
-        settings = load_vault_settings(self._vault, paths)
+        settings = _without_comments(load_vault_settings(self._vault, paths))
         pusher: Pusher | None = None
         snapshot: Snapshot | None = None
         while not self._stop_requested.is_set():

@@ -182,6 +182,7 @@ def _beginning(line: str) -> str:
 _ONLY_MARKS = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]*(?:\[.\][ \t]*)?)?")
 _ONLY_QUOTE_MARKS = re.compile(r"[ \t]*>[ \t>]*")
 _HALF_MARKS = "%<!-"
+_SIGN = re.compile(r"[ \t]*(?:%%|<!--)")
 
 
 class _Cut(NamedTuple):
@@ -196,8 +197,10 @@ class _Cut(NamedTuple):
 def _cut_line(line: str, cuts: Sequence[_Cut], number: int) -> tuple[str, list[CommentLine]]:
     """Return what is left of a line, and its parts of comments. A line without words is left blank."""
     shown, parts, at = "", [], 0
-    for cut in cuts:
+    for cut, following in zip(cuts, [*(each.start for each in cuts[1:]), len(line)], strict=True):
         start, end = cut.start, cut.end
+        while not (shown + line[at:start]).strip(" \t>") and (mark := _SIGN.match(line, end, following)):
+            end = mark.end()  # what is left must not begin with a mark that was none before
         while start > at and line[start - 1] in _HALF_MARKS and line[end : end + 1] in _HALF_MARKS and end < len(line):
             start -= 1  # what is left must not be a mark again
         if line[end : end + 1] == " " and (shown + line[at:start])[-1:] in ("", " "):
