@@ -12,13 +12,15 @@ import pytest
 import excerpt
 from excerpt.base.errors import StoreUnusableError
 from excerpt.base.model import PushReport
-from excerpt.base.settings import Settings
+from excerpt.base.settings import Comments, Settings, TextSettings, user_paths
 from excerpt.corpus.interface import CandidateQuery
 from excerpt.corpus.tables import FIELDS
 from excerpt.service.diagnosis.findings import Finding, Severity
 from excerpt.service.diagnosis.vault_checks import check_store
+from excerpt.service.push_vault import push_vault as push_with_settings
 from excerpt.store import schema
 from excerpt.store.address import parse_address
+from excerpt.store.compare import PushRules
 from excerpt.store.connection import StoreConnection
 from excerpt.store.push import push
 from excerpt.store.snapshot import DAMAGED_INDEX_MESSAGE, StoreSnapshot
@@ -97,6 +99,18 @@ def test_a_second_push_writes_nothing(vault: Path, database: str) -> None:
     push_vault(vault, database)
     report = push_vault(vault, database)
     assert (report.added, report.changed, report.removed, report.unchanged) == (0, 0, 0, len(NOTES))
+
+
+def test_a_store_has_no_comments_whoever_reads_them_in_the_folder(vault: Path, database: str) -> None:
+    (vault / "Barn.md").write_text("The barn %% giraffe inside %% is red.\n", encoding="utf-8")
+    paths, settings = user_paths(), Settings(text=TextSettings(Comments.EVERYBODY))
+    with excerpt.open(vault) as opened:
+        opened.load()
+    address = parse_address(f"{database}?vault=notes")
+    push_with_settings(vault, settings, paths, address, lambda _: None, rules=PushRules())
+    with excerpt.open(address.text) as stored:
+        assert not any(hit.spans for hit in stored.search("giraffe").hits)
+        assert "giraffe" not in stored.read("Barn.md").text
 
 
 def test_counts_equal_those_of_the_index(vault: Path, database: str) -> None:
