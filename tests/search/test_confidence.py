@@ -17,11 +17,12 @@ from excerpt.search.confidence import (
     LIKELY_LIKELIHOOD,
     MIN_WEAK_COVERAGE,
     STRONG_LIKELIHOOD,
+    UNSURE_LIKELIHOOD,
     WEAK_LIKELIHOOD,
     confidence_label,
     estimate_likelihood,
 )
-from excerpt.search.engine import Engine
+from excerpt.search.engine import Engine, best_likelihood
 from excerpt.search.evidence import find_exact_words
 from tests.search.library import open_vault
 
@@ -150,6 +151,28 @@ def test_the_result_has_the_highest_confidence_of_its_first_hits(engine: Engine)
     found = engine.search("salt water")
     sure = [hit.confidence for hit in found.hits[:5] if hit.confidence]
     assert found.confidence is min(sure, key=ORDER.index)
+
+
+def find_best_likelihood(engine: Engine, query: str) -> float | None:
+    answers = [engine.score_query(alternative, Strategy.AUTO) for alternative in engine.parse(query)]
+    return best_likelihood(engine.merge_ranking(answers))
+
+
+@pytest.mark.parametrize(
+    ("query", "is_sure"), [("when does a sync conflict arise", True), ("jet engine turbine", False)]
+)
+def test_the_best_likelihood_says_whether_words_find_an_answer(engine: Engine, query: str, is_sure: bool) -> None:
+    likelihood = find_best_likelihood(engine, query)
+    assert likelihood is not None
+    assert (likelihood >= UNSURE_LIKELIHOOD) == is_sure
+
+
+def test_without_any_hit_the_best_likelihood_is_zero(engine: Engine) -> None:
+    assert find_best_likelihood(engine, "salt path:nowhere/") == 0.0
+
+
+def test_hits_listed_by_filters_alone_have_no_likelihood(engine: Engine) -> None:
+    assert find_best_likelihood(engine, "file:Bread") is None
 
 
 QUERIES = ("salt water", "when does a sync conflict arise", "jet engine turbine", "bread | salt", "Bread", "sync tag:x")

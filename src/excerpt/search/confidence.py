@@ -44,6 +44,8 @@ STRONG_LIKELIHOOD, LIKELY_LIKELIHOOD, WEAK_LIKELIHOOD = 0.8, 0.4, 0.055
 Of 9,036 questions asked of vaults without an answer, 1 in 180 is called strong and 1 in 29 strong or likely. Below
 WEAK_LIKELIHOOD are 2 in 100 of the questions that the vault answers, and 69 in 100 of those that it does not.
 """
+UNSURE_LIKELIHOOD = 0.2
+"""The likelihood of the best of the first JUDGED_HITS hits below which a query's words fail (`best_likelihood`)."""
 MIN_WEAK_COVERAGE = 0.9
 """The share of a query from which a fragment is never "nothing": it has the words, however common they are."""
 JUDGED_HITS = 5

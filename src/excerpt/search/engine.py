@@ -661,15 +661,31 @@ def highest_confidence(ranking: Ranking) -> Confidence | None:
 
     It is NOTHING for an empty ranking. What the user opened before changes the order, but not this.
     """
-    ranking = ranking.unlearned or ranking
+    judged = _list_judged(ranking.unlearned or ranking)
     if not len(ranking.rows):
         return Confidence.NOTHING
+    labels = [table.label_at(position) for table, position in judged]
+    return min(labels, key=list(Confidence).index, default=None)
+
+
+def best_likelihood(ranking: Ranking) -> float | None:
+    """Return the highest likelihood among the first JUDGED_HITS fragments, None if they are listed by filters alone.
+
+    It is 0 for an empty ranking. What the user opened before changes the order, but not this.
+    """
+    judged = _list_judged(ranking.unlearned or ranking)
+    if not len(ranking.rows):
+        return 0.0
+    return max((float(table.likelihoods[position]) for table, position in judged), default=None)
+
+
+def _list_judged(ranking: Ranking) -> list[tuple[ConfidenceTable, int]]:
+    """Return where the confidence of each of the first JUDGED_HITS fragments is, without those that have none."""
     tables = [
         ranking.scored_queries[index].confidences for index in ranking.scored_query_indices[:JUDGED_HITS].tolist()
     ]
     judged = zip(tables, ranking.positions[:JUDGED_HITS].tolist(), strict=True)
-    labels = [table.label_at(position) for table, position in judged if table is not None]
-    return min(labels, key=list(Confidence).index, default=None)
+    return [(table, position) for table, position in judged if table is not None]
 
 
 def count_matching_rows(scored_queries: Sequence[ScoredQuery]) -> int:
