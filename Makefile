@@ -42,11 +42,11 @@ pictures: $(READY) ## record the pictures of the screen anew that make test comp
 	$(BIN)/pytest -n auto --dist worksteal tests/tui/pictures --snapshot-update
 
 properties: $(READY) ## every property, at random, with at least twenty times as many examples
-	EXCERPT_PROPERTIES=thorough $(BIN)/pytest -n auto --dist worksteal -m hypothesis
+	EXCERPT_PROPERTIES=thorough $(BIN)/pytest --timeout 0 -n auto --dist worksteal -m hypothesis
 
 fuzz: $(READY) ## 20,000 keys at random, in bursts, on every screen and dialog, with three seeds; is every cell drawn as it should be? Every story in both sizes
-	EXCERPT_FUZZ=20000 $(BIN)/pytest -n auto -m programs tests/tui/test_burst_fuzz.py
-	EXCERPT_SIZES=both $(BIN)/pytest -n auto -m programs tests/e2e/test_stories.py
+	EXCERPT_FUZZ=20000 $(BIN)/pytest --timeout 0 -n auto -m programs tests/tui/test_burst_fuzz.py
+	EXCERPT_SIZES=both $(BIN)/pytest --timeout 0 -n auto -m programs tests/e2e/test_stories.py
 
 programs: $(READY) ## the tests that take longer: servers and their kills, every benchmark, stories in a terminal, bursts of keys, the plugin for Neovim
 	$(BIN)/pytest -n auto --dist worksteal -m programs
@@ -61,7 +61,7 @@ team-test: $(READY) ## vaults on a real PostgreSQL, which it unpacks into build/
 	$(BIN)/pytest -m store tests/store
 
 team-soak: $(READY) ## 50 kills of what writes to a PostgreSQL, and of it; ten minutes of eight readers and two writers
-	EXCERPT_KILLS=50 EXCERPT_SOAK=600 $(BIN)/pytest -m store tests/store/test_push_killed.py
+	EXCERPT_KILLS=50 EXCERPT_SOAK=600 $(BIN)/pytest --timeout 0 -m store tests/store/test_push_killed.py
 
 # With --write a measurement keeps what it prints in benchmarks/results/ too.
 bench: $(READY) ## measure speed against peers in the same run
@@ -105,7 +105,7 @@ limits: $(READY) ## ask every tool, method and the hook with up to 10 MB of host
 	$(BIN)/python -m benchmarks.limits --write $(if $(DATA),--data $(DATA))
 
 serve-soak: $(READY) ## 10,000 lines at random for the line server and as many messages for the MCP server, and 20 kills
-	EXCERPT_FUZZED_LINES=10000 EXCERPT_FUZZED_MESSAGES=10000 EXCERPT_KILLS=20 $(BIN)/pytest -n auto -m programs tests/servers/line_server/test_server.py tests/servers/mcp/test_connections.py
+	EXCERPT_FUZZED_LINES=10000 EXCERPT_FUZZED_MESSAGES=10000 EXCERPT_KILLS=20 $(BIN)/pytest --timeout 0 -n auto -m programs tests/servers/line_server/test_server.py tests/servers/mcp/test_connections.py
 
 accents: $(READY) ## measure what is lost by typing words without their accents, in six languages (VAULT=~/notes: and in that folder)
 	$(BIN)/python -m benchmarks.accents --write $(if $(VAULT),--vault $(VAULT))
