@@ -212,6 +212,18 @@ async def type_query(pilot: AppPilot, query: str) -> None:
 # --- ask what is on the screen ----------------------------------------------------------------------------------------
 
 
+async def select_hit(pilot: AppPilot, is_wanted: Callable[[Hit], bool], what: str) -> None:
+    """Move the cursor of the hit list, which may change meanwhile, to the first hit that is wanted, or fail."""
+    rows = hit_list_of(pilot.app)
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while rows.selected is None or not is_wanted(rows.selected):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"timed out selecting {what}")
+        wanted = next((at for at, hit in enumerate(rows.hits) if is_wanted(hit)), rows.cursor)
+        keys = ["down" if rows.cursor < wanted else "up"] if wanted != rows.cursor else []
+        await pilot.press(*keys)
+
+
 def screen_of(app: App[Any]) -> MainScreen:
     """Return the main screen, even below a dialog."""
     screen = app.screen_stack[0]

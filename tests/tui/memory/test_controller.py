@@ -36,12 +36,12 @@ from excerpt.tui.search.hit_list import HitList
 from excerpt.vault.known_vaults import VaultFolders
 from tests.service.manual_loop import TIMEOUT_SECONDS, ManualLoop
 from tests.tui.driver import (
-    AppPilot,
     ManualEngine,
     pane_of,
     preview_of,
     screen_of,
     search_and_wait,
+    select_hit,
     until,
     until_answered,
     until_index,
@@ -150,7 +150,7 @@ async def test_a_fragment_with_a_memory_has_a_badge_unless_it_is_in_the_pack(
         assert [fragment.path for fragment in about] == ["Cooking/Lentil soup.md"]
         row = next(at for at, hit in enumerate(rows.hits) if hit.fragment is about[0])
         await until(pilot, lambda: "○" in rows.render_line(row * 2).text, "the sign of the pack")
-        await go_to_memory(pilot, rows)
+        await select_hit(pilot, is_memory, "the memory")
         await pilot.press("tab")
         await until(pilot, lambda: "◆" in rows.render_line(row * 2).text, "the badge in its place")
 
@@ -196,8 +196,8 @@ async def test_a_selected_memory_is_shown_in_the_context_and_edited_in_the_form(
     app: ExcerptApp, store: MemoryStore
 ) -> None:
     async with app.run_test() as pilot:
-        rows = await search_and_wait(pilot, "red lentils with cumin")
-        await go_to_memory(pilot, rows)
+        await search_and_wait(pilot, "red lentils with cumin")
+        await select_hit(pilot, is_memory, "the memory")
         preview = preview_of(app)
         assert preview.window is not None
         assert preview.window.fragment.text == THOUGHT
@@ -213,8 +213,8 @@ async def test_a_memory_opens_its_source(
     editor_arguments: Path, app: ExcerptApp, vault: Path, store: MemoryStore
 ) -> None:
     async with app.run_test() as pilot:
-        rows = await search_and_wait(pilot, "red lentils with cumin")
-        await go_to_memory(pilot, rows)
+        await search_and_wait(pilot, "red lentils with cumin")
+        await select_hit(pilot, is_memory, "the memory")
         await pilot.press("enter")
         await until(pilot, editor_arguments.exists, "the editor")
         assert editor_arguments.read_text().splitlines()[-1] == f"{vault / SOURCE.path}:3"
@@ -224,8 +224,8 @@ async def test_a_memory_opens_its_source(
 async def test_a_marked_memory_is_packed_with_its_own_source_line(app: ExcerptApp, store: MemoryStore) -> None:
     memory = store.all().memories[1]
     async with app.run_test() as pilot:
-        rows = await search_and_wait(pilot, "red lentils with cumin")
-        await go_to_memory(pilot, rows)
+        await search_and_wait(pilot, "red lentils with cumin")
+        await select_hit(pilot, is_memory, "the memory")
         await pilot.press("tab")
         pane = pane_of(app)
         await until(pilot, lambda: pane.is_up_to_date and pane.pack.newest_pack is not None, "the pack")
@@ -244,7 +244,8 @@ async def test_a_marked_memory_is_packed_again_when_earlier_marks_are_restored(
 ) -> None:
     first = app_with(MemorySettings(), vault, user_paths)
     async with first.run_test() as pilot:
-        await go_to_memory(pilot, await search_and_wait(pilot, "red lentils with cumin"))
+        await search_and_wait(pilot, "red lentils with cumin")
+        await select_hit(pilot, is_memory, "the memory")
         await pilot.press("tab")
         await until_answered(pilot)
     again = app_with(MemorySettings(), vault, user_paths)
@@ -263,7 +264,8 @@ async def test_a_marked_memory_is_packed_again_when_earlier_marks_are_restored(
 @pytest.mark.programs
 async def test_an_edited_marked_memory_changes_in_the_pack(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
-        await go_to_memory(pilot, await search_and_wait(pilot, "red lentils with cumin"))
+        await search_and_wait(pilot, "red lentils with cumin")
+        await select_hit(pilot, is_memory, "the memory")
         await pilot.press("tab", "up", "ctrl+r")
         await until(pilot, lambda: isinstance(app.screen, RememberDialog), "the form")
         await pilot.press("tab", "tab", "end", *" And mint.", "ctrl+s")
@@ -315,12 +317,6 @@ async def test_the_whole_pack_is_remembered_with_its_sources(app: ExcerptApp, va
     (memory,) = kept.all().memories
     assert memory.text.strip() == packed.text.strip()
     assert memory.source is None
-
-
-async def go_to_memory(pilot: AppPilot, rows: HitList) -> None:
-    row = next(at for at, hit in enumerate(rows.hits) if is_memory(hit))
-    while rows.cursor != row:
-        await pilot.press("down" if rows.cursor < row else "up")
 
 
 # --- position in the list ---------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from tests.tui.driver import (
     places_under,
     report_events,
     screen_of,
+    select_hit,
     show_results,
     until,
     until_screen,
@@ -146,9 +147,7 @@ async def test_remembering_what_is_remembered(pictures: Pictures, memories: Path
     async def steps(pilot: Pilot[None]) -> None:
         await show_results(pilot)
         rows = hit_list_of(pilot.app)
-        await until(pilot, lambda: bool(rows.remembered_ids), "the badge")
-        while rows.selected is not None and rows.selected.fragment.id not in rows.remembered_ids:
-            await pilot.press("down")
+        await select_hit(pilot, lambda hit: hit.fragment.id in rows.remembered_ids, "the hit with the badge")
         await pilot.press("ctrl+r")
         await until_known_tags(pilot)
         await until(pilot, lambda: bool(pilot.app.screen.query_one(OfferList).offers), "the offers")
