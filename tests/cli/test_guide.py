@@ -16,6 +16,7 @@ import msgspec
 import pytest
 import yaml
 
+import excerpt
 from benchmarks import key_page, settings_page
 from excerpt.base.model import Note
 from excerpt.base.settings import Settings
@@ -83,6 +84,32 @@ def test_every_link_leads_to_an_existing_note_and_heading(path: str) -> None:
         target = read_page(by_name[link.target] if link.target else path)
         if link.heading:
             assert link.heading in {section.heading for section in target.sections}, link
+
+
+@pytest.fixture(scope="module")
+def guide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[excerpt.Vault]:
+    with excerpt.open(DEMO, index=tmp_path_factory.mktemp("index")) as vault:
+        vault.load()
+        yield vault
+
+
+@pytest.mark.parametrize(
+    ("question", "path"),
+    [
+        ("how do I put notes into a prompt", "How to/Ask an LLM about your notes.md"),
+        ("how do I get started", "First steps.md"),
+        ("how do I open my own notes", "First steps.md"),
+        ("how do I copy text to the clipboard", "Copying.md"),
+        ("how can I save something for later", "Memories.md"),
+        ("how do I change the colours", "Themes.md"),
+        ("what are the keyboard shortcuts", "Keys.md"),
+        ("is my data sent anywhere", "Privacy and safety.md"),
+        ("why can't it find my note", "Troubleshooting.md"),
+        ("how do I use this with Claude", "Agents.md"),
+    ],
+)
+def test_a_newcomers_question_finds_the_note_that_answers_first(question: str, path: str, guide: excerpt.Vault) -> None:
+    assert guide.search(question, limit=5).hits[0].path == path
 
 
 def test_every_note_is_linked_from_another() -> None:
