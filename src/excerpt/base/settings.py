@@ -137,7 +137,7 @@ class TextSettings:
 class EmbeddingSettings:
     """The embedding model, and the languages in which the similarity of meaning counts fully."""
 
-    model: str = setting("", "A model's folder, name or address, as in the guide; if empty, the one that ships.")
+    model: str = setting("", '"minilm", or a folder, name or address, as in the guide; if empty, the one that ships.')
     languages: tuple[str, ...] = setting((), 'Languages in which its vectors are trusted; "*": all; if empty, its own.')
     remote: bool = setting(False, "Allow an address on another machine, to which the notes' text is sent.")
 

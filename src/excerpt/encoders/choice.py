@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from excerpt.base.errors import ModelError
 from excerpt.base.settings import Paths, Settings, user_paths
+from excerpt.encoders.minilm import MINILM, open_minilm
 from excerpt.encoders.model_folder import as_folder
 from excerpt.encoders.model_names import PLUGIN_PREFIX, SCHEMES, SERVER_PREFIX, is_static_model
 
@@ -33,6 +34,8 @@ def open_embedder(settings: Settings, *, paths: Paths | None = None, threads: in
         from excerpt.encoders.plugins import PluginEmbedder
 
         return PluginEmbedder(model.removeprefix(PLUGIN_PREFIX))
+    if model == MINILM:
+        return open_minilm(threads)
     if not is_static_model(model) and (folder := as_folder(model)):
         from excerpt.encoders.onnx_folder import open_onnx_embedder
 

@@ -124,6 +124,9 @@ class ModelFolder(Struct, frozen=True):
     languages: tuple[str, ...] = ENGLISH
     """The languages that the model card names; English if there is none."""
 
+    sha256: str = ""
+    """SHA-256 in hexadecimal that the network must have to be loaded; "" for any."""
+
     @property
     def id(self) -> str:
         """Digest of all that changes vectors, so that copies of a model in different folders have the same id."""
@@ -136,9 +139,12 @@ class ModelFolder(Struct, frozen=True):
         return content.hexdigest()
 
 
-def read_model_folder(folder: Path) -> ModelFolder:
-    """Read the options of a model folder. Raises ModelError, which names missing files."""
-    network, tokenizer = network_file(folder), folder / "tokenizer.json"
+def read_model_folder(folder: Path, network: Path | None = None) -> ModelFolder:
+    """Read the options of a model folder. Raises ModelError, which names missing files.
+
+    `network` is the ONNX file if it is elsewhere.
+    """
+    network, tokenizer = network or network_file(folder), folder / "tokenizer.json"
     missing = [*(() if network else ("onnx/model.onnx",)), *(() if tokenizer.is_file() else ("tokenizer.json",))]
     if network is None or missing:
         raise ModelError(

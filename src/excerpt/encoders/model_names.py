@@ -1,4 +1,4 @@
-"""What the settings `embedding.model` and `rerank.model` name, without opening it: a folder, a server, a plugin."""
+"""What the settings `embedding.model` and `rerank.model` name, without opening it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from excerpt.base.errors import ModelError
 from excerpt.base.settings import Settings
+from excerpt.encoders.minilm import MINILM, WEIGHTS_SHA256
 from excerpt.encoders.model_folder import as_folder, describe_files, is_transformer_folder
 
 SERVER_PREFIX = "openai:"
@@ -27,7 +28,7 @@ def is_static_model(model: str) -> bool:
     """
     if not model:
         return True
-    if model.startswith((SERVER_PREFIX, PLUGIN_PREFIX)):
+    if model == MINILM or model.startswith((SERVER_PREFIX, PLUGIN_PREFIX)):
         return False
     folder = as_folder(model)
     return folder is None or not is_transformer_folder(folder)
@@ -48,6 +49,8 @@ def embedder_source(model: str) -> str:
 
     The model is not loaded for it. An index stores it, so it has no secret.
     """
+    if model == MINILM:
+        return f"{model}:{WEIGHTS_SHA256}"
     folder = None if model.startswith((SERVER_PREFIX, PLUGIN_PREFIX)) else as_folder(model)
     return hide_secrets(model) if folder is None else f"{model}:{describe_files(folder)}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -45,6 +46,7 @@ class OnnxModel:
             import onnxruntime
         except ImportError as error:
             raise ModelError(f"{self.source} needs the package onnxruntime.", install_hint(ONNX_EXTRA)) from error
+        network = _read_checked(files) if files.sha256 else str(files.network)
         try:
             from tokenizers import Tokenizer
 
@@ -53,7 +55,7 @@ class OnnxModel:
             self.tokenizer.no_truncation()
             pad_ids = map(self.tokenizer.token_to_id, (files.pad_token, *_PAD_TOKENS))
             self._pad_id = next((number for number in pad_ids if number is not None), 0)
-            self._session = _open_session(onnxruntime, files.network, threads)
+            self._session = _open_session(onnxruntime, network, threads)
         except Exception as error:  # the libraries share no base class of errors
             raise ModelError(
                 f"{self.source} cannot be loaded: {first_line(error)}.", "Copy its files again."
@@ -113,7 +115,20 @@ class OnnxModel:
         return inputs
 
 
-def _open_session(onnxruntime: Any, network: Path, threads: int) -> Any:
+def _read_checked(files: ModelFolder) -> bytes:
+    """Return the content of the network, so that what is loaded is what was checked. Raises ModelError."""
+    try:
+        content = files.network.read_bytes()
+    except OSError as error:
+        raise ModelError(f"{files.network} cannot be read: {error.strerror}.", "Install its package again.") from error
+    if hashlib.sha256(content).hexdigest() != files.sha256:
+        raise ModelError(
+            f"{files.network} is not the file that excerpt knows: its SHA-256 differs.", "Install its package again."
+        )
+    return content
+
+
+def _open_session(onnxruntime: Any, network: str | bytes, threads: int) -> Any:
     onnxruntime.disable_telemetry_events()  # those of Windows
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -121,7 +136,7 @@ def _open_session(onnxruntime: Any, network: Path, threads: int) -> Any:
     options.log_severity_level = 4  # the library writes to stderr what it raises too
     # Threads that wait by spinning would take the processor from the screen between two batches.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(str(network), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
 
 
 def _numpy_type(onnx_type: str) -> type[np.integer[Any]]:
