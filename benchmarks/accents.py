@@ -21,7 +21,7 @@ import excerpt
 from benchmarks.measure import result, table, write_option
 from benchmarks.targets import verdict
 from excerpt.base.kinds import Confidence
-from excerpt.text.words import fold
+from excerpt.text.folding import fold
 
 TEXTS: Mapping[str, str] = {
     "pl": """

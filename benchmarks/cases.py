@@ -22,7 +22,7 @@ from excerpt.base.settings import SearchSettings, Settings
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, NameTerms
 from excerpt.index import names
-from excerpt.index.catalog import ReadRows
+from excerpt.index.catalog_rows import ReadRows
 from excerpt.index.snapshot import Snapshot
 from excerpt.search import evidence, ranking
 from excerpt.search.bm25 import Rows

@@ -25,7 +25,7 @@ from excerpt.pack.check.answer import parse_answer
 from excerpt.pack.check.checker import check_answer
 from excerpt.pack.check.lookup import SnapshotLookup
 from excerpt.pack.formats.pack_format import PackFile, PackSource
-from excerpt.text.words import WIDE_CHARACTERS
+from excerpt.text.languages import WIDE_CHARACTERS
 
 CHOSEN_ON = ("obsidian-help/en", "obsidian-help/de", "dendron-site", "cpp-docs")
 CHECKED_ON = (

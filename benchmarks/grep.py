@@ -15,7 +15,7 @@ from itertools import product
 from benchmarks.judgements import Question
 from benchmarks.packs import TOKENIZER
 from excerpt.index.snapshot import Snapshot
-from excerpt.text.words import select_stop_words
+from excerpt.text.languages import select_stop_words
 
 _WORD = re.compile(r"\w+")
 

@@ -24,7 +24,7 @@ from excerpt.base.settings import (
     user_paths,
     vault_slug,
 )
-from excerpt.text import words
+from excerpt.text import folding, languages
 
 _NOBODY = 65534
 
@@ -143,8 +143,8 @@ def test_a_mistake_in_either_file_names_that_file(tmp_path: Path, where: Paths, 
 
 
 def test_a_language_must_be_known_to_the_analyzer() -> None:
-    by_script = {*words._NARROW_RUNS, *words._WIDE} - {"kana", "han"} | {"ja", "zh"}
-    assert set(LANGUAGES) == {*words._ALGORITHMS, *words._SCRIPT_BY_LANGUAGE, *words._STOP_WORDS, *by_script}
+    by_script = {*languages._NARROW_RUNS, *languages._WIDE} - {"kana", "han"} | {"ja", "zh"}
+    assert set(LANGUAGES) == {*folding._ALGORITHMS, *folding._SCRIPT_BY_LANGUAGE, *languages._STOP_WORDS, *by_script}
 
 
 def test_a_byte_order_mark_is_ignored(file: Path) -> None:

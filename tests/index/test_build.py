@@ -23,7 +23,8 @@ from excerpt.base.model import Fragment, Note, Progress
 from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings, VaultSettings
 from excerpt.index import build as building
 from excerpt.index import changes, pool, postings, prepare, writer
-from excerpt.index.build import BuildCancelled, BuildControl, Updater, build
+from excerpt.index.build import Updater, build
+from excerpt.index.build_control import BuildCancelled, BuildControl
 from excerpt.index.catalog import CATALOG_FILE, Catalog
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.writer import LOCK_FILE

@@ -13,7 +13,8 @@ from excerpt.base.errors import IndexUnusableError
 from excerpt.base.model import Progress
 from excerpt.base.settings import Settings
 from excerpt.index import build as building
-from excerpt.index.build import BuildCancelled, BuildControl, build
+from excerpt.index.build import build
+from excerpt.index.build_control import BuildCancelled, BuildControl
 from excerpt.index.catalog import CATALOG_FILE
 from excerpt.index.changes import REBUILD_FOLDER
 from excerpt.index.snapshot import Snapshot

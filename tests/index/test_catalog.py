@@ -17,7 +17,8 @@ import pytest
 from excerpt.base.errors import IndexUnusableError
 from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.index.build import build
-from excerpt.index.catalog import CATALOG_FILE, SCHEMA, checksum, checksum_of_rows
+from excerpt.index.catalog import CATALOG_FILE, SCHEMA
+from excerpt.index.checksums import checksum, checksum_of_rows
 from excerpt.index.files import SUSPECT_FILE
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.verify import RepairPart, examine

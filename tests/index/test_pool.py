@@ -23,7 +23,8 @@ from excerpt.base.settings import Settings, VaultSettings
 from excerpt.index import build as build_module
 from excerpt.index import pool as workers_module
 from excerpt.index.build import Updater, build
-from excerpt.index.pool import Tick, TooLongError, Workers, in_process_bytes, prepare_in_process
+from excerpt.index.in_process import TooLongError, in_process_bytes, prepare_in_process
+from excerpt.index.pool import Tick, Workers
 from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions, prepare
 from excerpt.index.worker import Limits
 from excerpt.text.numbers import thread_term_encoder

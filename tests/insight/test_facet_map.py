@@ -23,8 +23,8 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.insight.facet_map import build_vault_map
 from excerpt.insight.results import Branch, VaultMap
 from excerpt.search.engine import Engine
+from excerpt.text.folding import fold
 from excerpt.text.markdown import parse_note
-from excerpt.text.words import fold
 from tests.conftest import scaled_examples
 from tests.search.library import MODIFIED, NOTES, TODAY, open_vault
 

@@ -9,8 +9,10 @@ import pytest
 
 from excerpt.base.settings import Settings
 from excerpt.index.snapshot import Snapshot
+from excerpt.insight.completions import complete
+from excerpt.insight.corrections import correct
 from excerpt.insight.results import Direction, Suggestion
-from excerpt.insight.suggest import complete, correct, suggest_queries
+from excerpt.insight.suggest import suggest_queries
 from excerpt.search.engine import Engine
 from tests.search.conftest import NOTES as SYNC_NOTES
 from tests.search.library import MODIFIED, NOTES, TODAY, notes_allowed, open_vault

@@ -10,14 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.base.model import Hit, Span
-from excerpt.pack.budget import (
-    ChainSelections,
-    ChainUnit,
-    ChosenUnits,
-    UnitChain,
-    compute_hit_values,
-    iterate_selections,
-)
+from excerpt.pack.budget import ChainSelections, ChainUnit, ChosenUnits, UnitChain, iterate_selections
+from excerpt.pack.hit_values import compute_hit_values
 from tests.pack.vaults import Vault, sentence
 
 _costs = st.integers(1, 9)

@@ -19,7 +19,6 @@ from excerpt.base.model import TOO_LARGE, Fragment, Hit, PackResult
 from excerpt.base.settings import PackSettings, Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.pack.budget import VALUE_UNIT
 from excerpt.pack.build import DROPPED_REASON, MARKDOWN_RENDERER, OUT_OF_BUDGET_REASON, build_pack
 from excerpt.pack.check.source_state import SourceState, compare_source
 from excerpt.pack.formats.json_format import render_json
@@ -29,6 +28,7 @@ from excerpt.pack.formats.plain_format import PlainRenderer
 from excerpt.pack.formats.registry import read_pack
 from excerpt.pack.formats.source_label import PackLinks
 from excerpt.pack.formats.xml_format import XmlRenderer
+from excerpt.pack.hit_values import VALUE_UNIT
 from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
 from excerpt.pack.source import NoteSource
 from excerpt.text.line_context import find_table_header

@@ -8,7 +8,7 @@ from excerpt.base.kinds import Scope, Strategy
 from excerpt.base.model import Hit, PackResult
 from excerpt.base.settings import PackSettings
 from excerpt.pack.build import build_pack
-from excerpt.pack.expand import find_near_copy
+from excerpt.pack.near_copies import find_near_copy
 from excerpt.text.tokens import open_tokenizer
 from tests.pack.vaults import Vault
 

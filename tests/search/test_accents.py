@@ -8,9 +8,9 @@ import pytest
 
 from excerpt.base.model import Hit
 from excerpt.base.settings import Settings
-from excerpt.insight.suggest import correct
+from excerpt.insight.corrections import correct
 from excerpt.search.engine import Engine
-from excerpt.text.words import fold
+from excerpt.text.folding import fold
 from tests.search.library import open_vault
 
 PASSAGES: Mapping[str, str] = {

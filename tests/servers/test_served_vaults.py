@@ -15,7 +15,8 @@ from excerpt.base.errors import IndexBusyError
 from excerpt.base.model import BuildReport, Progress
 from excerpt.base.settings import load_vault_settings, user_paths
 from excerpt.index import build as building
-from excerpt.index.build import BuildCancelled, BuildControl, build
+from excerpt.index.build import build
+from excerpt.index.build_control import BuildCancelled, BuildControl
 from excerpt.index.events import IndexingFailed
 from excerpt.servers.mcp.server import build_server
 from excerpt.servers.served_vaults import IndexingState, ServedSnapshot, ServedVaults, VaultIndexing

@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 import excerpt
 from excerpt.base.model import PushReport
 from excerpt.base.settings import user_paths
-from excerpt.index.catalog import decompress_text
+from excerpt.index.catalog_rows import decompress_text
 from excerpt.store.address import parse_address
 from excerpt.store.compare import NO_RULES, PushRefusedError, PushRules
 from excerpt.store.push import push

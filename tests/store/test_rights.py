@@ -20,7 +20,9 @@ from excerpt.base.errors import ExcerptError, StoreUnusableError
 from excerpt.base.model import PushReport
 from excerpt.base.settings import Settings
 from excerpt.cli.main import run
-from excerpt.insight.suggest import complete, correct, suggest_queries
+from excerpt.insight.completions import complete
+from excerpt.insight.corrections import correct
+from excerpt.insight.suggest import suggest_queries
 from excerpt.servers.mcp.server import build_server
 from excerpt.servers.served_vaults import ServedVaults
 from excerpt.service.diagnosis.vault_checks import check_store

@@ -21,7 +21,9 @@ from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.insight.suggest import complete, correct, suggest_queries
+from excerpt.insight.completions import complete
+from excerpt.insight.corrections import correct
+from excerpt.insight.suggest import suggest_queries
 from excerpt.search.engine import Engine
 from excerpt.search.prefetch import build_note_query
 from excerpt.servers.mcp.server import build_server

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.text import words
-from excerpt.text.words import MAX_TERM_CHARACTERS, analyze, detect_language, fold, query_terms, stem, terms_of
+from excerpt.text.folding import MAX_TERM_CHARACTERS, fold, stem
+from excerpt.text.languages import detect_language
+from excerpt.text.words import analyze, query_terms, terms_of
 from tests.text.notes import NOTES
 
 

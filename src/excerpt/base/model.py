@@ -19,8 +19,6 @@ from excerpt.base.json_forms import attributes_to_json, dataclass_to_json
 from excerpt.base.kinds import BlockKind, Confidence, Dialect, Format, LinkKind, Scope, StopReason, Strategy
 from excerpt.base.locations import file_location_to_dict
 
-# --- a note and its parts ---------------------------------------------------------------------------------------------
-
 
 class Block(Struct, frozen=True):
     """A Markdown block: consecutive lines of a note that form a paragraph, list, table or other unit.
@@ -200,9 +198,6 @@ class FragmentInfo(Struct, frozen=True):
     line_end: int
     tokens: int
     digest: str
-
-
-# --- search -----------------------------------------------------------------------------------------------------------
 
 
 class Signal(NamedTuple):
@@ -458,9 +453,6 @@ class VaultHit:
         return {"vault": self.vault, **self.hit.to_dict()}
 
 
-# --- pack -------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class EntryHit:
     """The hit that a passage of a pack was grown from.
@@ -614,9 +606,6 @@ class PackResult:
             "passages": [pack.to_dict(number) for number, pack in enumerate(self.passages, start=1)],
             **attributes_to_json(self, "left_out", "source_tokens", "stopped", "left_out_comments"),
         }
-
-
-# --- index ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -802,9 +791,6 @@ class Status:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON types."""
         return dataclass_to_json(self)
-
-
-# --- memory -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from excerpt.base.kinds import Dialect
 from excerpt.corpus.links import LinkResolver
 from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, FacetQueries
 from excerpt.text.dates import Period, parse_date, parse_date_name, parse_date_span, parse_formatted_date
-from excerpt.text.words import fold
+from excerpt.text.folding import fold
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]

@@ -22,8 +22,8 @@ from excerpt.index.postings import invert
 from excerpt.index.queries import CatalogQueries, CheckedRows
 from excerpt.index.terms import Term
 from excerpt.text.comments import restore_comments
+from excerpt.text.folding import UNACCENTED_MARK
 from excerpt.text.numbers import thread_term_encoder
-from excerpt.text.words import UNACCENTED_MARK
 
 _TEXT = FIELDS.index("text")
 _FIRST_POSITION = 1 << 19

@@ -6,9 +6,8 @@ import errno
 import shutil
 import sqlite3
 import stat
-import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
@@ -18,11 +17,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from excerpt.base.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
-from excerpt.base.model import BuildReport, FileProblem, Progress
+from excerpt.base.model import BuildReport, FileProblem
 from excerpt.base.settings import Settings, VaultSettings, open_vault
 from excerpt.base.state_files import file_lock, sync_folder
 from excerpt.index import lexical, renames
-from excerpt.index.catalog import DISK_FULL_CODES, Catalog, GivenUpFile, KnownNote, is_damage
+from excerpt.index.build_control import BuildControl, OnProgress, ProgressReporter
+from excerpt.index.catalog import DISK_FULL_CODES, Catalog, is_damage
+from excerpt.index.catalog_rows import GivenUpFile, KnownNote
 from excerpt.index.changes import (
     REBUILD_FOLDER,
     is_current_key,
@@ -41,147 +42,6 @@ from excerpt.vault.dialect import detect_dialect
 from excerpt.vault.readers.registry import kind_of_file
 from excerpt.vault.scan import Scan, scan
 
-# --- pause, resume, cancel --------------------------------------------------------------------------------------------
-# How a build is paused, resumed and cancelled from another thread.
-
-
-class BuildCancelled(Exception):  # noqa: N818 - nothing went wrong
-    """The build was cancelled. The notes that it has committed stay in the index; the next build reads the others."""
-
-
-class BuildControl:
-    """Pauses, resumes and cancels a build. All methods may be called from any thread, at any time.
-
-    A pause lasts until `resume`, even if the build ends meanwhile. A cancellation ends only the current build.
-    """
-
-    def __init__(self) -> None:
-        self._resume_event = threading.Event()
-        self._resume_event.set()
-        self._cancel_event = threading.Event()
-        self._paused_seconds = 0.0
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether the build is paused."""
-        return not self._resume_event.is_set()
-
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether the current build is to end."""
-        return self._cancel_event.is_set()
-
-    @property
-    def seconds_paused(self) -> float:
-        """Total seconds that the building thread has spent in pauses."""
-        return self._paused_seconds
-
-    def pause(self) -> None:
-        """Pause the build before its next file."""
-        self._resume_event.clear()
-
-    def resume(self) -> None:
-        """Continue a paused build."""
-        self._resume_event.set()
-
-    def cancel(self) -> None:
-        """End the current build, even if it is paused; the pause then also holds for the next build."""
-        self._cancel_event.set()
-
-    def start_build(self) -> None:
-        """Clear the cancellation of the previous build, at the start of a new one."""
-        self._cancel_event.clear()
-
-    def wait_while_paused(self) -> None:
-        """Wait while the build is paused and not cancelled."""
-        if self._resume_event.is_set():
-            return
-        began = time.monotonic()
-        while not self._resume_event.wait(0.05) and not self._cancel_event.is_set():
-            pass
-        self._paused_seconds += time.monotonic() - began
-
-    def check_cancelled(self) -> None:
-        """Wait while the build is paused, then raise BuildCancelled if the build was cancelled."""
-        self.wait_while_paused()
-        if self._cancel_event.is_set():
-            raise BuildCancelled
-
-
-# --- progress ---------------------------------------------------------------------------------------------------------
-# How a build reports its progress, and where it can be paused.
-
-OnProgress = Callable[[Progress], None]
-
-_REPORT_SECONDS = 0.1  # between two reports
-
-
-class ProgressReporter:
-    """Collects the progress of the current build and reports it at most ten times a second.
-
-    The parts of the build set `phase` and the counts; `tick` reports these.
-    """
-
-    def __init__(self, on_progress: OnProgress | None, control: BuildControl) -> None:
-        self._on_progress = on_progress
-        self._control = control
-        self.reset()
-
-    def reset(self) -> None:
-        """Reset all counts and the clock, at the start of a build."""
-        self.phase = "scanning"
-        self.committed_generation = 0  # the one in use until a rebuild is done
-        self.notes_done = self.notes_total = self.bytes_done = self.bytes_total = self.skipped = self.generation = 0
-        self._start_time = time.monotonic()
-        self._paused_seconds_at_start = self._control.seconds_paused
-        self._last_report_time = 0.0
-        self._current_path, self._current_path_since = "", self._start_time
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the build began, without its pauses."""
-        return time.monotonic() - self._start_time - (self._control.seconds_paused - self._paused_seconds_at_start)
-
-    def tick_between_files(self, path: str) -> None:
-        """Call `tick`, then raise BuildCancelled if the build was cancelled.
-
-        Called between two files, where the build can end without an incomplete batch.
-        """
-        self.tick(path)
-        self._control.check_cancelled()
-
-    def tick(self, path: str) -> None:
-        """Set the file that is being read (`path`, "" for none) and report the progress if 0.1 s have passed.
-
-        Waits first while the build is paused.
-        """
-        self._control.wait_while_paused()
-        if path != self._current_path:
-            self._current_path, self._current_path_since = path, time.monotonic()
-        if time.monotonic() - self._last_report_time >= _REPORT_SECONDS:
-            self.report(path)
-
-    def report(self, path: str = "") -> None:
-        """Call the progress callback now; `path` is the file that is being read, "" for none."""
-        self._last_report_time = time.monotonic()
-        if self._on_progress is not None:
-            self._on_progress(
-                Progress(
-                    phase=self.phase,
-                    notes_done=self.notes_done,
-                    notes_total=self.notes_total,
-                    bytes_done=self.bytes_done,
-                    bytes_total=self.bytes_total,
-                    current=path,
-                    generation=self.committed_generation or self.generation,
-                    skipped=self.skipped,
-                    seconds=self.seconds,
-                    current_seconds=self._last_report_time - self._current_path_since if path else 0.0,
-                )
-            )
-
-
-# --- rebuild beside the index there is --------------------------------------------------------------------------------
 # A rebuild writes a new index beside the existing one, which stays in use until the new one replaces it in one step.
 #
 # The new index is written in a folder below the index's own. Its derived files are moved up: their names have higher
@@ -229,9 +89,6 @@ def committed_generation(index: Path) -> int:
     except (sqlite3.DatabaseError, ValueError):
         return 0
 
-
-# --- one build --------------------------------------------------------------------------------------------------------
-# One build: compare the files found in the vault with the known ones, and commit the difference in batches.
 
 # The first batch is committed within a second or two, so that there is something to search. Later ones are larger,
 # because each is a segment, a sync and a new snapshot for every reader. The largest size limits the memory of a batch
@@ -462,7 +319,6 @@ def _list_tasks(
     return sorted(tasks, key=lambda task: (-task.mtime_ns, task.path))
 
 
-# --- the vault up to date ---------------------------------------------------------------------------------------------
 # A file counts as unchanged if its size and times are the known ones (it is not opened), or else if the digest of its
 # content is. Changed and new files are committed in batches, the most recently modified first; each batch is a
 # generation that can be searched while the next is prepared. If the process is killed, the last generation remains, and

@@ -1,271 +1,46 @@
-"""The catalog: one SQLite file with the indexed notes and the list of the files that are derived from them."""
+"""The catalog: one SQLite file with the indexed notes and the list of the files that are derived from them.
+
+The catalog is the source of the derived files: the lexical index and the matrix are rebuilt from it whenever they may
+be damaged, and the catalog is rebuilt from the vault. There is one writer (under the build's lock) and any number of
+readers, each of which holds one read transaction and so sees one generation. A commit of the writer is the commit of
+the generation: the derived files are on disk before it, and their names, sizes and checksums are part of it.
+"""
 
 from __future__ import annotations
 
 import json
-import marshal
 import os
 import sqlite3
 import stat
 import threading
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from excerpt.base.kinds import Dialect
 from excerpt.base.model import FileProblem
-from excerpt.corpus.names import NameTerms
+from excerpt.index.catalog_rows import DamagedRowError, FragmentPosition, GivenUpFile, KnownNote, NoteRows
+from excerpt.index.checksums import (
+    CHECKSUM_TABLES,
+    FRAGMENT_CHECKSUM_COLUMNS,
+    FRAGMENT_TABLES_SQL,
+    NOTE_CHECKSUM_COLUMNS,
+    ONE_ROW_TABLES,
+    check_rows,
+    checksum,
+    checksum_of_rows,
+    checksum_of_text,
+    read_checked_notes,
+    verify_fragment_checksums,
+    verify_one_row_tables,
+)
 from excerpt.index.files import DerivedFile
 from excerpt.text.display import format_count
-from excerpt.text.fragments import digest_of_text
-
-# --- rows -------------------------------------------------------------------------------------------------------------
-# Rows of the catalog: the form of a note before it is inserted, and the conversion of values to and from columns.
-
-ReadRows = Callable[..., list[tuple[Any, ...]]]
-"""A function that runs SQL on the catalog: takes the statement and its values, returns the rows."""
-
-MAX_SQL_VALUES = 500
-"""Most values bound in one query: SQLite accepts at most some thousand."""
-
-FragmentRow = tuple[str, int, int, int, int, int, str, bytes, str]
-"""A fragment as a row: id, number in its note, number of its section, first line, last line, tokens, digest of the
-text, digest of the embedded text (which includes title and headings), text."""
-
-FragmentPosition = tuple[int, int, int]
-"""A fragment's key, the row id of its note, and its first line."""
-
-
-class NoteRows(Struct, frozen=True):
-    """The rows of one note, as they are inserted into the catalog.
-
-    `size` (bytes), `mtime_ns`, `ctime_ns` and `digest` are those of the file. `cut` is the version of the code and
-    settings that prepared the file (`changes.prepare_key`). `text` is zlib-compressed UTF-8. `sections` are (number,
-    level, heading, heading path as JSON, first line, last line, location), `links` are (line, kind, target, heading,
-    block id, text), and `labels` are (kind, name, value) with the kinds alias, tag and property. `names` are the
-    folded title, aliases and file name; `name_terms` are the tokenized names. `kind` is "" for a note and for example
-    "pdf" for an attachment; `unread` is the number of images that OCR has not read. `comments` are (number, line,
-    column, 1 where the comment begins, number of the fragment that has the comment for its author, text).
-    """
-
-    path: str
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    digest: str
-    cut: str
-    title: str
-    language: str
-    tokens: int
-    text: bytes
-    sections: list[tuple[int, int, str, str, int, int, str]]
-    fragments: list[FragmentRow]
-    links: list[tuple[int, str, str, str | None, str | None, str | None]]
-    labels: list[tuple[str, str, str]]
-    names: list[str]
-    name_terms: NameTerms
-    warnings: tuple[str, ...]
-    kind: str
-    unread: int
-    comments: list[tuple[int, int, int, int, int | None, str]]
-
-
-class DamagedRowError(sqlite3.DatabaseError):
-    """A row of the catalog differs from its checksum, which SQLite does not check; `what` names the row."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(f"a row of the catalog is damaged ({what})")
-
-
-class KnownNote(Struct, frozen=True):
-    """The stored data of a file that decide whether the next build must read it again.
-
-    `digest` is that of its content, `cut` the version of the code and settings that prepared it
-    (`changes.prepare_key`), and `unread` the number of images that OCR has not read.
-    """
-
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    digest: str
-    cut: str
-    unread: int = 0
-
-
-class GivenUpFile(Struct, frozen=True):
-    """A file that is skipped until it changes, because it exceeded a limit of time or memory or its reader failed.
-
-    `cut` is the version of the code and settings that tried to prepare it; `reason` is a sentence for the user.
-    """
-
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    cut: str
-    reason: str
-
-
-def heading_path_to_row(heading_path: Sequence[str]) -> str:
-    return json.dumps(heading_path, ensure_ascii=False)
-
-
-@lru_cache(maxsize=10_000)
-def heading_path_from_row(value: str) -> tuple[str, ...]:
-    """Return the headings in a stored heading path, a JSON list. Raises DamagedRowError."""
-    try:
-        return tuple(json.loads(value))
-    except (ValueError, TypeError) as error:
-        raise DamagedRowError(f"a heading path, {error}") from error
-
-
-def compress_text(text: str) -> bytes:
-    return zlib.compress(text.encode(), 3)
-
-
-def decompress_text(value: bytes) -> str:
-    """Return the text in a stored value, zlib-compressed UTF-8. Raises DamagedRowError."""
-    try:
-        return zlib.decompress(value).decode()
-    except (zlib.error, UnicodeDecodeError) as error:
-        raise DamagedRowError(f"a text, {error}") from error
-
-
-# --- checksums of rows ------------------------------------------------------------------------------------------------
-# SQLite has no checksums: a text with a flipped bit looks like any other text. So each row that a search shows has a
-# checksum, written with the row and compared when the row is read to be shown, which takes 3 µs a fragment. A
-# fragment's covers the columns of its note and section that are shown with it; its text is covered by the digest.
-# Sections, links, labels and names have one checksum for each note and table, as a vault has hundreds of thousands of
-# these rows; so have the ids of its fragments, which shows that one is lost. Table `seals` holds these checksums, and
-# those of the tables with one row for each note.
-
-NOTE_CHECKSUM_COLUMNS = "id, path, title, language, tokens, kind"
-"""Columns of table `notes` that its column `crc` covers. Every build compares the other columns with the file."""
-FRAGMENT_CHECKSUM_COLUMNS = (
-    "f.key, f.id, n.path, n.title, n.kind, f.ordinal, f.section, s.level, s.heading, s.heading_path, s.place,"
-    " f.line_start, f.line_end, f.tokens, f.digest"
-)
-"""Columns of a fragment, its note and its section that the fragment's `crc` covers."""
-FRAGMENT_TABLES_SQL = (
-    "fragments f JOIN notes n ON n.id = f.note JOIN sections s ON s.note = f.note AND s.ordinal = f.section"
-)
-_SEPARATOR, _NULL = "\x1f", "\x1e"
-_CHECKSUM_TABLES = {
-    "sections": ("", ("ordinal", "level", "heading", "heading_path", "line_start", "line_end", "place")),
-    "links": (
-        "INDEXED BY links_of_note",
-        ("line", "kind", "target", *(f"coalesce({name}, char(30))" for name in ("heading", "block_id", "text"))),
-    ),
-    "labels": ("INDEXED BY labels_of_note", ("kind", "name", "value")),
-    "names": ("INDEXED BY names_of_note", ("name",)),
-    "fragments": ("INDEXED BY fragments_of_note", ("id",)),
-    "comments": ("", ("number", "line", "at", "begins", "coalesce(fragment, char(30))", "text")),
-}
-"""Tables that have one checksum for all rows of a note: an SQL clause that selects the rows in the order in which they
-were written, and the columns that the checksum covers."""
-_ONE_ROW_TABLES = {"note_texts": "text", "name_terms": "own, lengths, terms, files, targets"}
-"""Tables that have one row for each note, with the columns that its checksum covers."""
-
-
-def checksum(*values: str | float | bytes | None) -> int:
-    """Return the CRC-32 of the values of a row, which depends on their types too."""
-    # Version 2 of the format is the same in all versions of Python, and takes a third of the time of JSON.
-    return zlib.crc32(marshal.dumps(values, 2))
-
-
-def checksum_of_rows(rows: Iterable[Sequence[object]]) -> int:
-    """Return the CRC-32 of all rows that one note has in a table, in the order given."""
-    return _checksum_of_text(_SEPARATOR.join([_NULL if value is None else str(value) for row in rows for value in row]))
-
-
-def _checksum_of_text(rows: str) -> int:
-    return zlib.crc32(rows.encode("utf-8", "surrogatepass"))
-
-
-def read_checked_notes(rows: ReadRows, condition: str = "1", *values: object) -> list[tuple[Any, ...]]:
-    """Read NOTE_CHECKSUM_COLUMNS and the checksum of the notes that meet an SQL `condition` (default: all).
-
-    `values` are bound to the condition. Raises DamagedRowError if a row does not match its checksum.
-    """
-    note_rows = rows(f"SELECT {NOTE_CHECKSUM_COLUMNS}, crc FROM notes WHERE {condition}", *values)
-    for *sealed, crc in note_rows:
-        if checksum(*sealed) != crc:
-            raise DamagedRowError("a note's title, path, language or number of tokens")
-    return note_rows
-
-
-def verify_fragment_checksums(rows: ReadRows, note: int | None = None) -> None:
-    """Compare the fragments of a note (by row id; None: of all notes) with their checksums. Raises DamagedRowError."""
-    sql = f"SELECT {FRAGMENT_CHECKSUM_COLUMNS}, f.crc, f.text FROM {FRAGMENT_TABLES_SQL} WHERE f.key > ?"
-    if note is not None:
-        sql += f" AND f.note = {int(note)}"
-    above = -1
-    while fragment_rows := rows(f"{sql} ORDER BY f.key LIMIT ?", above, 4 * MAX_SQL_VALUES):
-        above = fragment_rows[-1][0]
-        for *sealed, crc, text in fragment_rows:
-            if checksum(*sealed) != crc or digest_of_text(text) != sealed[-1]:
-                raise DamagedRowError("a fragment")
-
-
-def _verify_one_row_tables(rows: ReadRows, note: int | None = None) -> None:
-    """Compare the text and the tokenized names of a note (by row id; None: of all notes) with their checksums.
-
-    Raises DamagedRowError.
-    """
-    for table, columns in _ONE_ROW_TABLES.items():
-        sql = (
-            f"SELECT id, seals.{table}, {columns} FROM notes LEFT JOIN seals ON seals.note = id"
-            f" LEFT JOIN {table} t ON t.note = id WHERE id > ?"
-        )
-        if note is not None:
-            sql += f" AND id = {int(note)}"
-        above = -1
-        while note_rows := rows(f"{sql} ORDER BY id LIMIT ?", above, MAX_SQL_VALUES):
-            above = note_rows[-1][0]
-            if any(checksum(*values) != crc for _, crc, *values in note_rows):
-                raise DamagedRowError(f"the {table} of a note")
-
-
-def check_rows(rows: ReadRows, table: str, notes: Sequence[int] | None = None) -> None:
-    """Compare the rows of some notes in a table of `_CHECKSUM_TABLES` with their checksums. Raises DamagedRowError.
-
-    `notes` are row ids of notes; None compares the rows of all notes.
-    """
-    index, columns = _CHECKSUM_TABLES[table]
-    statement = f"SELECT note, group_concat({' || char(31) || '.join(columns)}, char(31)) FROM {table} {index}"
-    sealed = f"SELECT id, {table} FROM notes LEFT JOIN seals ON note = id"
-    if notes is None:
-        _compare_checksums(table, rows(f"{statement} GROUP BY note"), rows(sealed))
-        return
-    for at in range(0, len(notes), MAX_SQL_VALUES):
-        part = notes[at : at + MAX_SQL_VALUES]
-        condition = f"IN ({','.join('?' * len(part))})"
-        part_rows = rows(f"{statement} WHERE note {condition} GROUP BY note", *part)
-        _compare_checksums(table, part_rows, rows(f"{sealed} WHERE id {condition}", *part))
-
-
-def _compare_checksums(table: str, actual: Iterable[tuple[Any, ...]], sealed: Iterable[tuple[Any, ...]]) -> None:
-    known: dict[int, int] = dict(sealed)
-    text_by_note: dict[int, str] = dict(actual)
-    if text_by_note.keys() - known.keys() or any(
-        _checksum_of_text(text_by_note.get(note, "")) != crc for note, crc in known.items()
-    ):
-        raise DamagedRowError(f"the {table} of a note")
-
-
-# --- catalog ----------------------------------------------------------------------------------------------------------
-# The catalog: one SQLite file that holds the notes as they were read, and lists the derived files that belong to them.
-#
-# The catalog is the source of the derived files: the lexical index and the matrix are rebuilt from it whenever they may
-# be damaged, and the catalog is rebuilt from the vault. There is one writer (under the build's lock) and any number of
-# readers, each of which holds one read transaction and so sees one generation. A commit of the writer is the commit of
-# the generation: the derived files are on disk before it, and their names, sizes and checksums are part of it.
 
 SCHEMA_VERSION = 9
 CATALOG_FILE = "catalog.sqlite"
@@ -348,15 +123,15 @@ _SET_FRAGMENT_CHECKSUMS = (
 
 
 def _checksum_sql(table: str) -> str:
-    """Return an SQL expression for the checksum of the rows that a note has in a table of `_CHECKSUM_TABLES`."""
-    index, columns = _CHECKSUM_TABLES[table]
+    """Return an SQL expression for the checksum of the rows that a note has in a table of `CHECKSUM_TABLES`."""
+    index, columns = CHECKSUM_TABLES[table]
     text = f"coalesce(group_concat({' || char(31) || '.join(columns)}, char(31)), '')"
     return f"(SELECT checksum_of_listed({text}) FROM {table} {index} WHERE note = notes.id)"
 
 
 def _one_row_checksum_sql(table: str) -> str:
-    """Return an SQL expression for the checksum of the row that a note has in a table of `_ONE_ROW_TABLES`."""
-    columns = _ONE_ROW_TABLES[table]
+    """Return an SQL expression for the checksum of the row that a note has in a table of `ONE_ROW_TABLES`."""
+    columns = ONE_ROW_TABLES[table]
     return f"(SELECT checksum({columns}) FROM notes LEFT JOIN {table} t ON t.note = id WHERE id = seals.note)"
 
 
@@ -451,7 +226,7 @@ class Catalog:
         try:
             _make_durable(connection)
             connection.create_function("checksum", -1, checksum)
-            connection.create_function("checksum_of_listed", 1, _checksum_of_text)
+            connection.create_function("checksum_of_listed", 1, checksum_of_text)
             connection.execute("PRAGMA foreign_keys = ON")
             # A batch changes pages all over several indexes. With more cache than SQLite's 2 MB it takes half of the
             # time.
@@ -593,8 +368,6 @@ class Catalog:
             raise
         self.rows("COMMIT")
 
-    # --- what the index is made with ----------------------------------------------------------------------------------
-
     def meta(self, name: str) -> str:
         """Return the value of `name` in table `meta`, "" if there is none."""
         values = self.rows("SELECT value FROM meta WHERE name = ?", name)
@@ -634,8 +407,6 @@ class Catalog:
         self._execute_many(
             "INSERT INTO files VALUES (?, ?, ?, ?)", [(f.name, kind, f.size, f.crc) for f in now - before]
         )
-
-    # --- notes --------------------------------------------------------------------------------------------------------
 
     def known_notes(self, only: Iterable[str] | None = None) -> dict[str, KnownNote]:
         """Return the stored file data of all notes by path, or only of the files and folders in `only`."""
@@ -730,16 +501,16 @@ class Catalog:
         """Compare all rows that a search shows with their checksums. Raises DamagedRowError."""
         read_checked_notes(self.rows)
         verify_fragment_checksums(self.rows)
-        _verify_one_row_tables(self.rows)
-        for table in _CHECKSUM_TABLES:
+        verify_one_row_tables(self.rows)
+        for table in CHECKSUM_TABLES:
             check_rows(self.rows, table)
 
     def check_note_rows(self, note: int) -> None:
         """Compare the rows of one note (by row id) with their checksums. Raises DamagedRowError."""
         read_checked_notes(self.rows, "id = ?", note)
         verify_fragment_checksums(self.rows, note)
-        _verify_one_row_tables(self.rows, note)
-        for table in _CHECKSUM_TABLES:
+        verify_one_row_tables(self.rows, note)
+        for table in CHECKSUM_TABLES:
             check_rows(self.rows, table, [note])
 
     def remove(self, paths: Iterable[str]) -> NDArray[np.int64]:
@@ -806,8 +577,6 @@ class Catalog:
 
     def set_unread_files(self, unread: Sequence[tuple[str, int]]) -> None:
         self.set_meta("unread_files", json.dumps(unread))
-
-    # --- vectors ------------------------------------------------------------------------------------------------------
 
     def known_vectors(self, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
         """Return the stored vectors of `model` (scale, then int8 row) for the texts with these digests, by digest."""

@@ -14,7 +14,8 @@ from excerpt.base.settings import Settings, VaultSettings
 from excerpt.encoders.model_names import static_model
 from excerpt.encoders.static_model import model_source
 from excerpt.index import renames
-from excerpt.index.catalog import Catalog, KnownNote
+from excerpt.index.catalog import Catalog
+from excerpt.index.catalog_rows import KnownNote
 from excerpt.index.files import SUSPECT_FILE, check_file
 from excerpt.index.names import NAMES_VERSION
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS_VERSION

@@ -22,7 +22,8 @@ from excerpt.base.settings import Settings
 from excerpt.base.state_files import file_lock, make_folder
 from excerpt.encoders.choice import open_embedder
 from excerpt.encoders.model_names import embedder_source, hide_secrets, is_server, model_label
-from excerpt.index.catalog import MAX_SQL_VALUES, Catalog, heading_path_from_row
+from excerpt.index.catalog import Catalog
+from excerpt.index.catalog_rows import MAX_SQL_VALUES, heading_path_from_row
 from excerpt.index.encoder_vectors import (
     RECORD_KEY,
     Digests,

@@ -20,7 +20,7 @@ from whoosh.index import TOC
 from excerpt.base.state_files import sync_folder
 from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccurrences, TermPostings, run_offsets
 from excerpt.index import postings as posting_arrays
-from excerpt.index.catalog import FragmentPosition
+from excerpt.index.catalog_rows import FragmentPosition
 from excerpt.index.files import DamagedFileError, DerivedFile, check_file, mark_suspect, sync_and_record
 from excerpt.index.postings import DamagedColumnsError, Inverted, Segment, pack
 from excerpt.index.terms import DOCUMENT_DTYPE, OpenSegment, Term, Vocabulary

@@ -14,8 +14,10 @@ import numpy as np
 
 from excerpt.corpus.links import swapped_target, target_file_name
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, NameTerms, digest_texts
-from excerpt.index.catalog import MAX_SQL_VALUES, SET_NAME_TERMS_CHECKSUMS, ReadRows
-from excerpt.text.words import UNACCENTED_MARK, terms_of
+from excerpt.index.catalog import SET_NAME_TERMS_CHECKSUMS
+from excerpt.index.catalog_rows import MAX_SQL_VALUES, ReadRows
+from excerpt.text.folding import UNACCENTED_MARK
+from excerpt.text.words import terms_of
 
 Row = Sequence[Any]
 

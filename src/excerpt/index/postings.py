@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from excerpt.base.state_files import open_regular
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.files import RandomAccessFile
+from excerpt.text.folding import UNACCENTED_MARK
 from excerpt.text.numbers import NumberedOccurrences, thread_term_encoder
-from excerpt.text.words import UNACCENTED_MARK
 
 # --- postings ---------------------------------------------------------------------------------------------------------
 # Counting of terms with numpy: turns texts into postings, merges those of all fields, and joins segments.

@@ -17,7 +17,7 @@ from excerpt.base.kinds import Dialect
 from excerpt.base.model import FileProblem, Fragment, Note
 from excerpt.base.settings import Ocr, VaultSettings
 from excerpt.corpus.names import fold_name
-from excerpt.index.catalog import NoteRows, compress_text, heading_path_to_row
+from excerpt.index.catalog_rows import NoteRows, compress_text, heading_path_to_row
 from excerpt.index.changes import prepare_key
 from excerpt.index.names import tokenize_names
 from excerpt.index.postings import FieldCollector, Inverted, embedded_digest, embedded_text

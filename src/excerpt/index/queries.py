@@ -9,16 +9,8 @@ from excerpt.base.model import CommentLine, Fragment, FragmentInfo, Section
 from excerpt.corpus.names import NameTerms
 from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, NoteRow
 from excerpt.index import names, renames
-from excerpt.index.catalog import (
-    FRAGMENT_CHECKSUM_COLUMNS,
-    FRAGMENT_TABLES_SQL,
-    MAX_SQL_VALUES,
-    DamagedRowError,
-    checksum,
-    decompress_text,
-    heading_path_from_row,
-    read_checked_notes,
-)
+from excerpt.index.catalog_rows import MAX_SQL_VALUES, DamagedRowError, decompress_text, heading_path_from_row
+from excerpt.index.checksums import FRAGMENT_CHECKSUM_COLUMNS, FRAGMENT_TABLES_SQL, checksum, read_checked_notes
 from excerpt.text.fragments import digest_of_text
 
 _FRAGMENT_SQL = f"SELECT {FRAGMENT_CHECKSUM_COLUMNS}, f.crc, f.text FROM {FRAGMENT_TABLES_SQL}"

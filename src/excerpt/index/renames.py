@@ -16,7 +16,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from excerpt.index.catalog import Catalog, decompress_text
+from excerpt.index.catalog import Catalog
+from excerpt.index.catalog_rows import decompress_text
 
 MAX_RECORDS = 20_000
 """The newest moves and removed notes that are remembered; each takes some 150 bytes."""

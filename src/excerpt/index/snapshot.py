@@ -33,7 +33,9 @@ from excerpt.encoders.model_names import hide_secrets, is_static_model, model_la
 from excerpt.encoders.static_model import Embedder, model_source, open_embedder
 from excerpt.index import renames
 from excerpt.index.author_view import AuthorQueries, AuthorTerms, CatalogComments
-from excerpt.index.catalog import CATALOG_FILE, Catalog, DamagedRowError, check_rows, is_damage, read_checked_notes
+from excerpt.index.catalog import CATALOG_FILE, Catalog, is_damage
+from excerpt.index.catalog_rows import DamagedRowError
+from excerpt.index.checksums import check_rows, read_checked_notes
 from excerpt.index.encoder_vectors import (
     MAX_MISSING_SHARE,
     RECORD_KEY,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccurrences, concat_ranges, run_offsets
 from excerpt.index.files import DamagedFileError
 from excerpt.index.postings import Columns
-from excerpt.text.words import UNACCENTED_MARK
+from excerpt.text.folding import UNACCENTED_MARK
 
 # --- terms ------------------------------------------------------------------------------------------------------------
 # The postings of one term in the open segments, as arrays over rows.

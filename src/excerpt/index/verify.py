@@ -17,12 +17,8 @@ from msgspec import Struct, field
 
 from excerpt.base.errors import ExcerptError
 from excerpt.base.settings import Settings
-from excerpt.index.catalog import (
-    CATALOG_FILE,
-    Catalog,
-    DamagedRowError,
-    OtherVersionError,
-)
+from excerpt.index.catalog import CATALOG_FILE, Catalog, OtherVersionError
+from excerpt.index.catalog_rows import DamagedRowError
 from excerpt.index.changes import build_parameters, is_current_key, prepare_key
 from excerpt.index.files import EMBEDDINGS_FOLDER, SUSPECT_FILE, DamagedFileError, DerivedFile, check_file
 from excerpt.index.lexical import open_segments
@@ -31,9 +27,6 @@ from excerpt.index.vectors import MatrixSource
 from excerpt.index.writer import LOCK_FILE
 from excerpt.vault.readers import digest_of_bytes, load_bytes
 from excerpt.vault.scan import Scan
-
-# --- health -----------------------------------------------------------------------------------------------------------
-# The errors found by examining an index, and the instructions to the next build for those it would not find by itself.
 
 OnExamined = Callable[[str, int, int, str], None]
 """A callback for progress: what is being examined, number examined, total number, and path of the current note."""
@@ -110,9 +103,6 @@ def schedule_repair(folder: Path, faults: Sequence[Fault]) -> None:
         catalog.set_meta("doubted", " ".join(sorted(parts_to_rebuild.union(catalog.meta("doubted").split()))))
 
 
-# --- vectors ----------------------------------------------------------------------------------------------------------
-# The vectors of an index: each fragment's in the catalog, and its row in the matrix.
-
 _VECTORS_AT_ONCE = 2048
 _EMBEDDED = (
     "SELECT f.key, f.embedded, v.vector, n.path, f.line_start FROM fragments f JOIN notes n ON n.id = f.note"
@@ -160,7 +150,6 @@ def _fault(row: Sequence[Any], matrix: _Rows, dimensions: int) -> Fault | None:
     return None
 
 
-# --- all of an index --------------------------------------------------------------------------------------------------
 # The catalog is compared with the vault, its rows and the derived files with their checksums. Nothing is changed. That
 # a build writes what is right is for its tests: they derive rows, words and vectors again from the stored texts.
 
@@ -244,8 +233,6 @@ class _IndexExamination:
     def _fault(self, path: str, reason: str, part: RepairPart) -> None:
         self._health.faults.append(Fault(path, reason, part))
 
-    # --- files --------------------------------------------------------------------------------------------------------
-
     def _open_words(self, files: Sequence[DerivedFile]) -> list[OpenSegment] | None:
         """Open the segments of the lexical index; record a fault and return None if one of their files is damaged."""
         if [file for file in files if not self._is_sound(file, RepairPart.WORDS)]:
@@ -298,8 +285,6 @@ class _IndexExamination:
             self._fault(CATALOG_FILE, f"SQLite's check reports: {damage}.", RepairPart.CATALOG)
             return False
         return True
-
-    # --- notes --------------------------------------------------------------------------------------------------------
 
     def _compare_with_vault(self, vault: Path, scan_result: Scan, quick: bool) -> None:
         """Record notes that are out of date, and faults that the next build cannot find by itself.

@@ -25,17 +25,8 @@ from excerpt.corpus.tables import FIELDS
 from excerpt.encoders.model_names import static_model
 from excerpt.encoders.static_model import Embedder, open_embedder
 from excerpt.index import renames
-from excerpt.index.catalog import (
-    CATALOG_FILE,
-    UNFINISHED_KEY,
-    Catalog,
-    DamagedCatalogError,
-    FragmentPosition,
-    GivenUpFile,
-    decompress_text,
-    heading_path_from_row,
-    is_damage,
-)
+from excerpt.index.catalog import CATALOG_FILE, UNFINISHED_KEY, Catalog, DamagedCatalogError, is_damage
+from excerpt.index.catalog_rows import FragmentPosition, GivenUpFile, decompress_text, heading_path_from_row
 from excerpt.index.changes import build_parameters, vault_parameters
 from excerpt.index.encoder_vectors import RECORD_KEY, SearchVectorsRecord
 from excerpt.index.files import SUSPECT_FILE, DamagedFileError, check_file, remove_other_files

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
+from excerpt.insight.mentions import MentionFinder
+from excerpt.insight.note_links import load_note_links
 from excerpt.insight.similarity import (
     CANDIDATES_PER_SIGNAL,
-    MentionFinder,
     ReferenceNote,
     compute_mean_vector,
-    load_note_links,
     load_reference_note,
     sample_evenly,
     select_important_terms,

@@ -26,9 +26,9 @@ from excerpt.corpus.links import has_other_suffix
 from excerpt.insight.results import DatedNote
 from excerpt.text.comments import mark_comments
 from excerpt.text.display import code_span, format_count, line_range, visible, visible_line
+from excerpt.text.folding import fold
 from excerpt.text.frontmatter import read_frontmatter
 from excerpt.text.tokens import open_tokenizer
-from excerpt.text.words import fold
 
 # --- what a user names ------------------------------------------------------------------------------------------------
 # Resolves a name that a user gives to a note of the index, or lines of it. A file that is not indexed is never found,

@@ -15,9 +15,6 @@ from excerpt.insight.overview_parts import KeyPassage, SourceLocation
 from excerpt.insight.topic import Topic, locate_fragment
 from excerpt.text.words import words_of
 
-# --- prose ------------------------------------------------------------------------------------------------------------
-# Markdown as prose: without markup and code.
-
 _MAX_PROSE_CHARS = 20_000
 _FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t>]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _MATHS = re.compile(r"\$\$.*?\$\$", re.DOTALL)
@@ -106,7 +103,6 @@ def split_sentences(text: str) -> Iterator[ProseSentence]:
             yield ProseSentence(sentence.strip(), number, position == 0, whole)
 
 
-# --- passages ---------------------------------------------------------------------------------------------------------
 # Fragments are chosen by maximal marginal relevance (Carbonell and Goldstein, 1998): the next one is relevant to the
 # topic and differs from those already chosen. In each fragment, the passage starts at the sentence with the largest
 # share of the topic and goes on as long as the limit allows.
@@ -198,9 +194,6 @@ def _build_key_passage(topic: Topic, rank: int, fragment: Fragment, scored: _Pas
     )
 
 
-# --- which fragments --------------------------------------------------------------------------------------------------
-
-
 def _pairwise_similarities(topic: Topic, rows: npt.NDArray[np.int32]) -> Floats:
     """Return the similarity of each pair of fragments, 0 to 1: the cosine of their vectors minus the vault's mean.
 
@@ -232,9 +225,6 @@ def _select_diverse(relevance: Floats, similarities: Floats, texts: Sequence[str
         nearest = np.maximum(nearest, similarities[at])
         left &= np.array([text != texts[at] for text in texts], np.bool_)
     return chosen
-
-
-# --- which sentences --------------------------------------------------------------------------------------------------
 
 
 def _choose_sentences(fragment: Fragment, topic: Topic, language: str, count: TokenCounter) -> _Passage | None:

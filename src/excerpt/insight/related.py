@@ -13,7 +13,9 @@ import numpy.typing as npt
 from excerpt.base.model import Fragment, Signal
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FIELDS
+from excerpt.insight.mentions import MAX_PASSAGE_LETTERS, blank_markup
 from excerpt.insight.neighbours import prefetch_neighbours
+from excerpt.insight.note_links import find_connecting_notes, find_shared_folder
 from excerpt.insight.results import (
     CommonLink,
     LinkDirection,
@@ -25,14 +27,10 @@ from excerpt.insight.results import (
     SharedWord,
 )
 from excerpt.insight.similarity import (
-    MAX_PASSAGE_LETTERS,
     WEIGHTS,
     NoteTerm,
     ReferenceNote,
     ScoredNotes,
-    blank_markup,
-    find_connecting_notes,
-    find_shared_folder,
     load_centred_vectors,
     load_reference_note,
     sample_evenly,
@@ -42,10 +40,9 @@ from excerpt.insight.similarity import (
 from excerpt.search.bm25 import Rows
 from excerpt.search.engine import Engine
 from excerpt.search.highlight import TermSpanFinder
-from excerpt.text.words import WIDE_CHARACTERS, fold, terms_of
-
-# --- in common --------------------------------------------------------------------------------------------------------
-# The content that two notes share, for display: similar passages and rare words.
+from excerpt.text.folding import fold
+from excerpt.text.languages import WIDE_CHARACTERS
+from excerpt.text.words import terms_of
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
@@ -150,8 +147,6 @@ class NoteComparison:
                 shared.append(SharedWord(word, notes, line))
         return tuple(shared)
 
-    # --- one pair -----------------------------------------------------------------------------------------------------
-
     def _word_cosines(self, their_rows: Rows) -> Floats:
         """Return the cosines of important words: own passages as rows, the passages `their_rows` as columns."""
         rarity = np.array([term.rarity for term in self._terms], np.float32)
@@ -183,8 +178,6 @@ class NoteComparison:
     def _match_fragment(self, fragment: Fragment, terms: frozenset[str]) -> MatchedFragment:
         spans = self._finder.find(fragment.text[:MAX_PASSAGE_LETTERS], terms, self._language(fragment.path))
         return MatchedFragment(fragment, spans)
-
-    # --- words as they are spelled ------------------------------------------------------------------------------------
 
     @cached_property
     def _displayable_terms(self) -> frozenset[int]:
@@ -271,7 +264,6 @@ def _find_rows_with_term(snapshot: Corpus, term: str, rows: Rows) -> npt.NDArray
     return has_term
 
 
-# --- related ----------------------------------------------------------------------------------------------------------
 # The notes nearest to a note or to one of its fragments, each with the reasons: the matching passages, the rare words
 # and links in common, mentions, and the parts of the score.
 

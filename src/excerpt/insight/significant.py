@@ -15,11 +15,11 @@ from math import log
 from msgspec import Struct
 
 from excerpt.corpus.facets import property_name
-from excerpt.insight.facet_map import format_folder_filter, format_property_filter, format_tag_filter
+from excerpt.insight.filter_text import format_folder_filter, format_property_filter, format_tag_filter
 from excerpt.insight.overview_parts import DistinctiveLabel, LabelKind
 from excerpt.insight.topic import MAX_COUNTED_NOTES, Topic
 from excerpt.text.dates import parse_date
-from excerpt.text.words import fold
+from excerpt.text.folding import fold
 
 MAX_LABELS = 6
 MAX_VALUES_PER_PROPERTY = 2

@@ -1,397 +1,29 @@
-"""Similarity of other notes to one note, or to one of its fragments, by meaning, words, links, tags and names."""
+"""Similarity of other notes to one note, or to one of its fragments, by meaning, words, links, tags and names.
+
+Words, meaning, names and links find candidates, from arrays over the whole vault; only the candidates are compared
+passage by passage.
+"""
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import PurePosixPath
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from excerpt.base.model import Fragment, NoteInfo
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FIELDS
+from excerpt.insight.mentions import MAX_PASSAGE_LETTERS, MentionFinder, NameMention, blank_addresses
+from excerpt.insight.note_links import Floats, Ints, NoteLinks, load_note_links, score_shared_folders, score_shared_tags
 from excerpt.insight.results import SimilarNote
 from excerpt.search.bm25 import Rows
-from excerpt.search.evidence import analyze_text, top_k
-from excerpt.text.words import WIDE_CHARACTERS, QueryWord, analyze, fold, is_function_word, words_of
-
-# --- links, tags and folders ------------------------------------------------------------------------------------------
-# Connections of notes other than their text: links, tags and folders. Each is a number from 0 to 1 for each note.
-
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int32]
-
-HALF_SIGNAL_LINKS = 1.5
-"""The rarity-weighted number of shared links at which the shared-links score is 0.5.
-
-It takes about three shared notes that have few links, or ten that have many.
-"""
-_FOLDER_SEPARATOR = re.compile(r"[/.]")
-_LAST_CHARACTER = "\U0010ffff"
-
-
-class NoteLinks(Struct, frozen=True):
-    """The links of one note: `linked_notes` it links to, `linking_notes` that link to it (note numbers, ascending).
-
-    `shared_links` holds, for every note of the vault, a score of 0 to 1 for the links that it shares with this note.
-    """
-
-    linked_notes: Ints
-    linking_notes: Ints
-    shared_links: Floats
-
-    @property
-    def direct_links(self) -> Floats:
-        """For every note of the vault: 1 if the two notes link to each other, 0.5 if only one links, else 0."""
-        strengths = np.zeros(len(self.shared_links), np.float32)
-        strengths[self.linked_notes] += 0.5
-        strengths[self.linking_notes] += 0.5
-        return strengths
-
-
-def load_note_links(snapshot: Corpus, note: int) -> NoteLinks:
-    """Return the links of the note with number `note`, with a shared-links score for every other note.
-
-    Two notes share a link if both link to a third note, or if a third note links to both. The third note counts less
-    the more links it has (Adamic and Adar, 2003): two notes on the same index page have little in common.
-    """
-    count = len(snapshot.table.paths)
-    sources, targets = snapshot.facets.links
-    to, back = targets[sources == note], sources[targets == note]
-    linked_from, links_to = np.bincount(targets, minlength=count), np.bincount(sources, minlength=count)
-    alike, beside = np.isin(targets, to), np.isin(sources, back)
-    common = np.zeros(count)
-    common += np.bincount(sources[alike], 1 / np.log(2 + linked_from[targets[alike]]), count)
-    common += np.bincount(targets[beside], 1 / np.log(2 + links_to[sources[beside]]), count)
-    common[note] = 0
-    return NoteLinks(np.sort(to), np.sort(back), (common / (common + HALF_SIGNAL_LINKS)).astype(np.float32))
-
-
-def find_connecting_notes(snapshot: Corpus, links: NoteLinks, other: int) -> tuple[list[int], list[int]]:
-    """Return the notes that two notes both link to, and the notes that link to both of them.
-
-    `links` are those of the first note; `other` is the number of the second. Notes with the fewest links come first.
-    """
-    sources, targets = snapshot.facets.links
-    both = np.intersect1d(links.linked_notes, targets[sources == other])
-    back = np.intersect1d(links.linking_notes, sources[targets == other])
-    return (
-        sorted(both.tolist(), key=lambda note: (int(np.count_nonzero(targets == note)), note)),
-        sorted(back.tolist(), key=lambda note: (int(np.count_nonzero(sources == note)), note)),
-    )
-
-
-def score_shared_tags(snapshot: Corpus, tags: Iterable[str]) -> Floats:
-    """Return, for each note of the vault, which share of `tags` it has, 0 to 1, each tag weighted by its rarity."""
-    count = len(snapshot.table.paths)
-    value = np.zeros(count, np.float32)
-    every = 0.0
-    for tag in sorted({fold(tag).strip("/") for tag in tags}):
-        notes = snapshot.facets.tags.get(tag)
-        if notes is not None and len(notes) > 1:
-            value[notes] += rarity_score(len(notes), count)
-            every += rarity_score(len(notes), count)
-    return value / np.float32(max(every, 1e-9))
-
-
-def find_shared_folder(paths: Sequence[str], path: str, other: str) -> str:
-    """Return the smallest folder that the notes `path` and `other` share; "" if that is the whole vault.
-
-    Dots in names count as folders too: in some vaults, `project.alpha.plan` is below `project.alpha`. `paths` are all
-    paths of the vault, sorted.
-    """
-    shared = ""
-    for folder in _list_enclosing_folders(path):
-        if not other.startswith(folder):
-            break
-        shared = folder
-    return shared if shared and _count_notes_below(paths, shared) < len(paths) else ""
-
-
-def score_shared_folders(paths: Sequence[str], path: str, notes: Ints) -> Floats:
-    """Return, for each of `notes`, a score of 0 to 1 for the smallest folder that it shares with the note `path`.
-
-    The score is 0 if that folder holds the whole vault, and higher the fewer notes the folder holds (`rarity_score`).
-    `paths` are all paths of the vault, sorted.
-    """
-    note_sizes = {
-        folder: rarity_score(_count_notes_below(paths, folder), len(paths)) for folder in _list_enclosing_folders(path)
-    }
-    shared = (find_shared_folder(paths, path, paths[note]) for note in notes.tolist())
-    return np.array([note_sizes.get(folder, 0.0) for folder in shared], np.float32)
-
-
-def _list_enclosing_folders(path: str) -> list[str]:
-    """Return the folders above the note `path`, and the prefixes of its name up to each dot, the outermost first."""
-    name = path.rpartition(".")[0]
-    return [path[: match.end()] for match in _FOLDER_SEPARATOR.finditer(name)]
-
-
-def _count_notes_below(paths: Sequence[str], folder: str) -> int:
-    return bisect_left(paths, folder + _LAST_CHARACTER) - bisect_left(paths, folder)
-
-
-def rarity_score(count: int, total: int) -> float:
-    """Return how rare a feature is that `count` of `total` items have: 1 for one item, 0 for all, logarithmic."""
-    return float(1 - np.log(max(count, 1)) / np.log(total)) if total > 1 else 0.0
-
-
-# --- mentions ---------------------------------------------------------------------------------------------------------
-# Names of notes in the text of other notes (title, file name or alias) that are not links.
-#
-# A name occurs in whole words, as the note spells it except for case; the longest name wins, so that "Obsidian Sync"
-# does not name the note Sync. Links, code, HTML and addresses are not searched. A name that is one ordinary word is
-# mostly meant as the word: it counts only with the capital letter of the note's own name, and not at the beginning of a
-# sentence, where any word has one.
-
-MAX_NAME_FRAGMENTS = 200
-"""The most fragments that may have all words of a name; a more frequent name is the vault's subject and ignored."""
-MAX_NAMESAKES = 3
-"""The most notes that may share a name. A name of more notes (index, README) is ignored."""
-MAX_NAME_WORDS = 12
-"""The most words of a name; in a script without spaces, each character counts as a word."""
-MIN_NAME_LETTERS = 3
-"""The fewest letters of a name; in a script without spaces, two characters are enough."""
-MAX_PASSAGE_LETTERS = 100_000
-"""The most characters of one passage that are read; only a text of one huge line has more."""
-_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u200c\u200d"
-_WORD = re.compile(rf"[{WIDE_CHARACTERS}]|[^\W_{WIDE_CHARACTERS}][^\W_{WIDE_CHARACTERS}{_MARKS}]*(?:\+\+|#(?!\w))?")
-_WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
-_MARKUP = re.compile(
-    r"^(?P<fence>```+|~~~+).*?(?:^(?P=fence)|\Z)"
-    r"|(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)"
-    r"|!?\[\[[^\[\]\n]*\]\]"
-    r"|!?\[(?:[^\[\]\n]|\[[^\[\]\n]*\])*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\[\]\n]*\])"
-    r"|^\[[^\[\]\n]+\]:.*$"
-    r"|</?[A-Za-z][^<>\n]*>|<!--.*?-->"
-    r"|[A-Za-z][A-Za-z0-9+.-]*://\S+|\bwww\.\S+|\S+@\S+\.\w+"
-    r"|(?<!\S)#[^\s#]+",
-    re.MULTILINE | re.DOTALL,
-)
-_ADDRESS = re.compile(
-    r"!\[\[[^\[\]\n]*\]\]"
-    r"|(?<=\])\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)"
-    r"|^\[[^\[\]\n]+\]:.*$"
-    r"|</?[A-Za-z][^<>\n]*>|<!--.*?-->"
-    r"|[A-Za-z][A-Za-z0-9+.-]*://[^\s|)\]]+|\bwww\.[^\s|)\]]+|\S+@\S+\.\w+",
-    re.MULTILINE | re.DOTALL,
-)
-_BEGINS_SENTENCE = re.compile(r"(?:\A|\n|[.!?:;…]\s|\|)[\s>*+_\-\"'“‘«(\[\d.)=#|]*\Z")
-_PARAGRAPH = re.compile(r"\S(?:[^\n]|\n(?![^\S\n]*\n))*")
-_BLANK = "\0"
-
-
-class NameMention(Struct, frozen=True):
-    """A mention: the text of note `in_note` has the name of note `named_note` without linking to it.
-
-    Both are note numbers. The name is spelled `text`, on `line` of the note, in the fragment with key `fragment_key`.
-    `rarity` is 1 for a name that only one fragment has, 0 for a name that all have.
-    """
-
-    named_note: int
-    in_note: int
-    fragment_key: int
-    line: int
-    text: str
-    rarity: float
-
-
-class NameSpan(Struct, frozen=True):
-    """A name in a text, at characters `start` to `end` (exclusive); `key` is the name case-folded."""
-
-    start: int
-    end: int
-    key: str
-
-
-def blank_markup(text: str) -> str:
-    """Return `text` with links, code, HTML, addresses and tags replaced by null characters; its length stays."""
-    return _MARKUP.sub(_blank_match, text)
-
-
-def blank_addresses(text: str) -> str:
-    """Return `text` with link targets, embeds, HTML and addresses replaced by null characters; its length stays."""
-    return _ADDRESS.sub(_blank_match, text)
-
-
-def _blank_match(match: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", _BLANK, match[0])
-
-
-def find_names(text: str, names: Mapping[str, object], start: int = 0) -> Iterator[NameSpan]:
-    """Yield where `names` occur in `text` from character `start` on; the keys of `names` are case-folded.
-
-    At each position only the longest name is found, and no name inside another.
-    """
-    words = [(match.start(), match.end(), fold(match[0])) for match in _WORD.finditer(text, start)]
-    at = 0
-    while at < len(words):
-        longest = 0
-        key, last = "", words[at][0]
-        for count, (begin, end, word) in enumerate(words[at : at + MAX_NAME_WORDS], 1):
-            between = text[last:begin]
-            if len(between) > 3 or _BLANK in between or "\n\n" in between:
-                break
-            key += (" " if between.isspace() else between) + word
-            last = end
-            if key in names:
-                longest, match = count, NameSpan(words[at][0], end, key)
-        if longest:
-            yield match
-        at += max(longest, 1)
-
-
-def can_be_name(name: str, languages: Sequence[str]) -> bool:
-    """Return whether `name` is long enough to be a note's name, and neither a number nor a function word."""
-    if _WIDE.search(name):
-        return len(name) > 1
-    return len(name) >= MIN_NAME_LETTERS and any(map(str.isalpha, name)) and not is_function_word(fold(name), languages)
-
-
-def _is_ordinary_word(name: str) -> bool:
-    """Return whether `name` is spelled like an ordinary word: only letters, and no capital after the first letter."""
-    return name.isalpha() and (name.islower() or name[1:].islower()) and not _WIDE.search(name)
-
-
-def _begins_sentence(text: str, span: NameSpan) -> bool:
-    """Return whether the name at `span` begins a sentence of `text`, where any word has a capital."""
-    before = text[max(0, span.start - 40) : span.start]
-    return _BEGINS_SENTENCE.search(before) is not None
-
-
-class MentionFinder:
-    """Finds mentions between the notes of one snapshot of the index; caches the notes' names."""
-
-    def __init__(self, snapshot: Corpus) -> None:
-        self._snapshot = snapshot
-        self._notes_by_name = snapshot.facets.names
-        self._languages = snapshot.languages[:1]
-        self._note_names: dict[int, tuple[str, ...]] = {}
-        self._name_rarities: dict[str, float] = {}
-
-    def find_mentions_in_note(self, note: int, fragments: Sequence[Fragment]) -> list[NameMention]:
-        """Return the mentions of other notes in `fragments`, which belong to the note with number `note`."""
-        named: list[NameMention] = []
-        for fragment in fragments:
-            text = blank_markup(fragment.text)
-            for span in find_names(text, self._notes_by_name):
-                candidates = self._notes_by_name[span.key].tolist()
-                if note in candidates or len(candidates) > MAX_NAMESAKES:
-                    continue
-                rarity = self._name_rarity(span.key)
-                targets = (of for of in candidates if rarity > 0 and self._is_mention_of(text, span, of))
-                named += [_build_mention(of, note, fragment, span, rarity) for of in targets]
-        return named
-
-    def find_mentions_of_note(self, note: int) -> list[NameMention]:
-        """Return the mentions of the note with number `note` in the text of other notes."""
-        named: list[NameMention] = []
-        snapshot, table = self._snapshot, self._snapshot.table
-        for name in dict.fromkeys(map(fold, self._load_note_names(note))):
-            rows = self._find_rows_with_words(name)
-            rows = rows[table.notes[rows] != note]
-            if not 0 < len(rows) <= MAX_NAME_FRAGMENTS or len(self._notes_by_name.get(name, ())) > MAX_NAMESAKES:
-                continue
-            fragments = snapshot.fragments(table.keys[rows].tolist())
-            rare = rarity_score(len(rows), snapshot.lexical.corpus_size)
-            for within, fragment in zip(table.notes[rows].tolist(), fragments, strict=True):
-                named += [
-                    _build_mention(note, within, fragment, span, rare)
-                    for span in self._find_name_spans(name, fragment, note)
-                ]
-        return named
-
-    def list_name_terms(self, note: int) -> list[tuple[tuple[str, ...], ...]]:
-        """Return, for each name of a note, a tuple of its words, each word as a tuple of alternative index terms.
-
-        A text with the name has at least one term of each word.
-        """
-        names = dict.fromkeys(map(fold, self._load_note_names(note)))
-        return [tuple(word.terms for word in words) for name in names if (words := self._analyze_name(name))]
-
-    def _analyze_name(self, name: str) -> list[QueryWord]:
-        return [word for word in analyze_text(name, self._snapshot) if not word.is_compound]
-
-    def _find_rows_with_words(self, name: str) -> Rows:
-        """Return the rows of the fragments whose text has all words of `name`, ascending; none without words."""
-        lexical = self._snapshot.lexical
-        words = self._analyze_name(name)
-        words.sort(key=lambda word: sum(map(lexical.count, word.terms)))
-        rows: Rows | None = None
-        for word in words:
-            word_rows = np.concatenate([lexical.postings("text", term).rows for term in word.terms])
-            rows = np.unique(word_rows) if rows is None else rows[np.isin(rows, word_rows)]
-            if not len(rows):
-                break
-        return np.zeros(0, np.int32) if rows is None else rows
-
-    def _find_name_spans(self, name: str, fragment: Fragment, note: int) -> Iterator[NameSpan]:
-        """Yield where a fragment mentions the note with number `note` by `name`, but not inside a longer name.
-
-        An occurrence does not cross a blank line.
-        """
-        spaced = " ".join(name.split())
-        # Most fragments with all words of the name do not have the name itself; the rest takes ten times as long.
-        passage = fragment.text[:MAX_PASSAGE_LETTERS]
-        if spaced not in _normalise_spaces(passage):
-            return
-        text = blank_markup(passage)
-        for paragraph in _PARAGRAPH.finditer(text):
-            if spaced in _normalise_spaces(paragraph[0]):
-                for span in find_names(text[: paragraph.end()], self._notes_by_name, paragraph.start()):
-                    if span.key == name and self._is_mention_of(text, span, note):
-                        yield span
-
-    def _is_mention_of(self, text: str, span: NameSpan, target: int) -> bool:
-        """Return whether the name at `span` of `text` can mean the note `target`, and not just an ordinary word."""
-        name = text[span.start : span.end]
-        if not can_be_name(name, self._languages):
-            return False
-        if not _is_ordinary_word(name):
-            return True
-        return name[0].isupper() and name in self._load_note_names(target) and not _begins_sentence(text, span)
-
-    def _load_note_names(self, note: int) -> tuple[str, ...]:
-        """Return the title, file name and aliases of the note with number `note`."""
-        if note not in self._note_names:
-            info = self._snapshot.note_info(self._snapshot.table.paths[note])
-            self._note_names[note] = (info.title, PurePosixPath(info.path).stem, *info.aliases)
-        return self._note_names[note]
-
-    def _name_rarity(self, name: str) -> float:
-        """Return the rarity, 0 to 1, of the rarest word of `name`: the name itself is at least as rare."""
-        if name not in self._name_rarities:
-            lexical = self._snapshot.lexical
-            words = analyze_text(name, self._snapshot)
-            fragment_count = min((sum(map(lexical.count, word.terms)) for word in words), default=0)
-            self._name_rarities[name] = (
-                rarity_score(min(fragment_count, lexical.corpus_size), lexical.corpus_size) if fragment_count else 0.0
-            )
-        return self._name_rarities[name]
-
-
-def _normalise_spaces(text: str) -> str:
-    """Return `text` case-folded, with each run of white space as one space."""
-    return " ".join(fold(text).split())
-
-
-def _build_mention(named_note: int, in_note: int, fragment: Fragment, span: NameSpan, rarity: float) -> NameMention:
-    line = fragment.line_start + fragment.text.count("\n", 0, span.start)
-    return NameMention(named_note, in_note, fragment.key, line, fragment.text[span.start : span.end], rarity)
-
-
-# --- similarity -------------------------------------------------------------------------------------------------------
-# Similarity of other notes to one note, or to one of its fragments: a number from 0 to 1 for each signal.
-#
-# Words, meaning, names and links find candidates, from arrays over the whole vault; only the candidates are compared
-# passage by passage.
+from excerpt.search.evidence import top_k
+from excerpt.text.languages import is_function_word
+from excerpt.text.words import analyze, words_of
 
 # Measured (docs/design/insight.md): results change little around these values on every vault.
 WEIGHTS: Mapping[str, float] = {
@@ -528,9 +160,6 @@ def _select_top_notes(values: Floats) -> Ints:
     return order[values[order] > 0].astype(np.int32)
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
-
-
 def select_important_terms(snapshot: Corpus, reference: ReferenceNote) -> tuple[NoteTerm, ...]:
     """Return the most important words of the note, best first: frequent in it, rare in the vault, and specific."""
     info, lexical = reference.info, snapshot.lexical
@@ -622,9 +251,6 @@ def score_words_and_titles(snapshot: Corpus, terms: Sequence[NoteTerm], info: No
     return total, np.float32(0.5) * titles
 
 
-# --- names ------------------------------------------------------------------------------------------------------------
-
-
 def _score_mentions(snapshot: Corpus, reference: ReferenceNote) -> tuple[Floats, tuple[NameMention, ...]]:
     """Return, for each note, the strength of mentions between the note and the reference note, and all mentions."""
     finder = MentionFinder(snapshot)
@@ -637,9 +263,6 @@ def _score_mentions(snapshot: Corpus, reference: ReferenceNote) -> tuple[Floats,
         by, other = (naming, mention.named_note) if mention.in_note == reference.note else (named_back, mention.in_note)
         by[other] = 1 - (1 - by[other]) * (1 - MENTION_WEIGHT * mention.rarity)
     return 1 - (1 - naming) * (1 - named_back), mentions
-
-
-# --- meaning ----------------------------------------------------------------------------------------------------------
 
 
 def _score_mean_similarity(snapshot: Corpus, reference: ReferenceNote) -> Floats:

@@ -39,11 +39,10 @@ from excerpt.search.query import (
 )
 from excerpt.text.dates import parse_period
 from excerpt.text.display import format_lines
-from excerpt.text.words import fold, query_terms, select_stop_words
+from excerpt.text.folding import fold
+from excerpt.text.languages import select_stop_words
+from excerpt.text.words import query_terms
 from excerpt.vault.scan import MAX_FILE_TIME_SECONDS
-
-# --- memories of hits -------------------------------------------------------------------------------------------------
-# The memories about the fragments that are shown.
 
 
 def find_memories_at(memories: Iterable[Memory], path: str, line_start: int, line_end: int) -> tuple[Memory, ...]:
@@ -89,7 +88,6 @@ class MemoriesByLocation:
         )
 
 
-# --- recall -----------------------------------------------------------------------------------------------------------
 # The folder of memories is indexed in the cache as a small vault, with a note per memory. The files are authoritative:
 # they are checked before each recall, changes are indexed first, and memories that are not in the index for whatever
 # reason are found by their words.
@@ -243,8 +241,6 @@ class Recaller:
             and (not folder or (memory.source is not None and is_source_path(fold(memory.source.path), folder)))
         )
 
-    # --- the index ----------------------------------------------------------------------------------------------------
-
     def _update_index(self, contents: FolderContents) -> _MemoryIndex:
         """Update the index to the folder's present content, and return it. Raises ExcerptError if that fails."""
         index = self._index
@@ -304,9 +300,6 @@ def merge_recalled(recalled: Mapping[str, Sequence[RecalledMemory]], limit: int 
     every.sort(key=lambda each: -each.score)
     answers = [each for each in every if each.answers] or every
     return tuple(answers[:limit])
-
-
-# --- what is found ----------------------------------------------------------------------------------------------------
 
 
 def _as_recalled(memories: Sequence[Memory]) -> list[RecalledMemory]:
@@ -436,9 +429,6 @@ def _rank_by_meaning(index: _MemoryIndex, text: str, min_similarity: float) -> l
     return sorted(similar, key=lambda pair: -pair[1])
 
 
-# --- what is asked beside words ---------------------------------------------------------------------------------------
-
-
 def _first_day(since: str, today: date) -> date:
     """Return the first day of the period `since`, such as "2025-03" or "7d". Raises MemoryUnusableError."""
     period = parse_period(f">={since}", today)
@@ -512,9 +502,6 @@ def _match_words(
         matched_ids |= {memory.id for memory in with_words} - excluded
     return _as_recalled([memory for memory in memories if memory.id in matched_ids])
 
-
-# --- remembered already -----------------------------------------------------------------------------------------------
-# Memories that say the same as a new one, so that they can be merged.
 
 MIN_MERGE_COSINE = 0.85
 """The least cosine of two texts that may say the same (docs/design/memory.md)."""

@@ -17,7 +17,6 @@ from excerpt.text.display import format_count
 from excerpt.text.fragments import count_words, digest_of_text
 from excerpt.text.relocate import clamp_lines, find_replacement, locate_lines
 
-# --- stale ------------------------------------------------------------------------------------------------------------
 # Whether the source of a memory is unchanged, moved, changed, or gone.
 #
 # The result is a value that a screen can show. The functions for the user's decisions (`update_source_location`,
@@ -56,9 +55,6 @@ def check_source(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) ->
     return SourceCheck(
         SourceStatus.CHANGED, memory, _build_found_source(snapshot, path, note, span), _join_lines(note, span)
     )
-
-
-# --- what the user decides --------------------------------------------------------------------------------------------
 
 
 def update_source_location(store: MemoryStore, check: SourceCheck) -> Memory:
@@ -108,9 +104,6 @@ def _apply_decision(store: MemoryStore, check: SourceCheck, decision: Callable[[
 
 def _without_digest(source: Source | None) -> Source | None:
     return source and replace(source, digest="")
-
-
-# --- where it stands --------------------------------------------------------------------------------------------------
 
 
 def _load_note(path: str, snapshot: Corpus) -> tuple[str | None, list[str]]:
@@ -197,9 +190,6 @@ def build_source(snapshot: Corpus, path: str, line_start: int, line_end: int, te
     headings, location = under[-1].heading_path if under else (), snapshot.place(path, line_start, line_end)
     return Source(path, line_start, line_end, digest_of_text(text), headings, location)
 
-
-# --- from the vault ---------------------------------------------------------------------------------------------------
-# The source of a new memory: a fragment, or lines of a note.
 
 _NOTE_AND_LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
 

@@ -10,7 +10,8 @@ from msgspec import Struct
 from excerpt.base.kinds import FilterKind
 from excerpt.base.model import Memory
 from excerpt.search.query import MEMORY_FILTER_KINDS, find_conditions
-from excerpt.text.words import QueryWord, detect_language, query_terms, terms_of
+from excerpt.text.languages import detect_language
+from excerpt.text.words import QueryWord, query_terms, terms_of
 
 
 def split_stale_filter(query: str) -> tuple[str, bool | None]:

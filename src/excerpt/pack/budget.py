@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +11,7 @@ import numpy.typing as npt
 from msgspec import Struct, field
 
 from excerpt.base.kinds import Scope
-from excerpt.base.model import Fragment, FragmentInfo, Hit, Pack
+from excerpt.base.model import Fragment, Hit, Pack
 from excerpt.pack.expand import (
     HitSpan,
     LineSpan,
@@ -21,174 +19,13 @@ from excerpt.pack.expand import (
     build_frame_sample,
     build_ordinal_span,
     build_span_pack,
-    find_block_span,
     find_header_above,
-    iterate_block_parts,
 )
-from excerpt.pack.formats.pack_format import Renderer
+from excerpt.pack.hit_values import VALUE_UNIT
+from excerpt.pack.shrink import find_block_span, iterate_block_parts
 from excerpt.pack.source import CachedNote
-from excerpt.text.tokens import Tokenizer
-from excerpt.text.words import stem
+from excerpt.pack.token_costs import TokenCosts
 
-# --- value ------------------------------------------------------------------------------------------------------------
-# The value of each hit, from the ranking alone, before the selection.
-
-_SCORE_EXPONENT = 2.0
-_RANK_EXPONENT = 0.75
-_NOTE_RANK_EXPONENT = 1.5
-"""Exponents of the value of a hit, tuned on three query sets and tested on two others (docs/design/packs.md).
-
-The value is score ** _SCORE_EXPONENT / rank ** _RANK_EXPONENT / note rank ** _NOTE_RANK_EXPONENT. The note rank counts
-only the hits of the same note.
-"""
-_NEW_WORDS_BONUS = 0.5
-"""Share added to the value of a hit that has all words of the query, if no better hit has any of these words."""
-MAX_PRIMARY_HITS = 15
-"""Number of primary hits: the most valuable hits, which enter a pack before any context and any weaker hit.
-
-Of 606 questions, 16 have their target first in hits 11 to 15, and none has it beside one of the first ten hits.
-"""
-VALUE_UNIT = 2.0**-22
-"""Unit of the values of primary hits, a power of two, so that their sums are exact.
-
-The values of all context and all weaker hits together are below one unit.
-"""
-_MIN_PRIMARY_UNITS = 4
-"""Least value of a primary hit, in units of VALUE_UNIT."""
-_MIN_RELATIVE_SCORE = 1e-6
-"""Least score, as a share of the best hit's score, that a hit's value is computed from."""
-_MAX_CACHED_STEMS = 4096
-
-
-def compute_hit_values(hits: Sequence[Hit]) -> list[float]:
-    """Return the value of each hit, computed from the ranking alone; `hits` are best first.
-
-    A value estimates the probability that the hit is the answer. It falls with the hit's rank and with each better hit
-    of the same note; it rises with words of the query that no better hit has. Values do not depend on the selection, so
-    the value of a pack is a plain sum, and a larger budget never gives a selection of less value.
-    """
-    best = max((hit.score for hit in hits if hit.score > 0), default=1.0)
-    words = [
-        frozenset(map(_stem_word, {hit.fragment.text[span.start : span.end] for span in hit.spans})) for hit in hits
-    ]
-    word_count = len(frozenset().union(*words)) or 1
-    seen_words: set[str] = set()
-    of_note: Counter[str] = Counter()
-    values = []
-    for rank, (hit, has) in enumerate(zip(hits, words, strict=True), start=1):
-        of_note[hit.fragment.path] += 1
-        gain = 1 + _NEW_WORDS_BONUS * len(has - seen_words) / word_count
-        seen_words |= has
-        likely = max(hit.score / best, _MIN_RELATIVE_SCORE) ** _SCORE_EXPONENT
-        values.append(likely * gain / rank**_RANK_EXPONENT / of_note[hit.fragment.path] ** _NOTE_RANK_EXPONENT)
-    return values
-
-
-def round_primary_value(value: float) -> float:
-    """Return the value of a primary hit, rounded down to a multiple of VALUE_UNIT."""
-    return max(int(value / VALUE_UNIT), _MIN_PRIMARY_UNITS) * VALUE_UNIT
-
-
-@lru_cache(maxsize=_MAX_CACHED_STEMS)
-def _stem_word(matched: str) -> str:
-    """Return the stem of a matched word, which is the same for all its inflections."""
-    return stem(matched, "")
-
-
-_MAX_CACHED_COUNTS = 8192
-
-
-# --- cost -------------------------------------------------------------------------------------------------------------
-# The cost of texts in tokens, from the counts in the index where possible, without reading the texts.
-
-_ESCAPE_SAMPLE = "Qa Éb\nc\n\n    d <&>\"'`\\{}[]*#=\t.\n" + "A long line of words. " * 50 + "\nThe End."
-"""A text with everything that a pack format may rewrite: both cases, an indent, special characters, a long line.
-
-A format that leaves this text unchanged is assumed to leave the text of every note unchanged.
-"""
-
-
-class TokenCosts:
-    """Counts the tokens of rendered packs.
-
-    A range of fragments costs the sum of its fragments and of the lines between them. Fragments are counted by the
-    index, whose tokenizer is named `index_tokenizer`. If the index uses another tokenizer, or the renderer changes the
-    text, fragments are read and counted here. The sum differs little from the count of the whole range, because line
-    ends that tokenizers join with the text before them are counted separately. The rendered pack is counted as a whole
-    before it is used.
-    """
-
-    def __init__(self, tokenizer: Tokenizer, renderer: Renderer, index_tokenizer: str) -> None:
-        self.tokenizer = tokenizer
-        self.renderer = renderer
-        self._has_indexed_counts = index_tokenizer == tokenizer.name
-        self._keeps_text = renderer.escape(_ESCAPE_SAMPLE) == _ESCAPE_SAMPLE
-
-    def count(self, text: str) -> int:
-        """Return the tokens of a text, cached."""
-        return _count_tokens(self.tokenizer, text)
-
-    def count_fragment(self, fragment: Fragment) -> int:
-        """Return the tokens of a fragment's text as it is in the note."""
-        return fragment.tokens if self._has_indexed_counts else self.count(fragment.text)
-
-    def count_frame(self, source_number: int, pack: Pack) -> int:
-        """Return the tokens that the renderer adds around the text of a source with this number."""
-        return sum(map(self.count, self.renderer.render_frame(source_number, pack)))
-
-    def count_range(self, first: int, last: int, note: CachedNote) -> int:
-        """Return the tokens of the fragments with ordinals `first` to `last`, with the lines between them."""
-        parts = note.parts(first, last)
-        return sum(self._count_part(part, note) for part in parts) + sum(
-            self._count_between(before, after) for before, after in pairwise(parts)
-        )
-
-    def count_between(self, before: int, after: int, note: CachedNote) -> int:
-        """Return the tokens of the line ends and headings between two consecutive fragments, given by ordinal."""
-        return self._count_between(*note.parts(before, after))
-
-    def count_heading_tokens(self, line_span: LineSpan, note: CachedNote) -> int:
-        """Return the tokens of the heading lines with which a span begins, 0 if it begins with a fragment."""
-        first = note.parts(line_span.first_ordinal, line_span.first_ordinal)[0]
-        return self._count_headings(first, 1) if line_span.line_start < first.line_start else 0
-
-    def count_rendered(self, text: str) -> int:
-        """Return the tokens of a note's text as the renderer writes it, for example escaped."""
-        return self.count(text) if self._keeps_text else _count_escaped_tokens(self.tokenizer, self.renderer, text)
-
-    def count_lines(self, line_start: int, line_end: int, note: CachedNote) -> int:
-        """Return the tokens of a range of lines, which is read from the note."""
-        return self.count_rendered(note.text(line_start, line_end) + "\n")
-
-    def _count_part(self, part: FragmentInfo, note: CachedNote) -> int:
-        if self._has_indexed_counts and self._keeps_text:
-            return part.tokens
-        return self.count_rendered(note.text(part.line_start, part.line_end))
-
-    def _count_between(self, before: FragmentInfo, after: FragmentInfo) -> int:
-        return 1 + self._count_headings(after, after.section - before.section)
-
-    def _count_headings(self, part: FragmentInfo, sections: int) -> int:
-        """Return the tokens of the heading above a fragment, times `sections`.
-
-        `sections` is the number of headings since the previous fragment; all are assumed to be as long as this one.
-        """
-        if not part.level or sections < 1:
-            return 0
-        return sections * self.count(f"{'#' * part.level} {part.heading}\n\n")
-
-
-@lru_cache(maxsize=_MAX_CACHED_COUNTS)
-def _count_tokens(tokenizer: Tokenizer, text: str) -> int:
-    return tokenizer.count(text)
-
-
-@lru_cache(maxsize=_MAX_CACHED_COUNTS)
-def _count_escaped_tokens(tokenizer: Tokenizer, renderer: Renderer, text: str) -> int:
-    return tokenizer.count(renderer.escape(text))
-
-
-# --- choice -----------------------------------------------------------------------------------------------------------
 # A chain is a row of units, which are consecutive pieces of a note. Adjacent selected units make one pack. The pack
 # costs its frame and its units, and has at least one unit with a hit. The most valuable selection is found exactly, by
 # dynamic programming over costs in whole tokens as for a knapsack (Kellerer, Pferschy, Pisinger: Knapsack Problems,
@@ -371,9 +208,6 @@ def _trace_selections(steps: Sequence[_ChainTables], cost: int) -> ChainSelectio
         selection.append(units)
     return tuple(reversed(selection))
 
-
-# --- candidates as units ----------------------------------------------------------------------------------------------
-# The chain of units of a candidate passage, with the cost and value of each unit.
 
 _CONTEXT_SHARE = {Scope.NONE: 0.0, Scope.NEIGHBORS: 0.27, Scope.SECTION: 1.0, Scope.NOTE: 0.25}
 """Value of a fragment next to a hit (context), as a share of the hit's value, by the scope of the hit.

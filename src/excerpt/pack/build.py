@@ -18,38 +18,26 @@ from excerpt.base.kinds import Confidence, Fill, Scope, StopReason, Strategy
 from excerpt.base.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, Result
 from excerpt.base.settings import PackSettings
 from excerpt.pack.budget import (
-    MAX_PRIMARY_HITS,
     CandidateChoices,
     ChainSelections,
     ChosenUnits,
     DraftPack,
-    TokenCosts,
     build_choices,
-    compute_hit_values,
     iterate_selections,
-    round_primary_value,
 )
-from excerpt.pack.expand import (
-    DuplicateRule,
-    HitSpan,
-    build_frame_sample,
-    expand_fragment,
-    find_expansion_range,
-    find_near_copy,
-    merge_hit_spans,
-)
+from excerpt.pack.expand import HitSpan, build_frame_sample, expand_fragment, find_expansion_range, merge_hit_spans
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
+from excerpt.pack.hit_values import MAX_PRIMARY_HITS, compute_hit_values, round_primary_value
+from excerpt.pack.near_copies import DuplicateRule, find_near_copy
 from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
 from excerpt.pack.source import NoteCache, NoteSource, get_note_cache
+from excerpt.pack.token_costs import TokenCosts
 from excerpt.search.confidence import JUDGED_HITS
 from excerpt.search.engine import Engine, count_matching_rows, highest_confidence
 from excerpt.search.evidence import POOL_SIZE
 from excerpt.text.display import line_range
 from excerpt.text.tokens import Tokenizer
-
-# --- gather -----------------------------------------------------------------------------------------------------------
-# Collect the hits to pack, extend each to its scope and value it; leave out copies and dropped hits.
 
 DROPPED_REASON = "dropped by hand"
 GONE_REASON = "no longer in the index"
@@ -208,8 +196,6 @@ def make_left_out(fragment: Fragment, reason: str, costs: TokenCosts) -> Omitted
     return OmittedHit(fragment.path, fragment.line_start, fragment.line_end, costs.count_fragment(fragment), reason)
 
 
-# --- pack -------------------------------------------------------------------------------------------------------------
-
 _PackOrdering = Callable[[Sequence[DraftPack]], list[Pack]]
 
 OUT_OF_BUDGET_REASON = "out of budget"
@@ -278,9 +264,6 @@ def build_pack(
         confidence=None if marked else confidence,
         left_out_comments=sum(notes[pack.path].count_comments(pack.line_start, pack.line_end) for pack in passages),
     )
-
-
-# --- choice of packs --------------------------------------------------------------------------------------------------
 
 
 class _PackChoice(Struct, frozen=True):
@@ -480,9 +463,6 @@ def _iterate_unchosen_reasons(
         yield make_left_out(hit.fragment, OUT_OF_BUDGET_REASON if each.can_fit(budget) else TOO_LARGE, costs)
 
 
-# --- cache ------------------------------------------------------------------------------------------------------------
-# Cache of built packs, for a screen that requests the same pack repeatedly.
-
 PackArguments = ParamSpec("PackArguments")
 
 MAX_CACHED_PACKS = 32
@@ -531,10 +511,6 @@ class PackCache(Generic[PackArguments]):
 def _make_hashable(value: object) -> Hashable:
     """Return a list as a tuple, any other value unchanged."""
     return tuple(value) if isinstance(value, list) else value
-
-
-# --- several queries --------------------------------------------------------------------------------------------------
-# Search for several queries at once.
 
 
 def _judged_hits(hits: Sequence[Hit]) -> list[Hit]:

@@ -1,27 +1,17 @@
-"""Spans of lines around hits: extension of a fragment to its scope, and merging, cutting and deduplication."""
+"""Spans of lines around hits: extension of a fragment to its scope, merging, and the pack of a span."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import pairwise
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from excerpt.base.kinds import BlockKind, Scope
+from excerpt.base.kinds import Scope
 from excerpt.base.locations import location_of_lines
-from excerpt.base.model import Block, EntryHit, Fragment, Hit, Pack, Span, TableHeader
+from excerpt.base.model import EntryHit, Fragment, Hit, Pack, TableHeader
 from excerpt.pack.source import CachedNote, FragmentRange
 from excerpt.text.fragments import digest_of_text, note_id
-from excerpt.text.words import WIDE_CHARACTERS, fold
-
-# --- expand -----------------------------------------------------------------------------------------------------------
-# From a hit's fragment to the lines of its note that the scope asks for.
 
 
 class LineSpan(Struct, frozen=True):
@@ -107,10 +97,6 @@ def _build_section_span(
     return LineSpan(note.path, inside[0].ordinal, inside[-1].ordinal, line_start, line_end, scope, section)
 
 
-# --- merge ------------------------------------------------------------------------------------------------------------
-# Overlapping or adjacent spans become one.
-
-
 class HitSpan(Struct, frozen=True):
     """A hit, the lines that it should be extended to, and its value for the choice of packs.
 
@@ -183,9 +169,6 @@ def _unite_spans(first: LineSpan, second: LineSpan) -> LineSpan:
         section_ordinal=None,
     )
 
-
-# --- packs ------------------------------------------------------------------------------------------------------------
-# Build a pack from lines of a note.
 
 _PLACEHOLDER_DATE = "2000-01-01"  # as long as any date
 
@@ -316,252 +299,3 @@ def _make_pack(
         place=location_of_lines(note.sections, line_span.line_start, line_span.line_end) if fragment.place else "",
         table_header=table_header,
     )
-
-
-_MAX_CACHED_FRAGMENTS = 64  # whose blocks stay parsed: the best hits of the last queries
-
-
-# --- shrink -----------------------------------------------------------------------------------------------------------
-# Parts of a hit's fragment: cut at the borders of blocks, and within a block at sentences, lines or words.
-
-_MIN_WORDS_PER_SIDE = 4  # words kept on each side of a match: fewer have no meaning
-_MAX_SIDE_CHARACTERS = 100_000  # characters read on each side of a match: a block may be a whole file
-
-_NONBLANK_LINE = re.compile(r"[^\n]*\S[^\n]*")
-_WORD_PATTERN = re.compile(rf"[{WIDE_CHARACTERS}][^\w\s]*|[^\s{WIDE_CHARACTERS}]+")
-
-_TextRange = tuple[int, int]
-"""Start and end of a range of characters in a text; the end is exclusive."""
-
-
-def find_block_span(hit: Hit) -> LineSpan | None:
-    """Return the span of the block with most matches, for a fragment that does not fit; None if it has only one."""
-    fragment = hit.fragment
-    blocks = _parse_blocks(fragment.path, fragment.text)
-    if len(blocks) < 2:
-        return None
-    block = blocks[_find_best_block(blocks, hit)]
-    return LineSpan(
-        path=fragment.path,
-        first_ordinal=fragment.ordinal,
-        last_ordinal=fragment.ordinal,
-        line_start=block.line_start + fragment.line_start - 2,
-        line_end=block.line_end + fragment.line_start - 2,
-        scope=Scope.NONE,
-    )
-
-
-def iterate_block_parts(hit: Hit, *, begins_in_table: bool = False) -> Iterator[LineSpan]:
-    """Yield growing parts of the block with most matches, for a block that does not fit.
-
-    The parts begin with a few words around the match and grow by words, then by lines, then by sentences. Of a table,
-    they are words of a row, the row, the row below the table's header, and more rows below it. `begins_in_table` is set
-    if the fragment begins at a later row of a table.
-    """
-    text = hit.fragment.text
-    block, sentences, is_table = _find_densest_block(hit, begins_in_table=begins_in_table)
-    within, levels = block, []
-    for pieces, reach in ((sentences, 0), (_NONBLANK_LINE, 0), (_WORD_PATTERN, _MIN_WORDS_PER_SIDE)):
-        inside = _split_into_pieces(pieces, text, within)
-        if not inside:
-            break
-        centre = _find_piece_with_most_matches(inside, hit.spans)
-        levels.append([(inside[a][0], inside[b][1]) for a, b in _iterate_growing_ranges(centre, len(inside), reach)])
-        within = inside[centre]
-    for start, end in (part for level in reversed(levels) for part in level):
-        line_span = _make_line_span(hit.fragment, start, end)
-        is_row = is_table and line_span.line_start == line_span.line_end
-        yield replace(line_span, without_table_header=is_row)
-        if is_row and line_span.skipped_characters == (0, 0):
-            yield line_span
-    if is_table and "\n" not in text[slice(*block)]:
-        yield replace(_make_line_span(hit.fragment, *block), without_table_header=True)
-
-
-@lru_cache(maxsize=_MAX_CACHED_FRAGMENTS)
-def _parse_blocks(path: str, text: str) -> tuple[Block, ...]:
-    """Return the Markdown blocks of a fragment's text; lines count from 2."""
-    from excerpt.text.markdown import parse_note  # not imported if every hit fits whole: it takes .05 s
-
-    # The empty line prevents that a fragment that begins with dashes is parsed as frontmatter.
-    return tuple(block for section in parse_note(path, "\n" + text).sections for block in section.blocks)
-
-
-def _find_best_block(blocks: Sequence[Block], hit: Hit) -> int:
-    """Return the index of the block in which most matches begin, the first of several."""
-    matched = [hit.fragment.text.count("\n", 0, span.start) + 2 for span in hit.spans]
-    match_counts = [sum(block.line_start <= line <= block.line_end for line in matched) for block in blocks]
-    return match_counts.index(max(match_counts))
-
-
-def _iterate_growing_ranges(centre: int, count: int, reach: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield growing ranges of indexes, as (first, last), around the index `centre` of `count` items.
-
-    The first range has `reach` items on each side of `centre`. The range of all items is not yielded.
-    """
-    while centre - reach > 0 or centre + reach < count - 1:
-        yield max(centre - reach, 0), min(centre + reach, count - 1)
-        reach = max(reach + 1, reach * 5 // 4)
-
-
-# --- within a block ---------------------------------------------------------------------------------------------------
-
-
-def _find_densest_block(hit: Hit, *, begins_in_table: bool) -> tuple[_TextRange, Sequence[_TextRange], bool]:
-    """Return the characters of the block with most matches, of its sentences, and whether it is a table.
-
-    List items and quotes count as sentences. A code block or a table has none: the block itself is returned as one.
-    """
-    text = hit.fragment.text
-    blocks = _parse_blocks(hit.fragment.path, text)
-    if not blocks:
-        return (0, len(text)), [(0, len(text))], begins_in_table
-    block = blocks[_find_best_block(blocks, hit)]
-    is_table = block.kind is BlockKind.TABLE or (begins_in_table and block is blocks[0])
-    lines = [0, *(match.end() for match in re.finditer("\n", text)), len(text) + 1]
-    start, end = lines[block.line_start - 2], lines[block.line_end - 1] - 1
-    middle = next((span.start for span in hit.spans if start <= span.start < end), start)
-    if middle - start > _MAX_SIDE_CHARACTERS:
-        start = _find_offset_after_space(text, middle - _MAX_SIDE_CHARACTERS, middle)
-    if end - middle > _MAX_SIDE_CHARACTERS:
-        end = _find_offset_after_space(text, middle + _MAX_SIDE_CHARACTERS, end)
-    if is_table or block.kind is BlockKind.CODE:
-        return (start, end), [(start, end)], is_table
-    from excerpt.text.paragraphs import Paragraph
-
-    ends = {start + stop for _, stop in Paragraph(text[start:end]).sentences()}
-    ends |= {at for line in block.cuts if start < (at := lines[line - 2]) < end}
-    borders = sorted(ends | {start, end})
-    return (start, end), list(pairwise(borders)), False
-
-
-def _find_offset_after_space(text: str, offset: int, limit: int) -> int:
-    """Return the offset after the first white space at or after `offset`, or `offset` if `limit` comes first."""
-    match = re.compile(r"\s").search(text, offset, limit)
-    return match.end() if match else offset
-
-
-def _split_into_pieces(
-    pieces: re.Pattern[str] | Sequence[_TextRange], text: str, within: _TextRange
-) -> Sequence[_TextRange]:
-    """Return the matches of a pattern in a range of the text, or `pieces` itself if they are given as ranges."""
-    return [match.span() for match in pieces.finditer(text, *within)] if isinstance(pieces, re.Pattern) else pieces
-
-
-def _find_piece_with_most_matches(pieces: Sequence[_TextRange], spans: Sequence[Span]) -> int:
-    """Return the index of the piece in which most of the matched `spans` begin.
-
-    If several pieces have equally many, it is the middle one; without a match, it is 0.
-    """
-    inside = [span.start for span in spans if pieces[0][0] <= span.start < pieces[-1][1]]
-    counts = Counter(bisect_right(pieces, span, key=_get_range_start) - 1 for span in inside)
-    fullest = sorted(number for number in counts if counts[number] == max(counts.values()))
-    return fullest[(len(fullest) - 1) // 2] if fullest else 0
-
-
-def _get_range_start(piece: _TextRange) -> int:
-    return piece[0]
-
-
-def _make_line_span(fragment: Fragment, start: int, end: int) -> LineSpan:
-    """Return the span of the characters `start` to `end` of the fragment's text, without white space at its ends."""
-    text = fragment.text
-    while start and unicodedata.category(text[start]).startswith("M"):  # a mark belongs to the character before it
-        start -= 1
-    while end < len(text) and unicodedata.category(text[end]).startswith("M"):
-        end += 1
-    start += end - start - len(text[start:end].lstrip())
-    end -= end - start - len(text[start:end].rstrip())
-    begin = text.rfind("\n", 0, start) + 1
-    stop = text.find("\n", end)
-    before, after = text[begin:start], text[end : stop if stop >= 0 else len(text)]
-    line_start = fragment.line_start + text.count("\n", 0, start)
-    return LineSpan(
-        path=fragment.path,
-        first_ordinal=fragment.ordinal,
-        last_ordinal=fragment.ordinal,
-        line_start=line_start,
-        line_end=line_start + text.count("\n", start, end),
-        scope=Scope.NONE,
-        # An indent does not count as text that is left out.
-        skipped_characters=(len(before) if before.strip() else 0, len(after) if after.strip() else 0),
-    )
-
-
-# --- duplicates -------------------------------------------------------------------------------------------------------
-# Detection of texts that repeat another text.
-
-DuplicateRule = Callable[[Fragment, Iterable[Fragment]], Fragment | None]
-"""A function that gets a fragment and the fragments of all better hits, and returns the one that it repeats, if any.
-
-Fragments with identical texts are left out before the function is called.
-"""
-
-_RUN_LENGTH = 4
-"""Number of consecutive words and punctuation marks that are compared at once."""
-_MIN_COMPARED_WORDS = 20
-"""Minimum number of words of a compared text: a shorter text says little without its heading and costs little."""
-_WORD_OR_SIGN = re.compile(r"\w+|[^\w\s]")
-_MIN_RARE_LETTERS = 6
-"""Minimum number of letters of a word that is taken for rare."""
-_MAX_CACHED_TEXTS = 4096
-
-WordRun = tuple[str, ...]
-"""_RUN_LENGTH consecutive words and punctuation marks of a text."""
-
-
-def find_near_copy(fragment: Fragment, fragments: Iterable[Fragment]) -> Fragment | None:
-    """Return the first of `fragments` whose text contains that of `fragment`, None if there is none.
-
-    Case and white space are ignored. The text counts as contained if every run of _RUN_LENGTH words and punctuation
-    marks is. Sharing nine tenths of the runs is not enough: such texts are often reference pages that differ in a name,
-    a number or an operator (figures in docs/design/packs.md).
-    """
-    own = _prepare_text(fragment.text)
-    if not own.rare_words:
-        return None
-    longest = own.rare_words[0]
-    for other in fragments:
-        text = _prepare_text(other.text)
-        if longest in text.folded and _contains_all_runs(text, own):
-            return other
-    return None
-
-
-class _ComparableText(Struct, frozen=True):
-    """A text prepared for comparison: case-folded, with its rare words, the longest first.
-
-    The rare words are searched first, as substrings. Most texts lack one of them and then need no tokenization. A text
-    that is too short to compare has no rare words.
-    """
-
-    folded: str
-    rare_words: tuple[str, ...]
-
-
-@lru_cache(maxsize=_MAX_CACHED_TEXTS)
-def _prepare_text(text: str) -> _ComparableText:
-    """Return a text prepared for comparison."""
-    folded = fold(text)
-    words = folded.split()
-    if len(words) < _MIN_COMPARED_WORDS:
-        return _ComparableText(folded, ())
-    rare_words = {word for word in words if len(word) >= _MIN_RARE_LETTERS and word.isalnum()} or _WORD_OR_SIGN.findall(
-        folded
-    )
-    return _ComparableText(folded, tuple(sorted(rare_words, key=len, reverse=True)))
-
-
-def _contains_all_runs(other: _ComparableText, own: _ComparableText) -> bool:
-    """Return whether `other` has every run of words of `own`; False if `other` is too short to compare."""
-    if not other.rare_words or not all(word in other.folded for word in own.rare_words):
-        return False
-    runs = _collect_runs(own.folded)
-    return bool(runs) and runs <= _collect_runs(other.folded)
-
-
-@lru_cache(maxsize=_MAX_CACHED_TEXTS)
-def _collect_runs(folded: str) -> frozenset[WordRun]:
-    """Return all runs of _RUN_LENGTH consecutive words and punctuation marks of a folded text."""
-    pieces = _WORD_OR_SIGN.findall(folded)
-    return frozenset(zip(*(pieces[start:] for start in range(_RUN_LENGTH)), strict=False))

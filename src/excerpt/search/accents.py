@@ -15,7 +15,7 @@ import numpy as np
 from excerpt.corpus.interface import Corpus
 from excerpt.search.bm25 import ExpandedWord
 from excerpt.search.ranking import ScoredFragments
-from excerpt.text.words import remove_accents
+from excerpt.text.folding import remove_accents
 
 OTHER_ACCENTS_WEIGHT = -0.25
 """Weight of the signal `accents`: a fragment that has all words of the query in other accents loses a quarter.

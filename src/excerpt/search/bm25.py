@@ -21,7 +21,8 @@ from msgspec.structs import replace
 
 from excerpt.corpus.interface import TermReader
 from excerpt.corpus.tables import TermEntries, concat_ranges
-from excerpt.text.words import UNACCENTED_MARK, QueryWord, fold
+from excerpt.text.folding import UNACCENTED_MARK, fold
+from excerpt.text.words import QueryWord
 
 Rows = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]

@@ -19,7 +19,7 @@ from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, WordIndex, merge_ro
 from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, Floats, QuerySimilarities, scale_above_mean
 from excerpt.search.proximity import FIELD_STARTS, flatten_positions, score_closeness
 from excerpt.search.ranking import SIGNALS
-from excerpt.text.words import fold
+from excerpt.text.folding import fold
 
 Longs = npt.NDArray[np.int64]
 

@@ -23,16 +23,10 @@ from excerpt.search.proximity import find_word_sequence
 from excerpt.search.query import Query
 from excerpt.search.query_vectors import QueryVectors, has_chosen_embedder
 from excerpt.search.time_signal import find_query_periods, score_time
+from excerpt.text.folding import fold
+from excerpt.text.languages import is_function_word, script_characters, select_stop_words
 from excerpt.text.periods import NamedPeriod, remove_plain_marks
-from excerpt.text.words import (
-    QueryWord,
-    fold,
-    is_function_word,
-    query_terms,
-    script_characters,
-    select_stop_words,
-    words_of,
-)
+from excerpt.text.words import QueryWord, query_terms, words_of
 
 # --- highest rows -----------------------------------------------------------------------------------------------------
 # Selection of the rows with the highest values, which become candidates.

@@ -20,7 +20,8 @@ from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL_SIZE, Evidence
 from excerpt.search.ranking import Floats
 from excerpt.search.results import Explanation, FieldCount, TermLikeness, TermVariant, WordContribution
-from excerpt.text.words import UNACCENTED_MARK, chunks_of
+from excerpt.text.folding import UNACCENTED_MARK
+from excerpt.text.words import chunks_of
 
 
 def explain_hits(engine: Engine, result: Result, first: int = 0, last: int | None = None) -> tuple[Explanation, ...]:

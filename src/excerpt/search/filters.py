@@ -30,7 +30,9 @@ from excerpt.search.proximity import AnalyzeWords, find_phrase_rows, find_word_s
 from excerpt.search.query import Query, page_range
 from excerpt.search.results import Filter
 from excerpt.text.dates import Period, parse_date, parse_period
-from excerpt.text.words import WIDE_CHARACTERS, QueryWord, fold
+from excerpt.text.folding import fold
+from excerpt.text.languages import WIDE_CHARACTERS
+from excerpt.text.words import QueryWord
 
 Flags = npt.NDArray[np.bool_]
 
@@ -115,8 +117,6 @@ def _to_flags(numbers: Ints | Flags, count: int) -> Flags:
     return flags
 
 
-# --- words of names ---------------------------------------------------------------------------------------------------
-
 FILTER_FIELDS = {FilterKind.TITLE: ("title", "alias"), FilterKind.HEADING: ("heading", "above")}
 """The index fields in which each filter that tests the words of single fragments searches."""
 
@@ -186,9 +186,6 @@ def _find_rows_with_word(word: QueryWord, snapshot: Corpus, fields: Sequence[str
     if is_prefix and not any(map(len, row_sets)):
         row_sets = [reader.postings(field, term).rows for field in fields for term in reader.terms(field, prefix)]
     return np.unique(np.concatenate([NO_ROWS, *row_sets]))
-
-
-# --- notes ------------------------------------------------------------------------------------------------------------
 
 
 def _match_notes(filter_: Filter, facets: Facets, today: date) -> Ints | Flags:
@@ -343,8 +340,6 @@ def _find_link_targets(facets: Facets, value: str, *, is_prefix: bool) -> Ints:
     return _match_names_exactly(facets.names, " ".join(fold(target).split()), is_prefix=is_prefix)
 
 
-# --- times ------------------------------------------------------------------------------------------------------------
-
 # Days that the clock functions of every system accept; no file is older or newer.
 FIRST_DAY, LAST_DAY = date(1970, 1, 3), date(2200, 1, 1)
 """The first and last day with which file times are compared.
@@ -409,8 +404,6 @@ def _match_days(
     inside: Flags = ((days if last_days is None else last_days) >= first) & (days <= last) & (days != UNKNOWN_DAY)
     return inside
 
-
-# --- values of properties ---------------------------------------------------------------------------------------------
 
 _COMPARISON = re.compile(r"(>=|<=|>|<|=)(.+)", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?", re.ASCII)

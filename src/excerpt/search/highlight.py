@@ -15,7 +15,9 @@ from excerpt.base.model import Fragment, Span
 from excerpt.search.bm25 import ExpandedWord
 from excerpt.search.evidence import Evidence
 from excerpt.search.ranking import primary_strategy
-from excerpt.text.words import WIDE_CHARACTERS, analyze, indexed_terms, stem
+from excerpt.text.folding import indexed_terms, stem
+from excerpt.text.languages import WIDE_CHARACTERS
+from excerpt.text.words import analyze
 
 # --- spans ------------------------------------------------------------------------------------------------------------
 # Search for the terms of a query in texts.

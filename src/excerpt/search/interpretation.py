@@ -27,8 +27,8 @@ from excerpt.search.query import (
 )
 from excerpt.search.results import QueryCondition, QueryInterpretation, QueryWarning
 from excerpt.search.time_signal import find_notes_in_periods
+from excerpt.text.folding import fold
 from excerpt.text.periods import find_periods
-from excerpt.text.words import fold
 
 
 def interpret_query(snapshot: Corpus, text: str, today: date) -> QueryInterpretation:

@@ -9,7 +9,7 @@ import numpy as np
 
 from excerpt.base.model import Span
 from excerpt.search.engine import Engine
-from excerpt.text.words import WIDE_CHARACTERS
+from excerpt.text.languages import WIDE_CHARACTERS
 
 MAX_SENTENCES = 3
 """Maximum number of sentences to mark in a fragment."""

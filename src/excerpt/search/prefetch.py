@@ -18,7 +18,8 @@ from excerpt.search.filters import FILTER_FIELDS, flag_allowed_notes
 from excerpt.search.query import Query, page_range
 from excerpt.search.results import Filter
 from excerpt.search.time_signal import find_notes_in_periods, find_query_periods, sort_by_date
-from excerpt.text.words import QueryWord, fold
+from excerpt.text.folding import fold
+from excerpt.text.words import QueryWord
 
 POOL_FACTOR = 1.25
 """Number of fragments to load for each candidate: a store scores less precisely than the search."""

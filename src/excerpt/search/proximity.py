@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from excerpt.corpus.interface import Corpus, TermReader
 from excerpt.search.bm25 import FIELD_WEIGHTS, FIELDS_BY_NUMBER, NO_ROWS, Rows
-from excerpt.text.words import QueryWord, fold
+from excerpt.text.folding import fold
+from excerpt.text.words import QueryWord
 
 # --- proximity --------------------------------------------------------------------------------------------------------
 # How close a query's words are in a fragment, in its text, headings or names.

@@ -17,9 +17,10 @@ from excerpt.base.model import QueryHint
 from excerpt.corpus.facets import property_name
 from excerpt.search.results import Filter, QueryCondition
 from excerpt.text.dates import is_period
-from excerpt.text.words import WIDE_CHARACTERS, QueryWord, fold
+from excerpt.text.folding import fold
+from excerpt.text.languages import WIDE_CHARACTERS
+from excerpt.text.words import QueryWord
 
-# --- query pieces -----------------------------------------------------------------------------------------------------
 # Division of a query text into pieces: words, phrases in quotation marks, filters, bars. The section `query` below
 # interprets them.
 
@@ -253,8 +254,6 @@ def _is_property_value(value: str, *, is_quoted: bool) -> bool:
     return bool(value.lstrip(_VALUE_SIGNS).strip()) or (is_quoted and value[:1] == "=" and bool(value[1:].strip()))
 
 
-# --- misspelt filters -------------------------------------------------------------------------------------------------
-
 _MAX_HINTS = 3
 """Maximum number of suggested filters for one query: a pasted page of misspelt keys needs no more."""
 _MIN_HINT_LETTERS = 3
@@ -298,7 +297,6 @@ def suggest_filters(text: str, known: KnownNames) -> tuple[QueryHint, ...]:
     return tuple(results)
 
 
-# --- query ------------------------------------------------------------------------------------------------------------
 # Parsing of a text into queries, one for each alternative.
 #
 # A query is typed letter by letter, and each state on the way is a query too. So incomplete syntax, or a name without a
@@ -558,9 +556,6 @@ def remove_unfinished_filter(text: str, kinds: Mapping[str, FilterKind] = FILTER
         if kind is None or is_complete(kind, value, operator, is_quoted=False) or (kind in DATE_KINDS and value == "*"):
             return text
     return text[: match.start()].rstrip() or text
-
-
-# --- pieces -> queries ------------------------------------------------------------------------------------------------
 
 
 def _group_by_alternative(pieces: Sequence[QueryPiece]) -> list[list[QueryPiece]]:

@@ -18,7 +18,9 @@ from excerpt.search.evidence import MAX_LANGUAGES
 from excerpt.search.query import Query, parse_alternatives
 from excerpt.search.ranking import ScoredFragments
 from excerpt.search.usage import UseEvent, UseLog, update_paths
-from excerpt.text.words import fold, query_terms, select_stop_words
+from excerpt.text.folding import fold
+from excerpt.text.languages import select_stop_words
+from excerpt.text.words import query_terms
 
 Floats = npt.NDArray[np.float64]
 Words = frozenset[str]

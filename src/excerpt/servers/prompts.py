@@ -21,8 +21,10 @@ from excerpt.text.display import (
     visible,
     visible_line,
 )
+from excerpt.text.folding import fold
+from excerpt.text.languages import detect_language, is_function_word, is_question_word
 from excerpt.text.line_context import find_table_header
-from excerpt.text.words import detect_language, fold, is_function_word, is_question_word, query_terms
+from excerpt.text.words import query_terms
 
 MAX_PASSAGES, MAX_TOKENS = 4, 600
 """The most passages, and tokens of them, for one prompt."""

@@ -351,8 +351,6 @@ class Vault:
         if self._memories is not None:
             self._memories.close()
 
-    # --- the index ----------------------------------------------------------------------------------------------------
-
     @_one_at_a_time
     def load(self) -> None:
         """Open the index and load the model now, so that the first query is as fast as the later ones.
@@ -459,8 +457,6 @@ class Vault:
 
     def _notify_of_left_out(self, name: str, error: ExcerptError) -> None:
         self._notice(f"The vault {name} is left out: {error}")
-
-    # --- search -------------------------------------------------------------------------------------------------------
 
     @_query
     def search(
@@ -616,7 +612,7 @@ class Vault:
 
         They are tags, folders, names, headings, properties and their values, periods, and words of the vault.
         """
-        from excerpt.insight.suggest import complete_at
+        from excerpt.insight.completions import complete_at
 
         at = len(query) if cursor is None else min(cursor, len(query))
         return complete_at(self._snapshot, query, at, date.today())
@@ -667,8 +663,6 @@ class Vault:
         queries = read_saved(self._paths.saved_queries_file(self.folder)).queries
         return collect_news(self._load_engine(), queries, self._paths.seen_hits_file(self.folder), seen=seen)
 
-    # --- gold set -----------------------------------------------------------------------------------------------------
-
     @property
     @_one_at_a_time
     def gold(self) -> Gold:
@@ -709,8 +703,6 @@ class Vault:
             with suppress(OSError):  # the next run is compared with an earlier one then
                 write_value(file, run)
         return GoldReport(run, chosen, changes, is_variant, None if before is None else compare_runs(before, run))
-
-    # --- pack ---------------------------------------------------------------------------------------------------------
 
     @_query
     def pack(
@@ -897,8 +889,6 @@ class Vault:
 
         memories = MemoryStore(self._paths.memory_folder(self.folder)).all().memories
         return tuple(memory for memory in memories if memory.id in ids)
-
-    # --- notes and topics ---------------------------------------------------------------------------------------------
 
     @_query
     def read(self, note: str, *, lines: tuple[int, int] | None = None) -> NoteLines:

@@ -83,9 +83,6 @@ class ModelTrial(Struct, frozen=True):
     report: TrialReport
 
 
-# --- cost -------------------------------------------------------------------------------------------------------------
-
-
 def measure_model(index: Path, settings: Settings, on_silence: OnSilence) -> ModelStatus:
     """Measure the model of the settings, and count what it has embedded of the index. Raises ExcerptError."""
     from excerpt.index.embedding_run import EmbeddingRun
@@ -148,9 +145,6 @@ def _ignore(_: EmbeddingProgress) -> None:
     """Ignore progress."""
 
 
-# --- embedding --------------------------------------------------------------------------------------------------------
-
-
 def embed_vault(
     vault: Path, index: Path, settings: Settings, *, on_progress: OnEmbedded, on_silence: OnSilence
 ) -> EmbeddedVault:
@@ -171,9 +165,6 @@ def embed_vault(
     finally:
         updater.close()
     return EmbeddedVault(model_label(record.model), generation, time.monotonic() - began)
-
-
-# --- trial ------------------------------------------------------------------------------------------------------------
 
 
 def try_model(
@@ -220,9 +211,6 @@ def _last_queries(file: Path) -> list[str]:
 
     queries = dict.fromkeys(event.query for event in reversed(UseLog(file).events()) if event.query)
     return list(queries)[:_TRIED_QUERIES]
-
-
-# --- waiting for a server ---------------------------------------------------------------------------------------------
 
 
 class SilenceReporter:

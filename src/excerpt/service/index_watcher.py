@@ -16,7 +16,8 @@ from msgspec import Struct
 from excerpt.base.errors import ExcerptError, IndexBusyError, VaultEmptiedError, VaultError
 from excerpt.base.settings import Settings
 from excerpt.encoders.model_names import is_static_model
-from excerpt.index.build import BuildCancelled, BuildControl, Updater
+from excerpt.index.build import Updater
+from excerpt.index.build_control import BuildCancelled, BuildControl
 from excerpt.index.embedding_schedule import EmbeddingThread
 from excerpt.index.encoder_vectors import SearchVectorsRecord
 from excerpt.index.events import (

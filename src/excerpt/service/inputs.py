@@ -17,8 +17,6 @@ from typing import Any, NoReturn
 from excerpt.base.errors import InputError
 from excerpt.text.display import format_count, visible_line
 
-# --- limits -----------------------------------------------------------------------------------------------------------
-
 MAX_QUERY_LENGTH = 10_000
 """Characters of a query; a longer text is a document, which nobody means as a question."""
 MAX_SOURCE_LENGTH = 10_000
@@ -125,8 +123,6 @@ def _length_error(name: str, text: str, limit: int) -> InputError:
     )
 
 
-# --- JSON -------------------------------------------------------------------------------------------------------------
-
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _SURROGATE_ESCAPE = re.compile(r"\\ud[89a-f]", re.IGNORECASE)
 _LEADING_ID = re.compile(
@@ -172,8 +168,6 @@ def describe_name(name: object) -> str:
 _MAX_NAME_LENGTH = 100
 
 
-# --- lines ------------------------------------------------------------------------------------------------------------
-
 CHUNK_BYTES = 1 << 16
 """Bytes to read at once."""
 
@@ -214,9 +208,6 @@ def _finish_line(pending: bytearray, part: bytes, max_bytes: int, *, is_cut: boo
         return InputLine(bytes(pending + part)[:_ID_BYTES], is_cut=True)
     line = bytes(pending + part)
     return InputLine(line) if line.strip() else None
-
-
-# --- standard streams -------------------------------------------------------------------------------------------------
 
 
 def take_standard_streams() -> tuple[int, int]:

@@ -153,7 +153,7 @@ def drop_stop_words(text: str, spans: Iterable[Span], query: str, language: str)
     The words of the query count too. `language` is the language of the text, such as "de"; English stop words count in
     every language.
     """
-    from excerpt.text.words import select_stop_words
+    from excerpt.text.languages import select_stop_words
 
     matched_words = {span: text[span.start : span.end].casefold() for span in spans}
     stop_words = select_stop_words({*re.findall(r"\w+", query.casefold()), *matched_words.values()}, ("en", language))

@@ -142,7 +142,7 @@ class AskCompletions(Struct, frozen=True):
     def answer(self, engine: Engine) -> tuple[Completion, ...]:
         from datetime import date
 
-        from excerpt.insight.suggest import complete
+        from excerpt.insight.completions import complete
 
         return complete(engine.snapshot, self.operator, self.value, date.today())
 
@@ -196,7 +196,7 @@ class AskCorrection(Struct, frozen=True):
     query: str
 
     def answer(self, engine: Engine) -> str:
-        from excerpt.insight.suggest import correct
+        from excerpt.insight.corrections import correct
 
         return correct(engine, self.query)
 

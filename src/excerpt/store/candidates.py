@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from excerpt.corpus.tables import FIELDS, DocumentFrequency, Positions, TermEntries, TermOccurrences, TermPostings
 from excerpt.store.queries import StoreQueries
 from excerpt.store.words import DecodedTokens
-from excerpt.text.words import UNACCENTED_MARK
+from excerpt.text.folding import UNACCENTED_MARK
 
 Longs = NDArray[np.int64]
 Rows = NDArray[np.int32]

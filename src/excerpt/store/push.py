@@ -23,7 +23,7 @@ from excerpt.base.model import PushReport, Status
 from excerpt.base.state_files import read_value, write_value
 from excerpt.corpus.tables import FIELDS
 from excerpt.encoders.model_names import require_static_model
-from excerpt.index.catalog import MAX_SQL_VALUES, DamagedRowError, decompress_text
+from excerpt.index.catalog_rows import MAX_SQL_VALUES, DamagedRowError, decompress_text
 from excerpt.index.changes import OCR_KEY_SUFFIX
 from excerpt.index.names import read_names
 from excerpt.index.postings import select_docs

@@ -11,7 +11,7 @@ from excerpt.base.model import CommentLine, FileProblem, Fragment, FragmentInfo,
 from excerpt.corpus.names import NameTerms
 from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, NoteRow
 from excerpt.corpus.tables import FIELDS
-from excerpt.index.catalog import decompress_text
+from excerpt.index.catalog_rows import decompress_text
 from excerpt.index.queries import fragment_from_row, section_from_row
 from excerpt.store import schema
 from excerpt.store.connection import Row, StoreConnection, replace_unstorable

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.postings import Segment
-from excerpt.text.words import UNACCENTED_MARK
+from excerpt.text.folding import UNACCENTED_MARK
 
 _TOKEN_LETTERS = 9
 _TOKEN_BYTES = _TOKEN_LETTERS + 1

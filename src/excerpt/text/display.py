@@ -11,7 +11,6 @@ from contextlib import suppress
 from datetime import datetime
 from functools import cache
 
-# --- visible ----------------------------------------------------------------------------------------------------------
 # Characters that a terminal would interpret are made visible, so that text of a vault can be printed.
 #
 # Each is replaced by one character, so that spans into the text stay valid. Zero-width joiners are kept: Persian and
@@ -69,10 +68,6 @@ def _escape_character(match: re.Match[str]) -> str:
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
-# --- counted ----------------------------------------------------------------------------------------------------------
-# Numbers of things, and shares, in words.
-
-
 def code_span(text: str) -> str:
     """Return `text` on one line as a code span of Markdown, with as many backticks as needed."""
     marks = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
@@ -101,10 +96,6 @@ def format_percent(share: float, separator: str = " ") -> str:
     return ("<1%" if rounded == "0%" and share else rounded).replace("%", f"{separator}%")
 
 
-# --- line range -------------------------------------------------------------------------------------------------------
-# Ranges of lines as text: a single line is one number, on the screen and in packs.
-
-
 def line_range(first: int, last: int, dash: str = "-") -> str:
     """Return a range of lines (1-based, inclusive) as `8-12`, or `8` for one line; `dash` joins its ends."""
     return str(first) if first == last else f"{first}{dash}{last}"
@@ -118,10 +109,6 @@ def format_lines(first: int, last: int, dash: str = "-") -> str:
 def format_source_location(path: str, first: int, last: int, place: str = "") -> str:
     """Return the location of a passage: `note.md:8-12`, or `book.pdf#page=12` if it has a `place`."""
     return visible_line(f"{path}#{place}" if place else f"{path}:{line_range(first, last)}")
-
-
-# --- times ------------------------------------------------------------------------------------------------------------
-# Times for display, in the local time zone.
 
 
 def local_time(stamp: str) -> str:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from excerpt.base.kinds import Dialect
 from excerpt.base.model import Block, Fragment, Note, Section
 from excerpt.text.dialects import CHANGED_DIALECTS
-from excerpt.text.words import WIDE_CHARACTERS
+from excerpt.text.languages import WIDE_CHARACTERS
 
 FRAGMENTS_VERSION = 3
 """Version of what is read of a note and of its division into fragments; an index with an older one is rebuilt."""

@@ -17,7 +17,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from excerpt.text.fragments import count_words
-from excerpt.text.words import WIDE_CHARACTERS
+from excerpt.text.languages import WIDE_CHARACTERS
 
 
 class CitationSpan(Struct, frozen=True):

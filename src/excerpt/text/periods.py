@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from excerpt.text.dates import MONTHS, Period, month_end, parse_period
-from excerpt.text.words import WIDE_CHARACTERS, is_function_word
+from excerpt.text.languages import WIDE_CHARACTERS, is_function_word
 
 PLAIN_MARK = "\\"
 """Before a period it makes its words plain words: `\\last week`."""

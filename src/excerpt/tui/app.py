@@ -237,8 +237,6 @@ class ExcerptApp(App[None], inherit_bindings=False):
         text = " ".join(f"{heading} {message}".split())
         super().notify(text, severity=severity, timeout=timeout, markup=markup)
 
-    # --- the vault ----------------------------------------------------------------------------------------------------
-
     def _show_start_messages(self) -> None:
         """Open the vault chooser if no vault is open; otherwise show the messages about the open one."""
         if self._vaults is None:
@@ -322,8 +320,6 @@ class ExcerptApp(App[None], inherit_bindings=False):
             if isinstance(screen, MainScreen):
                 screen.save_session()
         super().exit(result, return_code, message)
-
-    # --- themes -------------------------------------------------------------------------------------------------------
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return DARK_DEFAULTS if self.current_theme.dark else LIGHT_DEFAULTS
@@ -411,8 +407,6 @@ class ExcerptApp(App[None], inherit_bindings=False):
             )
             return
         self.notify(f"The theme is now {name}, saved in {file}.", markup=False)
-
-    # --- plain and still ----------------------------------------------------------------------------------------------
 
     def watch_plain(self) -> None:
         self.animation_level = "none" if self.is_animation_off else self._default_animation_level
@@ -534,8 +528,6 @@ class ExcerptApp(App[None], inherit_bindings=False):
             return node is None or node is self or node.screen in self.screen_stack
         except NoScreen:
             return False
-
-    # --- keys in their order ------------------------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
         """Handle an event as Textual does; after a key that opens a dialog, hold later keys for that dialog."""

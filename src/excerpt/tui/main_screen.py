@@ -280,8 +280,6 @@ class MainScreen(LowLatencyScreen):
 
         return self.query(MemoryPane)
 
-    # --- messages of threads and processes ----------------------------------------------------------------------------
-
     def report_from_thread(self, event: ServiceEvent) -> None:
         """Report an event of a thread or process from any thread; it is handled on the event loop."""
         if self.is_running:
@@ -338,8 +336,6 @@ class MainScreen(LowLatencyScreen):
         for pane in self._memory_panes():
             pane.reload(changed.memory_id)
         self._search_pane.ask_memories()
-
-    # --- the index ----------------------------------------------------------------------------------------------------
 
     def show_index(self) -> None:
         """Show the state of the index in the tab bar, in the Search tab and in the index dialog."""
@@ -439,8 +435,6 @@ class MainScreen(LowLatencyScreen):
         panes: Iterable[OpensDialogs] = (*self.query(SearchPane), *self._overview_panes())
         return any(pane.is_opening for pane in panes)
 
-    # --- tabs ---------------------------------------------------------------------------------------------------------
-
     def action_show_tab(self, tab: str) -> None:
         if not self._has_all_tabs:
             self.set_timer(0.02, partial(self.action_show_tab, tab))
@@ -489,8 +483,6 @@ class MainScreen(LowLatencyScreen):
         self._search_pane.share = message.share
         for split in self.query(Split):
             split.share = message.share
-
-    # --- the session --------------------------------------------------------------------------------------------------
 
     def _resume_session(self) -> None:
         """Restore query, strategy, pack options and window division of the previous session, before the first frame."""
@@ -565,8 +557,6 @@ class MainScreen(LowLatencyScreen):
     def _handle_marks_change(self, message: MarksChanged) -> None:
         self._marks_file.save_soon(message.marks)
 
-    # --- settings -----------------------------------------------------------------------------------------------------
-
     @property
     def settings(self) -> Settings:
         """The settings in effect."""
@@ -637,8 +627,6 @@ class MainScreen(LowLatencyScreen):
             self.notify(f"{file} cannot be created: {error.strerror or error}.", severity="error", markup=False)
             return
         self._edit_file(file, 1)
-
-    # --- requests of the panes ----------------------------------------------------------------------------------------
 
     @on(RememberRequested)
     def _handle_remember_request(self, message: RememberRequested) -> None:

@@ -307,8 +307,6 @@ class VaultChooser(Dialog[PreparedVault], inherit_bindings=False):
         self.query_one(Field).focus()
         self._run_in_thread(self._read_known_rows, self._store_known_rows)
 
-    # --- in threads ---------------------------------------------------------------------------------------------------
-
     def _run_in_thread(self, function: Callable[[], ThreadResult], on_result: Callable[[ThreadResult], None]) -> None:
         """Run `function` in a thread, then `on_result` with its result on the event loop."""
         threading.Thread(target=lambda: self.call_later(on_result, function()), name="vaults", daemon=True).start()
@@ -350,8 +348,6 @@ class VaultChooser(Dialog[PreparedVault], inherit_bindings=False):
     def is_opening(self) -> bool:
         """Whether a chosen vault is still being loaded, or an action waits for the completions of the typed path."""
         return self._path_to_open is not None or self._pending_action is not None
-
-    # --- results of the threads ---------------------------------------------------------------------------------------
 
     def _store_known_rows(self, rows: tuple[VaultRow, ...]) -> None:
         self._known_rows = rows
@@ -429,8 +425,6 @@ class VaultChooser(Dialog[PreparedVault], inherit_bindings=False):
         none.display = bool(self._typed_text) and not self.rows and not self.query_one("#trouble").display
         none.update(_NO_FOLDER if is_path(self._typed_text) else _NO_VAULT)
 
-    # --- the field ----------------------------------------------------------------------------------------------------
-
     @property
     def _typed_text(self) -> str:
         return self.query_one(Field).value.strip()
@@ -458,8 +452,6 @@ class VaultChooser(Dialog[PreparedVault], inherit_bindings=False):
             rows = filter_rows(self._known_rows, self._typed_text)
             # Select the vault before the current one, to which users mostly switch back.
             self._show_rows(rows, 1 if rows and not self._typed_text and rows[0].path == self._current_vault else 0)
-
-    # --- the keys -----------------------------------------------------------------------------------------------------
 
     def action_move(self, rows: int) -> None:
         options = self.query_one(OptionList)

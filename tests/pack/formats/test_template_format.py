@@ -17,7 +17,6 @@ from excerpt.base.errors import SettingsError
 from excerpt.base.kinds import Format, Strategy
 from excerpt.base.model import Hit
 from excerpt.base.settings import PackSettings
-from excerpt.pack.budget import TokenCosts
 from excerpt.pack.build import build_pack
 from excerpt.pack.formats import template_format
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
@@ -33,6 +32,7 @@ from excerpt.pack.formats.template_format import (
 )
 from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.pack.source import CachedNote
+from excerpt.pack.token_costs import TokenCosts
 from excerpt.text.tokens import Tokenizer, open_tokenizer
 from excerpt.vault.known_vaults import DEMO, VaultFolders
 from tests.conftest import scaled_examples

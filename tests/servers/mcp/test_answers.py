@@ -31,17 +31,8 @@ from excerpt.servers.mcp.answers import (
     count_tokens,
     fit_answer,
 )
-from excerpt.servers.mcp.server import (
-    CHECK_CAP,
-    INSTRUCTIONS,
-    OVERVIEW_CAP,
-    PACK_CAP,
-    READ_CAP,
-    RECALL_CAP,
-    RELATED_CAP,
-    SEARCH_CAP,
-    build_server,
-)
+from excerpt.servers.mcp.server import INSTRUCTIONS, build_server
+from excerpt.servers.mcp.tools import CHECK_CAP, OVERVIEW_CAP, PACK_CAP, READ_CAP, RECALL_CAP, RELATED_CAP, SEARCH_CAP
 from excerpt.servers.served_vaults import ServedVaults
 from excerpt.vault.known_vaults import DEMO
 from tests.conftest import scaled_examples

@@ -23,7 +23,9 @@ from excerpt.search.bm25 import Rows
 from excerpt.search.nearest_sentences import split_sentences
 from excerpt.search.proximity import find_phrase_rows, find_word_sequence
 from excerpt.text.display import visible_line
-from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
+from excerpt.text.folding import fold
+from excerpt.text.languages import is_function_word
+from excerpt.text.words import QueryWord, query_terms, terms_of
 
 
 class NoteExtract(Struct, frozen=True):

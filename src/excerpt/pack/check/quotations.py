@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from rapidfuzz import fuzz
 
 from excerpt.text.fragments import count_words
-from excerpt.text.words import WIDE_CHARACTERS, detect_language, negating_words, restricting_words
+from excerpt.text.languages import WIDE_CHARACTERS, detect_language, negating_words, restricting_words
 
 
 class QuotationDifference(StrEnum):

@@ -15,7 +15,9 @@ from msgspec import Struct
 
 from excerpt.pack.check.answer import Sentence
 from excerpt.pack.check.lookup import VaultLookup
-from excerpt.text.words import WIDE_CHARACTERS, QueryWord, detect_language, fold, script_characters
+from excerpt.text.folding import fold
+from excerpt.text.languages import WIDE_CHARACTERS, detect_language, script_characters
+from excerpt.text.words import QueryWord
 
 MIN_FOUND = 0.36
 """Least share of a sentence's words, by weight, that its sources have, with what its similarity to them adds."""

@@ -136,9 +136,6 @@ class OwnHook(Struct, frozen=True):
     vaults: Sequence[str]
 
 
-# --- where ------------------------------------------------------------------------------------------------------------
-
-
 def agent_files(agent: str, project: Path | None) -> AgentFiles:
     """Return the files of an agent's configuration for the user, or of the folder `project`."""
     home = project or Path.home()
@@ -181,9 +178,6 @@ def _vscode_user_folder() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "Code" / "User"
 
 
-# --- what -------------------------------------------------------------------------------------------------------------
-
-
 def server_command(vaults: Sequence[str], *, no_memory: bool = False) -> list[str]:
     """Return the command that starts the MCP server for these vaults, with the full path of the program."""
     return [*_program(), "mcp", *([_NO_MEMORY] if no_memory else []), *vaults]
@@ -217,9 +211,6 @@ def _merge_vaults(installed: Sequence[str], added: Sequence[str]) -> list[str]:
     """
     kept = [vault for vault in installed if "://" in vault or Path(vault).expanduser().is_dir()]
     return list(dict.fromkeys((*kept, *added)))
-
-
-# --- what is excerpt's ------------------------------------------------------------------------------------------------
 
 
 def _own_arguments(words: Sequence[object], *verb: str) -> list[str] | None:
@@ -288,9 +279,6 @@ def _unix_lines(text: str) -> str:
 
 def _make_foreign_error(file: Path, what: str) -> ExcerptError:
     return ExcerptError(f"{file} {what}.", "Rename or remove it, then install again.")
-
-
-# --- changes ----------------------------------------------------------------------------------------------------------
 
 
 def plan_install(
@@ -472,9 +460,6 @@ def _keep(file: Path, text: str, paths: Paths) -> str:
     return str(copy)
 
 
-# --- status -----------------------------------------------------------------------------------------------------------
-
-
 def installed(agent: str, project: Path | None, paths: Paths) -> Installed:
     """Return what of excerpt is installed for an agent."""
     files, problems = agent_files(agent, project), []
@@ -523,9 +508,6 @@ def _server(agent: str, file: Path, text: str) -> object:
     except (ValueError, RecursionError) as error:
         raise _not_understood(file, error) from None
     return servers.get(NAME) if isinstance(servers, dict) else None
-
-
-# --- reading ----------------------------------------------------------------------------------------------------------
 
 
 def _read(file: Path) -> str | None:

@@ -57,9 +57,6 @@ class Method(Struct, frozen=True):
     writes: bool = False
 
 
-# --- search and pack --------------------------------------------------------------------------------------------------
-
-
 def answer_search(snapshot: ServedSnapshot, params: SearchParams) -> JsonObject:
     """Return the hits of a query, each with a snippet, without signals."""
     result = snapshot.vault.search(
@@ -132,9 +129,6 @@ def answer_complete(snapshot: ServedSnapshot, params: CompleteParams) -> JsonObj
     return snapshot.vault.complete(params.text, params.cursor).to_dict()
 
 
-# --- notes ------------------------------------------------------------------------------------------------------------
-
-
 def answer_read(snapshot: ServedSnapshot, params: ReadParams) -> JsonObject:
     """Return a note or lines of it, with `context` more lines on both sides."""
     vault = snapshot.vault
@@ -155,9 +149,6 @@ def _resolve_source(vault: excerpt.Vault, source: str) -> str:
     return source if fragment is None else f"{fragment.path}:{fragment.line_start}-{fragment.line_end}"
 
 
-# --- memories ---------------------------------------------------------------------------------------------------------
-
-
 def answer_remember(snapshot: ServedSnapshot, params: RememberParams) -> JsonObject:
     """Save a memory and return it, with the existing ones that say nearly the same."""
     if not (params.text.strip() or params.source):
@@ -174,16 +165,10 @@ def answer_recall(snapshot: ServedSnapshot, params: RecallParams) -> JsonObject:
     return {"memories": [each.to_dict() for each in recalled]}
 
 
-# --- prompts ----------------------------------------------------------------------------------------------------------
-
-
 def answer_passages(snapshot: ServedSnapshot, params: PassagesParams) -> JsonObject:
     """Return the passages to add to a prompt, None if the vault does not surely answer it."""
     passages = find_passages(snapshot.vault, params.prompt, frozenset(params.shown_before))
     return {"passages": None if passages is None else asdict(passages)}
-
-
-# --- the server -------------------------------------------------------------------------------------------------------
 
 
 def answer_status(snapshot: ServedSnapshot, _params: StatusParams) -> JsonObject:

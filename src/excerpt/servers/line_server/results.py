@@ -29,9 +29,6 @@ class LocatedText(NoteLocation):
     heading_path: list[str]
 
 
-# --- search -----------------------------------------------------------------------------------------------------------
-
-
 class SnippetForm(TypedDict):
     """One line of a hit, without Markdown; `spans` are the matches, first character and end."""
 
@@ -114,9 +111,6 @@ class CompleteResult(TypedDict):
     completions: list[CompletionForm]
 
 
-# --- pack -------------------------------------------------------------------------------------------------------------
-
-
 class PassageForm(LocatedText):
     """A passage of a pack."""
 
@@ -152,9 +146,6 @@ class PackAnswer(TypedDict):
     left_out_comments: int
     rendered: str
     freshness: str
-
-
-# --- notes and memories -----------------------------------------------------------------------------------------------
 
 
 class ReadResult(LocatedText):
@@ -226,9 +217,6 @@ class RecallResult(TypedDict):
     memories: list[RecalledForm]
 
 
-# --- prompts ----------------------------------------------------------------------------------------------------------
-
-
 class PassagesForm(TypedDict):
     """Text to add to a prompt, with the ids and sources (`path:lines`) of its fragments, and their tokens."""
 
@@ -244,9 +232,6 @@ class PassagesResult(TypedDict):
     """The result of `passages`; None if the vault does not surely answer the prompt."""
 
     passages: PassagesForm | None
-
-
-# --- the server -------------------------------------------------------------------------------------------------------
 
 
 class StatusResult(TypedDict):

@@ -244,8 +244,6 @@ class MemoryPane(Vertical):
         """Whether the pane shows all memories that match the filter, with the states of all their sources."""
         return not (self._worker.is_waiting("list") or self._unchecked)
 
-    # --- the list -----------------------------------------------------------------------------------------------------
-
     def reload(self, memory_id: str = "") -> None:
         """Request the memories that match the filter again, and select the memory with `memory_id` among them."""
         self._id_to_select = memory_id or self._id_to_select
@@ -316,8 +314,6 @@ class MemoryPane(Vertical):
         title += f" · {len(listing.unreadable):,} unreadable" if listing.unreadable else ""
         return title + (" · by words only" if listing.unranked else "")
 
-    # --- the states of the sources ------------------------------------------------------------------------------------
-
     def check_sources(self) -> None:
         """Request the states of all sources that were not checked in the current index."""
         memories = [one.memory for one in self._memory_listing.recalled] if self._memory_listing is not None else []
@@ -363,8 +359,6 @@ class MemoryPane(Vertical):
     def _handle_filter_change(self, event: Input.Changed) -> None:
         event.stop()
         self.reload()
-
-    # --- actions ------------------------------------------------------------------------------------------------------
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `HasDisabledReason`'s name
         rows, check = self._list, self._selected_source_check()
@@ -484,9 +478,6 @@ def _no_memories_notice() -> EmptyState:
 
 def _is_stale(check: SourceCheck | None) -> bool:
     return check is not None and (check.is_stale or check.kind == "moved")
-
-
-# --- disabled actions ----------------------------------------------------------------------------------------------
 
 
 class MemoryActionState(Struct, frozen=True):

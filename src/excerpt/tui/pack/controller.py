@@ -275,8 +275,6 @@ class PackController:
     def _packer(self) -> Packer:
         return self._open_packer()
 
-    # --- decisions ----------------------------------------------------------------------------------------------------
-
     @property
     def choices(self) -> PackChoices:
         """The user's current choices."""
@@ -401,8 +399,6 @@ class PackController:
             self.choices.with_scope(self.query, pack.fragment_ids, scope)
         )
 
-    # --- settings -----------------------------------------------------------------------------------------------------
-
     def apply_settings(self, settings: PackSettings) -> bool:
         """Use `settings` from now on; return False if they are the same as before.
 
@@ -446,8 +442,6 @@ class PackController:
         with_template = bool(self._settings.template) or self._settings.format is Format.TEMPLATE
         formats = [each for each in Format if each is not Format.TEMPLATE or with_template]
         return self.change_settings(pack_format=next_in_cycle(formats, self.pack_settings.format))
-
-    # --- the pack -----------------------------------------------------------------------------------------------------
 
     @property
     def is_answered(self) -> bool:
@@ -589,8 +583,6 @@ class PackController:
         new, self._reported_missing = missing - self._reported_missing, missing
         return len(new)
 
-    # --- cost of one more passage -------------------------------------------------------------------------------------
-
     def update_cost(self) -> None:
         """Set `cost` to an estimate for the selected fragment; request the exact cost if it stays selected."""
         hit, packed = self._selected_hit(), self.newest_pack
@@ -626,8 +618,6 @@ class PackController:
     def _handle_cost(self, cost: MarkCost) -> None:
         self.cost = cost
         self._on_change()
-
-    # --- copying ------------------------------------------------------------------------------------------------------
 
     def copy_request(self, target: CopyTarget, used: tuple[UsedHit, ...] = ()) -> CopyRequested | None:
         """Return the message that requests to copy the pack to `target`; None if the pack is empty.

@@ -136,7 +136,7 @@ def matched_stop_words(query: str, hits: Sequence[Hit]) -> frozenset[str]:
     """
     if not hits:
         return frozenset()
-    from excerpt.text.words import detect_language, select_stop_words  # takes 20 ms: not before the first frame
+    from excerpt.text.languages import detect_language, select_stop_words  # takes 20 ms: not before the first frame
 
     words = set(re.findall(r"\w+", query.casefold()))
     for hit in hits:

@@ -188,8 +188,6 @@ class HitPane(Vertical):
         """Whether there is room for the title of the list and for snippets."""
         return self.app.size.height >= _MIN_ROWS_FOR_SNIPPETS
 
-    # --- calls from the pane ------------------------------------------------------------------------------------------
-
     @property
     def best_hits(self) -> Sequence[Hit]:
         """The hits in order of rank."""
@@ -306,8 +304,6 @@ class HitPane(Vertical):
         else:
             self.start_list.move(rows)
 
-    # --- the hit that keys apply to, and why they are disabled --------------------------------------------------------
-
     @property
     def target_hit(self) -> Hit | None:
         """The hit that keys apply to: the side panel's passage if that panel has the focus, else the selected hit."""
@@ -350,8 +346,6 @@ class HitPane(Vertical):
         """Return why an action on a hit is disabled, as a sentence; "" if the action is enabled."""
         return hit_disabled_reason(action, self.key_state)
 
-    # --- marking ------------------------------------------------------------------------------------------------------
-
     @on(HitList.MarkClicked)
     def _toggle_clicked_mark(self, event: HitList.MarkClicked) -> None:
         event.stop()
@@ -388,8 +382,6 @@ class HitPane(Vertical):
 
         result = self._result
         return find_used_hit(result.query, result.best_first, hit.fragment.id) if result is not None else None
-
-    # --- opening and picking ------------------------------------------------------------------------------------------
 
     def action_edit(self) -> None:
         """Handle enter: pass it to the focused panel, else open the note in the editor.
@@ -465,8 +457,6 @@ class HitPane(Vertical):
             if not (self.side.display and self.side.view == "why"):
                 self.side.action_show_view("why")
 
-    # --- copying ------------------------------------------------------------------------------------------------------
-
     def action_copy_fragment(self) -> None:
         """Copy the lines picked in the preview, else the selected hit or the side panel's passage."""
         hit = self.target_hit
@@ -526,8 +516,6 @@ class HitPane(Vertical):
             used = [each for each in [self._find_used_hit(hit)] if each is not None]
         copied = CopyRequested("\n".join(rows), format_count(len(rows), "link"), None, tuple(used), target=target)
         self.post_message(copied)
-
-    # --- remembering and forgetting -----------------------------------------------------------------------------------
 
     def action_remember(self) -> None:
         """Store the focused passage as a memory: of the pack panel, the picked lines, the side panel or the list.

@@ -243,8 +243,6 @@ class SearchPane(Vertical):
         self._fit_side_height()
         self.search()
 
-    # --- the parts, which run the actions of their keys ---------------------------------------------------------------
-
     @property
     def _parts(self) -> tuple[QueryBar | HitPane | PackBar | SidePanel | PackPanel, ...]:
         parts = (self.query_bar, self.hits, self.pack_bar)
@@ -253,8 +251,6 @@ class SearchPane(Vertical):
     def part_for(self, action: str) -> DOMNode:
         """Return the part that runs the action, or the pane itself."""
         return next((part for part in self._parts if hasattr(part, f"action_{action}")), self)
-
-    # --- query and selection ------------------------------------------------------------------------------------------
 
     @property
     def query_text(self) -> str:
@@ -278,8 +274,6 @@ class SearchPane(Vertical):
     def is_up_to_date(self) -> bool:
         """Whether the list and the pack show the answers to the newest requests."""
         return not self._is_searching and self.pack.is_answered
-
-    # --- calls from the main screen -----------------------------------------------------------------------------------
 
     def apply_settings(self, settings: Settings) -> None:
         """Apply `settings`. A value that the user has set by a key stays if its setting has not changed."""
@@ -360,8 +354,6 @@ class SearchPane(Vertical):
 
     def watch_progress(self) -> None:
         self._show_result()
-
-    # --- searching ----------------------------------------------------------------------------------------------------
 
     @on(Input.Changed, "#query")
     def _search_changed_query(self, event: Input.Changed) -> None:
@@ -540,8 +532,6 @@ class SearchPane(Vertical):
     def _result_hits(self) -> Sequence[Hit]:
         return self.result.hits if self.result is not None else ()
 
-    # --- the selection ------------------------------------------------------------------------------------------------
-
     @on(HitList.EndReached)
     def _request_more_hits(self, event: HitList.EndReached) -> None:
         """Request more hits if the cursor reaches the last row and more fragments match."""
@@ -591,8 +581,6 @@ class SearchPane(Vertical):
         self.memories.ask_badges(self._result_hits)
         self.ask_memories()
         self._show_selection()
-
-    # --- the pack -----------------------------------------------------------------------------------------------------
 
     def _ask_pack(self) -> None:
         """Request the pack of the marks, else of the first hits in the order of the list."""
@@ -663,8 +651,6 @@ class SearchPane(Vertical):
             self.pack_panel.close()
             self.side.show_and_focus()
 
-    # --- the side panel -----------------------------------------------------------------------------------------------
-
     def on_side_panel_content_changed(self) -> None:
         """Update the minimum height and the keys for the passage or view that the side panel shows now."""
         self._fit_side_height()
@@ -675,8 +661,6 @@ class SearchPane(Vertical):
         if self.is_populated:
             needs_little = self.hits.hit_list.has_snippets and self.side.view == "passage"
             self._split.min_second_share = 0.0 if needs_little else _MIN_SIDE_HEIGHT_SHARE
-
-    # --- one fragment or memory ---------------------------------------------------------------------------------------
 
     @on(EditRequested)
     @on(CopyRequested)
@@ -696,8 +680,6 @@ class SearchPane(Vertical):
         is_off = placement is MemoryPlacement.OFF
         self.notify("Memories are hidden from the search." if is_off else f"Memories are shown {placement}.")
         self._refresh_memories()
-
-    # --- why, and other strategies ------------------------------------------------------------------------------------
 
     @on(PartClicked)
     async def _run_clicked_action(self, event: PartClicked) -> None:
@@ -746,8 +728,6 @@ class SearchPane(Vertical):
             self.hits.select_later(choice.fragment_id)
             self.strategy = choice.strategy
 
-    # --- moving -------------------------------------------------------------------------------------------------------
-
     def action_move(self, rows: int) -> None:
         if self.query_bar.move_in_history(rows):
             return
@@ -795,8 +775,6 @@ class SearchPane(Vertical):
             rows.focus()
         else:
             field.focus()
-
-    # --- which keys work ----------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return False for an action whose key belongs to the open query menu or not to the focused panel.

@@ -116,8 +116,6 @@ class Preview(LineView):
         """The line at the top and the line to keep visible before the widget was resized, as line numbers."""
         self._cached_style = lru_cache(maxsize=512)(self._combine_styles)
 
-    # --- window and layout --------------------------------------------------------------------------------------------
-
     def watch_window(self, old: NoteWindow | None, new: NoteWindow | None) -> None:
         self.border_title = self._format_border_title(new)
         top = self.line_at_top
@@ -215,8 +213,6 @@ class Preview(LineView):
         path = fit(visible_line(fragment.path), max(10, self.size.width - len(lines) - 8))
         return f"{path} · {lines}".replace("[", r"\[")
 
-    # --- rows ---------------------------------------------------------------------------------------------------------
-
     def _wrap(self) -> None:
         window = self.window
         width = max(10, self.scrollable_content_region.width - self._gutter)
@@ -254,8 +250,6 @@ class Preview(LineView):
         """The first visible line of the note."""
         row = max(0, self.scroll_offset.y - self._rows_above)
         return self._rows[row].line.number if row < len(self._rows) else None
-
-    # --- moving -------------------------------------------------------------------------------------------------------
 
     def scroll_pages(self, pages: float) -> None:
         """Scroll down by a number of pages, up if negative. A page is the height less one line, which stays visible."""
@@ -319,8 +313,6 @@ class Preview(LineView):
             self._scroll_to_row(max(0, self._current_match_row + self._rows_above - height // 3))
         self._redraw()
 
-    # --- picking lines ------------------------------------------------------------------------------------------------
-
     def action_pick(self, step: int) -> None:
         """Pick a line; if lines are picked already, move the end of the picked lines down (`step` 1) or up (-1).
 
@@ -344,8 +336,6 @@ class Preview(LineView):
     def _rows_in_sight(self) -> list[WrappedRow]:
         top = max(0, self.scroll_offset.y - self._rows_above)
         return self._rows[top : top + self.scrollable_content_region.height]
-
-    # --- links --------------------------------------------------------------------------------------------------------
 
     def action_next_link(self) -> None:
         """Put the cursor on the next visible link; after the last link, on the first one."""
@@ -390,8 +380,6 @@ class Preview(LineView):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's name
         # Previews in other tabs do not follow links or show whole notes.
         return action not in ("come_back", "next_link", "read_whole") or self.id == "preview"
-
-    # --- drawing ------------------------------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width

@@ -543,8 +543,6 @@ class QueryBar(Horizontal):
             return "The query names no time, such as “last week”."
         return ""
 
-    # --- waiting for the answer ---------------------------------------------------------------------------------------
-
     def start_waiting(self) -> None:
         """Say after `_BUSY_AFTER_SECONDS` that a search is running, unless it is said or about to be said already."""
         if not self._busy_timer.is_pending and not self.status.busy:
@@ -557,8 +555,6 @@ class QueryBar(Horizontal):
         """Say no longer that a search is running."""
         self._busy_timer.stop()
         self.status.busy = ""
-
-    # --- correction ---------------------------------------------------------------------------------------------------
 
     def ask_correction(self, result: Result | None) -> None:
         """Request a corrected query if no hit answers the query, or if a word of the query looks like a filter."""
@@ -574,8 +570,6 @@ class QueryBar(Horizontal):
         if correction and newest is not None and newest.query == result.query:
             self.correction = correction
             self._on_correction()
-
-    # --- query history ------------------------------------------------------------------------------------------------
 
     def _add_settled_query_to_history(self) -> None:
         if self.answered_query and self.answered_query == self.text.strip():
@@ -636,8 +630,6 @@ class QueryBar(Horizontal):
             self._menu_anchor(0),
         )
 
-    # --- completion ---------------------------------------------------------------------------------------------------
-
     def action_complete(self) -> None:
         """Use the corrected query if one is suggested, else list completions of the word at the cursor.
 
@@ -687,8 +679,6 @@ class QueryBar(Horizontal):
         )
         self.menu.open("complete", visible_line(title), _menu_keys(), choices, self._menu_anchor(cursor_token.start))
 
-    # --- periods ------------------------------------------------------------------------------------------------------
-
     def _show_period_choices(self, period: QuerySpan) -> None:
         filtered = filter_period(self.text, period.start, period.end, period.filter)
         ignored, end = ignore_period(self.text, period.start, period.end)
@@ -717,8 +707,6 @@ class QueryBar(Horizontal):
         query, order = use_next_order(self.text)
         self.set_query(query)
         self.notify(f"Sorted: {order}.")
-
-    # --- suggestions and saved queries --------------------------------------------------------------------------------
 
     def action_suggest(self) -> None:
         """Request narrower and wider queries, and list them in the menu."""
@@ -794,8 +782,6 @@ class QueryBar(Horizontal):
         except ExcerptError as error:
             self.notify(str(error), title=error.title, severity="error", markup=False)
             return None
-
-    # --- the menu -----------------------------------------------------------------------------------------------------
 
     def _menu_anchor(self, index: int) -> Offset:
         """Return the screen cell for the menu's left edge, which puts its labels below character `index`."""

@@ -51,8 +51,6 @@ class QueryController:
         self._warning_timer = Debouncer(start_timer)
         self._settle_timer = Debouncer(start_timer)
 
-    # --- interpretation -----------------------------------------------------------------------------------------------
-
     def record_change(self, query: str) -> None:
         """Record that the query has changed to `query`."""
         self.is_typing, self._last_query = is_one_letter_edit(self._last_query, query), query
@@ -97,8 +95,6 @@ class QueryController:
     def _ignore_if_query_changed(self, query: str, on_answer: Callable[[Answer], object]) -> Callable[[Answer], object]:
         """Return a function that calls `on_answer` only if `query` is still the current query."""
         return lambda answer: on_answer(answer) if query == self._query() else None
-
-    # --- query history ------------------------------------------------------------------------------------------------
 
     async def open_store(self, store: QueryStore) -> None:
         """Store queries in `store` from now on, and load the history from it."""
@@ -155,8 +151,6 @@ class QueryController:
         """Whether the bar shows a query of the history that was not changed since."""
         return self._history_cursor is not None and self._query() == self._history_cursor.query
 
-    # --- completion ---------------------------------------------------------------------------------------------------
-
     def ask_completions_at(self, cursor: int, on_answer: Callable[[Sequence[Completion]], object]) -> None:
         """Request completions of the word at character `cursor`, even if the user has closed their menu before."""
         self._dismissed_word_start = -1
@@ -207,8 +201,6 @@ class QueryController:
 
         query = self._query()
         self._engine.ask(AskSuggestions(query), self._ignore_if_query_changed(query, on_answer))
-
-    # --- saved queries ------------------------------------------------------------------------------------------------
 
     def ask_news(self, saved: Sequence[SavedQuery], on_answer: Callable[[QueryNews], bool]) -> None:
         """Request what is new in the answer to each saved query, one after the other so that searches come between.

@@ -180,8 +180,6 @@ class SidePanel(Vertical):
         self.why.border_title = "why"
         self.watch_view()
 
-    # --- calls from the pane ------------------------------------------------------------------------------------------
-
     def show_selection(
         self, hit: Hit | None, result: Result | None, memory: NoteWindow | None, *, is_repeat: bool = False
     ) -> None:
@@ -227,8 +225,6 @@ class SidePanel(Vertical):
     @property
     def _answered_query(self) -> str:
         return self._result.query if self._result is not None else ""
-
-    # --- the views ----------------------------------------------------------------------------------------------------
 
     @property
     def _current_view(self) -> Widget:
@@ -317,8 +313,6 @@ class SidePanel(Vertical):
         self._outdated_views.add(PanelView.RELATED)
         self._request_current_view()
 
-    # --- what keys apply to -------------------------------------------------------------------------------------------
-
     @property
     def passage(self) -> Hit | None:
         """The passage that keys apply to while the side panel has the focus, as a hit; None if there is none."""
@@ -374,8 +368,6 @@ class SidePanel(Vertical):
             widget.move(rows)
         else:
             widget.scroll_relative(y=rows, animate=False)
-
-    # --- actions, and why they are disabled ---------------------------------------------------------------------------
 
     @property
     def key_state(self) -> tuple[bool, str]:
@@ -448,8 +440,6 @@ class SidePanel(Vertical):
         """Focus the list, after showing it again if the panel replaces it."""
         self._split.prefers_context = False
         self._focus_list()
-
-    # --- the passage --------------------------------------------------------------------------------------------------
 
     def _show_window(self) -> None:
         self.preview.is_linked_passage = self.passages.is_linked_passage

@@ -95,7 +95,7 @@ def paged_note(
     `line` of each link must be the number of its part, from 1; in the note, it is the first line of that part. Headings
     take no line of the text.
     """
-    from excerpt.text.words import detect_language  # not needed for the list of file types
+    from excerpt.text.languages import detect_language  # not needed for the list of file types
 
     lines: list[str] = []
     sections: list[Section] = [Section(0, 0, "", (), 1, 1, ())]

@@ -14,10 +14,10 @@ from msgspec import Struct, field
 
 from excerpt.base.kinds import BlockKind, LinkKind
 from excerpt.base.model import Block, Link, Note, Section
+from excerpt.text.languages import detect_language
 from excerpt.text.links import SCHEME
 from excerpt.text.markdown import normalise_newlines
 from excerpt.text.properties import MAX_PROPERTIES, merge_properties
-from excerpt.text.words import detect_language
 from excerpt.vault.readers import LANGUAGE_LETTERS, ReadOptions, paragraph_blocks
 from excerpt.vault.readers.markdown import decode
 

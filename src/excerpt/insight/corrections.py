@@ -1,0 +1,120 @@
+"""Corrections of a query: misspelt words and values are replaced by the most similar ones that the vault has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from functools import partial
+
+import numpy as np
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from excerpt.base.kinds import FilterKind
+from excerpt.corpus.interface import Corpus
+from excerpt.insight.completions import (
+    FRAGMENTS_READ_PER_STEM,
+    find_spelling,
+    list_filter_values,
+    prefetch_fragments_with,
+)
+from excerpt.search.engine import Engine
+from excerpt.search.evidence import analyze_text
+from excerpt.search.filters import flag_allowed_rows
+from excerpt.search.query import (
+    FILTER_KINDS,
+    KnownNames,
+    Query,
+    find_conditions,
+    suggest_filters,
+)
+from excerpt.search.results import Filter
+from excerpt.text.folding import UNACCENTED_MARK, fold
+from excerpt.text.words import QueryWord
+
+MIN_SIMILARITY = 0.6
+"""The least similarity (normalised OSA distance) of a word and its correction; two letters of five may differ.
+
+A search itself finds words above the setting `search.fuzzy_threshold`, but not in phrases and filters.
+"""
+MIN_CORRECTED_LETTERS = 4
+"""The fewest letters of a word that is corrected: shorter words are all similar to each other."""
+_MAX_COMPARED_WORDS = 5
+
+Replacement = tuple[int, int, str]
+"""A change to a query: start and end (exclusive) of a character range, and the text that replaces it."""
+
+
+def correct(engine: Engine, query: str) -> str:
+    """Return `query` with misspelt parts corrected; "" if nothing is misspelt or the correction matches nothing."""
+    corrected_query = query
+    for start, end, instead in sorted(_find_replacements(engine, query), reverse=True):
+        corrected_query = corrected_query[:start] + instead + corrected_query[end:]
+    return corrected_query if corrected_query != query and engine.find_matching_rows(corrected_query).any() else ""
+
+
+def _find_replacements(engine: Engine, query: str) -> Iterator[Replacement]:
+    snapshot, facets = engine.snapshot, engine.snapshot.facets
+    query_conditions = find_conditions(query, facets.properties, facets.tags)
+    key_hints = suggest_filters(query, KnownNames(facets.properties, facets.tags, FILTER_KINDS))
+    taken_spans = [(condition.start, condition.end) for condition in query_conditions] + [
+        (condition.start, condition.end) for condition in key_hints
+    ]
+    for hint in key_hints:
+        yield hint.start, hint.end, hint.instead
+    for condition in query_conditions:
+        if condition.filter and not condition.filter.negated and (instead := _correct_filter(engine, condition.filter)):
+            yield condition.start, condition.end, instead
+    for word in analyze_text(query, snapshot):
+        is_replaced = any(start <= word.start < end for start, end in taken_spans)
+        if not is_replaced and (instead := _correct_word(snapshot, word)):
+            yield word.start, word.end, instead
+
+
+def _correct_filter(engine: Engine, condition: Filter) -> str:
+    """Return the most similar filter in the vault if no note matches `condition`; "" if a note matches or none is."""
+    alone = Query("", filters=(condition,))
+    engine.prefetch([alone])
+    snapshot = engine.snapshot
+    rows = flag_allowed_rows(alone, snapshot, partial(analyze_text, snapshot=snapshot), date.today())
+    if rows is None or rows.any():
+        return ""
+    entries = {
+        entry.folded.strip("/"): entry.completion.text
+        for entry in list_filter_values(
+            snapshot, condition.name if condition.kind is FilterKind.PROPERTY else str(condition.kind)
+        )
+    }
+    value = fold(condition.value).strip("#/=*")
+    near = process.extractOne(value, entries.keys(), scorer=OSA.normalized_similarity, score_cutoff=MIN_SIMILARITY)
+    return entries[near[0]] if near else ""
+
+
+def _correct_word(snapshot: Corpus, word: QueryWord) -> str:
+    """Return the most similarly spelled word of the vault if no note has `word`; "" if a note has it.
+
+    Ties go to the commonest word. Returns "" too if `word` is short, or no word is similar.
+    """
+    reader, stem = snapshot.lexical, word.terms[0]
+    if word.is_compound or len(stem) < MIN_CORRECTED_LETTERS or not stem.isalpha():
+        return ""
+    # An index's count of a term includes deleted fragments, so it only shows that the term may exist.
+    may_be = [term for term in word.terms if reader.count(term)]
+    if snapshot.count_fragments(may_be) or reader.completions(fold(word.surface), 1):
+        return ""
+    near = process.extract(
+        stem,
+        reader.lexicon("text"),
+        scorer=OSA.normalized_similarity,
+        score_cutoff=MIN_SIMILARITY,
+        limit=_MAX_COMPARED_WORDS,
+    )
+    best_first = sorted(near, key=lambda item: (-item[1], -reader.count(item[0]), item[0]))
+    terms = [spelling for term, _, _ in best_first for spelling in (term, term + UNACCENTED_MARK)]
+    snapshot = prefetch_fragments_with(snapshot, terms)
+    for term in terms:
+        if written := find_spelling(
+            snapshot, term, np.unique(snapshot.lexical.entries(term).rows)[:FRAGMENTS_READ_PER_STEM].tolist()
+        ):
+            return written.lower() if word.surface.islower() else written
+    return ""

@@ -1,0 +1,260 @@
+"""Mentions: names of notes that stand in the text of other notes without a link.
+
+A name occurs in whole words, as the note spells it except for case; the longest name wins, so that "Obsidian Sync"
+does not name the note Sync. Links, code, HTML and addresses are not searched. A name that is one ordinary word is
+mostly meant as the word: it counts only with the capital letter of the note's own name, and not at the beginning of a
+sentence, where any word has one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+import numpy as np
+from msgspec import Struct
+
+from excerpt.base.model import Fragment
+from excerpt.corpus.interface import Corpus
+from excerpt.insight.note_links import rarity_score
+from excerpt.search.bm25 import Rows
+from excerpt.search.evidence import analyze_text
+from excerpt.text.folding import fold
+from excerpt.text.languages import WIDE_CHARACTERS, is_function_word
+from excerpt.text.words import QueryWord
+
+MAX_NAME_FRAGMENTS = 200
+"""The most fragments that may have all words of a name; a more frequent name is the vault's subject and ignored."""
+MAX_NAMESAKES = 3
+"""The most notes that may share a name. A name of more notes (index, README) is ignored."""
+MAX_NAME_WORDS = 12
+"""The most words of a name; in a script without spaces, each character counts as a word."""
+MIN_NAME_LETTERS = 3
+"""The fewest letters of a name; in a script without spaces, two characters are enough."""
+MAX_PASSAGE_LETTERS = 100_000
+"""The most characters of one passage that are read; only a text of one huge line has more."""
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u200c\u200d"
+_WORD = re.compile(rf"[{WIDE_CHARACTERS}]|[^\W_{WIDE_CHARACTERS}][^\W_{WIDE_CHARACTERS}{_MARKS}]*(?:\+\+|#(?!\w))?")
+_WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
+_MARKUP = re.compile(
+    r"^(?P<fence>```+|~~~+).*?(?:^(?P=fence)|\Z)"
+    r"|(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)"
+    r"|!?\[\[[^\[\]\n]*\]\]"
+    r"|!?\[(?:[^\[\]\n]|\[[^\[\]\n]*\])*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\[\]\n]*\])"
+    r"|^\[[^\[\]\n]+\]:.*$"
+    r"|</?[A-Za-z][^<>\n]*>|<!--.*?-->"
+    r"|[A-Za-z][A-Za-z0-9+.-]*://\S+|\bwww\.\S+|\S+@\S+\.\w+"
+    r"|(?<!\S)#[^\s#]+",
+    re.MULTILINE | re.DOTALL,
+)
+_ADDRESS = re.compile(
+    r"!\[\[[^\[\]\n]*\]\]"
+    r"|(?<=\])\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)"
+    r"|^\[[^\[\]\n]+\]:.*$"
+    r"|</?[A-Za-z][^<>\n]*>|<!--.*?-->"
+    r"|[A-Za-z][A-Za-z0-9+.-]*://[^\s|)\]]+|\bwww\.[^\s|)\]]+|\S+@\S+\.\w+",
+    re.MULTILINE | re.DOTALL,
+)
+_BEGINS_SENTENCE = re.compile(r"(?:\A|\n|[.!?:;…]\s|\|)[\s>*+_\-\"'“‘«(\[\d.)=#|]*\Z")
+_PARAGRAPH = re.compile(r"\S(?:[^\n]|\n(?![^\S\n]*\n))*")
+_BLANK = "\0"
+
+
+class NameMention(Struct, frozen=True):
+    """A mention: the text of note `in_note` has the name of note `named_note` without linking to it.
+
+    Both are note numbers. The name is spelled `text`, on `line` of the note, in the fragment with key `fragment_key`.
+    `rarity` is 1 for a name that only one fragment has, 0 for a name that all have.
+    """
+
+    named_note: int
+    in_note: int
+    fragment_key: int
+    line: int
+    text: str
+    rarity: float
+
+
+class NameSpan(Struct, frozen=True):
+    """A name in a text, at characters `start` to `end` (exclusive); `key` is the name case-folded."""
+
+    start: int
+    end: int
+    key: str
+
+
+def blank_markup(text: str) -> str:
+    """Return `text` with links, code, HTML, addresses and tags replaced by null characters; its length stays."""
+    return _MARKUP.sub(_blank_match, text)
+
+
+def blank_addresses(text: str) -> str:
+    """Return `text` with link targets, embeds, HTML and addresses replaced by null characters; its length stays."""
+    return _ADDRESS.sub(_blank_match, text)
+
+
+def _blank_match(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", _BLANK, match[0])
+
+
+def find_names(text: str, names: Mapping[str, object], start: int = 0) -> Iterator[NameSpan]:
+    """Yield where `names` occur in `text` from character `start` on; the keys of `names` are case-folded.
+
+    At each position only the longest name is found, and no name inside another.
+    """
+    words = [(match.start(), match.end(), fold(match[0])) for match in _WORD.finditer(text, start)]
+    at = 0
+    while at < len(words):
+        longest = 0
+        key, last = "", words[at][0]
+        for count, (begin, end, word) in enumerate(words[at : at + MAX_NAME_WORDS], 1):
+            between = text[last:begin]
+            if len(between) > 3 or _BLANK in between or "\n\n" in between:
+                break
+            key += (" " if between.isspace() else between) + word
+            last = end
+            if key in names:
+                longest, match = count, NameSpan(words[at][0], end, key)
+        if longest:
+            yield match
+        at += max(longest, 1)
+
+
+def can_be_name(name: str, languages: Sequence[str]) -> bool:
+    """Return whether `name` is long enough to be a note's name, and neither a number nor a function word."""
+    if _WIDE.search(name):
+        return len(name) > 1
+    return len(name) >= MIN_NAME_LETTERS and any(map(str.isalpha, name)) and not is_function_word(fold(name), languages)
+
+
+def _is_ordinary_word(name: str) -> bool:
+    """Return whether `name` is spelled like an ordinary word: only letters, and no capital after the first letter."""
+    return name.isalpha() and (name.islower() or name[1:].islower()) and not _WIDE.search(name)
+
+
+def _begins_sentence(text: str, span: NameSpan) -> bool:
+    """Return whether the name at `span` begins a sentence of `text`, where any word has a capital."""
+    before = text[max(0, span.start - 40) : span.start]
+    return _BEGINS_SENTENCE.search(before) is not None
+
+
+class MentionFinder:
+    """Finds mentions between the notes of one snapshot of the index; caches the notes' names."""
+
+    def __init__(self, snapshot: Corpus) -> None:
+        self._snapshot = snapshot
+        self._notes_by_name = snapshot.facets.names
+        self._languages = snapshot.languages[:1]
+        self._note_names: dict[int, tuple[str, ...]] = {}
+        self._name_rarities: dict[str, float] = {}
+
+    def find_mentions_in_note(self, note: int, fragments: Sequence[Fragment]) -> list[NameMention]:
+        """Return the mentions of other notes in `fragments`, which belong to the note with number `note`."""
+        named: list[NameMention] = []
+        for fragment in fragments:
+            text = blank_markup(fragment.text)
+            for span in find_names(text, self._notes_by_name):
+                candidates = self._notes_by_name[span.key].tolist()
+                if note in candidates or len(candidates) > MAX_NAMESAKES:
+                    continue
+                rarity = self._name_rarity(span.key)
+                targets = (of for of in candidates if rarity > 0 and self._is_mention_of(text, span, of))
+                named += [_build_mention(of, note, fragment, span, rarity) for of in targets]
+        return named
+
+    def find_mentions_of_note(self, note: int) -> list[NameMention]:
+        """Return the mentions of the note with number `note` in the text of other notes."""
+        named: list[NameMention] = []
+        snapshot, table = self._snapshot, self._snapshot.table
+        for name in dict.fromkeys(map(fold, self._load_note_names(note))):
+            rows = self._find_rows_with_words(name)
+            rows = rows[table.notes[rows] != note]
+            if not 0 < len(rows) <= MAX_NAME_FRAGMENTS or len(self._notes_by_name.get(name, ())) > MAX_NAMESAKES:
+                continue
+            fragments = snapshot.fragments(table.keys[rows].tolist())
+            rare = rarity_score(len(rows), snapshot.lexical.corpus_size)
+            for within, fragment in zip(table.notes[rows].tolist(), fragments, strict=True):
+                named += [
+                    _build_mention(note, within, fragment, span, rare)
+                    for span in self._find_name_spans(name, fragment, note)
+                ]
+        return named
+
+    def list_name_terms(self, note: int) -> list[tuple[tuple[str, ...], ...]]:
+        """Return, for each name of a note, a tuple of its words, each word as a tuple of alternative index terms.
+
+        A text with the name has at least one term of each word.
+        """
+        names = dict.fromkeys(map(fold, self._load_note_names(note)))
+        return [tuple(word.terms for word in words) for name in names if (words := self._analyze_name(name))]
+
+    def _analyze_name(self, name: str) -> list[QueryWord]:
+        return [word for word in analyze_text(name, self._snapshot) if not word.is_compound]
+
+    def _find_rows_with_words(self, name: str) -> Rows:
+        """Return the rows of the fragments whose text has all words of `name`, ascending; none without words."""
+        lexical = self._snapshot.lexical
+        words = self._analyze_name(name)
+        words.sort(key=lambda word: sum(map(lexical.count, word.terms)))
+        rows: Rows | None = None
+        for word in words:
+            word_rows = np.concatenate([lexical.postings("text", term).rows for term in word.terms])
+            rows = np.unique(word_rows) if rows is None else rows[np.isin(rows, word_rows)]
+            if not len(rows):
+                break
+        return np.zeros(0, np.int32) if rows is None else rows
+
+    def _find_name_spans(self, name: str, fragment: Fragment, note: int) -> Iterator[NameSpan]:
+        """Yield where a fragment mentions the note with number `note` by `name`, but not inside a longer name.
+
+        An occurrence does not cross a blank line.
+        """
+        spaced = " ".join(name.split())
+        # Most fragments with all words of the name do not have the name itself; the rest takes ten times as long.
+        passage = fragment.text[:MAX_PASSAGE_LETTERS]
+        if spaced not in _normalise_spaces(passage):
+            return
+        text = blank_markup(passage)
+        for paragraph in _PARAGRAPH.finditer(text):
+            if spaced in _normalise_spaces(paragraph[0]):
+                for span in find_names(text[: paragraph.end()], self._notes_by_name, paragraph.start()):
+                    if span.key == name and self._is_mention_of(text, span, note):
+                        yield span
+
+    def _is_mention_of(self, text: str, span: NameSpan, target: int) -> bool:
+        """Return whether the name at `span` of `text` can mean the note `target`, and not just an ordinary word."""
+        name = text[span.start : span.end]
+        if not can_be_name(name, self._languages):
+            return False
+        if not _is_ordinary_word(name):
+            return True
+        return name[0].isupper() and name in self._load_note_names(target) and not _begins_sentence(text, span)
+
+    def _load_note_names(self, note: int) -> tuple[str, ...]:
+        """Return the title, file name and aliases of the note with number `note`."""
+        if note not in self._note_names:
+            info = self._snapshot.note_info(self._snapshot.table.paths[note])
+            self._note_names[note] = (info.title, PurePosixPath(info.path).stem, *info.aliases)
+        return self._note_names[note]
+
+    def _name_rarity(self, name: str) -> float:
+        """Return the rarity, 0 to 1, of the rarest word of `name`: the name itself is at least as rare."""
+        if name not in self._name_rarities:
+            lexical = self._snapshot.lexical
+            words = analyze_text(name, self._snapshot)
+            fragment_count = min((sum(map(lexical.count, word.terms)) for word in words), default=0)
+            self._name_rarities[name] = (
+                rarity_score(min(fragment_count, lexical.corpus_size), lexical.corpus_size) if fragment_count else 0.0
+            )
+        return self._name_rarities[name]
+
+
+def _normalise_spaces(text: str) -> str:
+    """Return `text` case-folded, with each run of white space as one space."""
+    return " ".join(fold(text).split())
+
+
+def _build_mention(named_note: int, in_note: int, fragment: Fragment, span: NameSpan, rarity: float) -> NameMention:
+    line = fragment.line_start + fragment.text.count("\n", 0, span.start)
+    return NameMention(named_note, in_note, fragment.key, line, fragment.text[span.start : span.end], rarity)
