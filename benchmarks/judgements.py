@@ -10,7 +10,9 @@ import csv
 import json
 import math
 import os
+import shlex
 import statistics
+import subprocess
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -121,9 +123,19 @@ class Outside:
     def baseline(self) -> Path:
         return self.data / "eval" / "baseline_fts5.py"
 
+    @property
+    def asked(self) -> Path:
+        """The program that asks and judges `questions`."""
+        return self.data / "eval" / "asked.py"
+
+    @property
+    def questions(self) -> Path:
+        """The folder of questions in other people's words."""
+        return self.data / "data" / "queries" / "asked"
+
     def check(self) -> None:
         """Raise QualityError if a program or folder is missing."""
-        for needed in (self.score, self.baseline, self.data / "data" / "queries", self.data / "data" / "collections"):
+        for needed in (self.score, self.baseline, self.asked, self.questions, self.data / "data" / "collections"):
             if not needed.exists():
                 raise QualityError(
                     f"The evaluation data is not at {self.data}: {needed} is missing; name it by --data."
@@ -133,7 +145,7 @@ class Outside:
         """Return the sets, small vaults first so that a mistake shows early."""
         data = self.data / "data"
         known = [
-            QuerySet(file.name.removesuffix(".jsonl"), data / "vaults" / _vault_of(file.name), file, None)
+            QuerySet(file.name.removesuffix(".jsonl"), data / "vaults" / vault_of(file.name), file, None)
             for file in sorted((data / "queries").glob("*.jsonl"))
         ]
         judged = [
@@ -155,7 +167,16 @@ def open_outside(folder: Path) -> Outside:
     return outside
 
 
-def _vault_of(file_name: str) -> str:
+def run_program(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+    """Run a command to its end and return its stdout. Raises QualityError if it fails."""
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise QualityError(f"`{shlex.join(command)}` ended with {done.returncode}; what it said stands above.")
+    return done.stdout
+
+
+def vault_of(file_name: str) -> str:
+    """Return the folder, under `vaults`, of the vault that a file of queries is for."""
     name = file_name.removesuffix(".jsonl").removesuffix(".dev").removesuffix(".held")
     return name.replace("obsidian-help-", "obsidian-help/")
 

@@ -1,11 +1,11 @@
 """Measure excerpt's ranking: `make quality`, or `python -m benchmarks.quality`.
 
 Beside the plain FTS5 baseline (`table`), excerpt is run through its command line, so that the measurement is of what a
-user gets. The scorer and the baseline are not part of this repository and run as external programs (`eval/score.py`,
-`eval/baseline_fts5.py` under --data). The other pieces work in this process: the effect of signals, weights and
-settings (`ablation`, `weights`, `settings`), and how often each confidence word is right (`confidence`, which asks
-every vault the questions of the others, and so only runs on all sets). Indexes and answers are kept under
-build/quality; tables go to stdout, progress to stderr.
+user gets. The scorers and the baseline are not part of this repository and run as external programs (`eval/score.py`,
+`eval/asked.py` and `eval/baseline_fts5.py` under --data). The other pieces work in this process: the effect of signals,
+weights and settings (`ablation`, `weights`, `settings`), how often each confidence word is right (`confidence`, which
+asks every vault the questions of the others), and questions in other people's words (`asked`); the last two run on all
+sets only. Indexes and answers are kept under build/quality; tables go to stdout, progress to stderr.
 """
 
 from __future__ import annotations
@@ -14,22 +14,21 @@ import argparse
 import os
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks import confidence
+from benchmarks import asked, confidence
 from benchmarks.ablation import progress, settings, strategies_and_signals
 from benchmarks.cases import Cases, auto, collect, every_word_telling, first_headings_unread, summaries
 from benchmarks.cross_validation import weights_between_sets
-from benchmarks.judgements import Outside, QualityError, QuerySet
+from benchmarks.judgements import Outside, QualityError, QuerySet, run_program
 from benchmarks.measure import result, write_option
 from benchmarks.targets import verdicts
 from excerpt.base.settings import user_paths
 
-PIECES = ("table", "ablation", "weights", "settings", "confidence")
+PIECES = ("table", "ablation", "weights", "settings", "confidence", "asked")
 EXCERPT = (sys.executable, "-m", "excerpt")
 ROUNDED = 0.00051
 """The largest difference between a figure and the same figure rounded to three digits."""
@@ -95,6 +94,9 @@ def measure(outside: Outside, names: Sequence[str], pieces: Collection[str]) -> 
     if "confidence" in pieces and not names:
         print("\n## Confidence\n")
         confidence.report(sets)
+    if "asked" in pieces and not names:
+        print("\n## Questions in other people's words\n")
+        asked.report(outside)
     return 1 if below else 0
 
 
@@ -102,10 +104,10 @@ def prepare(outside: Outside, chosen: QuerySet) -> None:
     """Write the set's vault if it is missing, and bring its index up to date."""
     progress(f"index of {chosen.name}")
     if chosen.collection and not chosen.vault.exists():
-        _run([sys.executable, str(outside.score), "vault", str(chosen.collection), str(chosen.vault)])
+        run_program([sys.executable, str(outside.score), "vault", str(chosen.collection), str(chosen.vault)])
     if not chosen.vault.is_dir():
         raise QualityError(f"The vault of {chosen.name} is missing: {chosen.vault}.")
-    _run([*EXCERPT, "index", "--vault", str(chosen.vault)])
+    run_program([*EXCERPT, "index", "--vault", str(chosen.vault)])
 
 
 def _collected(sets: Sequence[QuerySet]) -> list[Cases]:
@@ -166,12 +168,12 @@ def _below(ours: Mapping[QuerySet, Figures], plain: Mapping[QuerySet, Figures]) 
 def _figures(outside: Outside, chosen: QuerySet, program: Sequence[str], out: Path) -> Figures:
     out.parent.mkdir(parents=True, exist_ok=True)
     score = [sys.executable, str(outside.score)]
-    _run([*score, "run", shlex.join(program), str(chosen.vault), str(chosen.queries), str(out)])
+    run_program([*score, "run", shlex.join(program), str(chosen.vault), str(chosen.queries), str(out)])
     if chosen.collection:
-        count, values = read_judged(_run([*score, "judged", str(chosen.collection), str(out)]))
+        count, values = read_judged(run_program([*score, "judged", str(chosen.collection), str(out)]))
     else:
-        count, values = read_known(_run([*score, "known", str(chosen.queries), str(out)]))
-    times = re.search(r"p50 ([\d.]+) ms\s+p95 ([\d.]+) ms", _run([*score, "latency", str(out)]))
+        count, values = read_known(run_program([*score, "known", str(chosen.queries), str(out)]))
+    times = re.search(r"p50 ([\d.]+) ms\s+p95 ([\d.]+) ms", run_program([*score, "latency", str(out)]))
     if not times:
         raise QualityError(f"score.py gave no times for {chosen.name}.")
     return Figures(count, values, float(times[1]), float(times[2]))
@@ -225,13 +227,6 @@ def table_rows(name: str, ours: Figures, plain: Figures) -> list[str]:
         f"| | | FTS5 | {cells(plain)} |",
         f"| | | difference | {' | '.join([*gains, *ratios])} |",
     ]
-
-
-def _run(command: Sequence[str]) -> str:
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode != 0:
-        raise QualityError(f"`{shlex.join(command)}` ended with {done.returncode}; what it said stands above.")
-    return done.stdout
 
 
 if __name__ == "__main__":

@@ -24,6 +24,26 @@ FLOORS: Sequence[tuple[str, str, float]] = (
 )
 """Lower limits on single sets: set, measure, value."""
 
+ASKED: Mapping[str, Sequence[tuple[str, str, float]]] = {
+    "shipped": (
+        ("own", "in five", 0.98),
+        ("own", "in the pack", 0.98),
+        ("plain", "in five", 0.26),
+        ("plain", "in the pack", 0.25),
+        ("stranger", "in five", 0.07),
+        ("stranger", "in the pack", 0.05),
+        ("own", "strong or likely", 0.93),
+    ),
+    "minilm": (("plain", "in five", 0.42), ("stranger", "in five", 0.16)),
+}
+"""Lower limits on all questions of a wording, by model: wording, figure, value."""
+ASKED_AT_MOST: Sequence[tuple[str, str, float]] = (
+    ("own", "false-empty", 0.02),
+    ("plain", "false-empty", 0.02),
+    ("absent", "strong or likely", 0.08),
+)
+"""Upper limits on all questions of a wording, whatever the model."""
+
 Reached = Mapping[QuerySet, Mapping[str, float]]
 """Values of measures, by set."""
 
@@ -48,6 +68,17 @@ def verdicts(ours: Reached, plain: Reached) -> list[str]:
             for s, values in ours.items()
             if s.name == name and measure in values
         ),
+    ]
+
+
+def asked_verdicts(model: str, reached: Mapping[str, Mapping[str, float | None]]) -> list[str]:
+    """Return whether a model's answers to questions in other people's words, by wording, are within the limits."""
+    least = [(wording, figure, limit, "least", 1) for wording, figure, limit in ASKED.get(model, ())]
+    most = [(wording, figure, limit, "most", -1) for wording, figure, limit in ASKED_AT_MOST]
+    return [
+        verdict(sign * value >= sign * limit, f"{wording} {figure} {value:.3f}, to be at {bound} {limit:.2f}")
+        for wording, figure, limit, bound, sign in (*least, *most)
+        if (value := reached.get(wording, {}).get(figure)) is not None
     ]
 
 

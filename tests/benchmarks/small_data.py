@@ -43,6 +43,9 @@ def write_small_data(root: Path) -> None:
         link.symlink_to(vault)
     for name in ("obsidian-help-en.dev", "dendron-site.dev", "powershell-docs-one.dev", "cpp-docs.dev"):
         _write_lines(root / "data" / "queries" / f"{name}.jsonl", map(_query, range(len(SUBJECTS))))
+    for part, wordings in (("", ("own", "stranger", "absent")), (".plain", ("plain",))):
+        rows = (_asked_question(number, wording) for number in range(len(SUBJECTS)) for wording in wordings)
+        _write_lines(root / "data" / "queries" / "asked" / f"obsidian-help-en{part}.jsonl", rows)
     _write_collection(root / "data" / "collections" / "weather")
     _write_messy(root / "data" / "packed" / "messy.tar.xz")
     _write_programs(root / "eval")
@@ -74,6 +77,12 @@ def _query(number: int) -> Mapping[str, object]:
     }
 
 
+def _asked_question(number: int, wording: str) -> Mapping[str, object]:
+    asked = _query(number)
+    places = [] if wording == "absent" else asked["relevant"]
+    return {"id": f"a{number}-{wording}", "query": asked["query"], "wording": wording, "relevant": places}
+
+
 def _write_collection(folder: Path) -> None:
     _write_lines(folder / "corpus.jsonl", ({"_id": name, "text": text} for name, text in COLLECTION.items()))
     _write_lines(folder / "queries.jsonl", ({"_id": name, "text": f"{name} in May"} for name in COLLECTION))
@@ -101,6 +110,7 @@ def _write_programs(folder: Path) -> None:
     folder.mkdir()
     (folder / "score.py").write_text(_SCORE, encoding="utf-8")
     (folder / "baseline_fts5.py").write_text(_BASELINE, encoding="utf-8")
+    (folder / "asked.py").write_text(_ASKED, encoding="utf-8")
 
 
 _SCORE = f"""\
@@ -160,4 +170,25 @@ if __name__ == "__main__":
     hit = {"path": first, "line_start": 1, "line_end": 2, "score": 1.0}
     for line in Path(options["--batch"]).read_text("utf-8").splitlines():
         print(json.dumps({**json.loads(line), "elapsed_ms": 1.0, "hits": [hit]}))
+"""
+
+_ASKED = """\
+import json, sys
+from pathlib import Path
+
+import excerpt
+
+vault, questions, *options = sys.argv[1:]
+options = dict(zip(options[::2], options[1::2]))
+rows = []
+with excerpt.open(vault, index=options.get("--index")) as notes:
+    for line in Path(questions).read_text("utf-8").splitlines():
+        asked = json.loads(line)
+        wanted = {place["path"] for place in asked["relevant"]}
+        hits, packed = notes.search(asked["query"]).hits, notes.pack(asked["query"]).passages
+        rank = next((number for number, hit in enumerate(hits, 1) if hit.path in wanted), 0)
+        inside = float(any(each.path in wanted for each in packed))
+        judged = {"rank": rank, "inside": inside, "passages": len(packed), "confidence": str(hits[0].confidence)}
+        rows.append({"wording": asked["wording"], **judged})
+Path(options["--json"]).write_text(json.dumps({"questions": rows}), "utf-8")
 """

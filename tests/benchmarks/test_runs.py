@@ -20,6 +20,7 @@ from textual.widgets import Input, TextArea
 from benchmarks import (
     accents,
     agents,
+    asked,
     citations,
     cited_sentences,
     confidence,
@@ -186,6 +187,7 @@ SET = "obsidian-help-en.dev"
 
 RUNS: Mapping[str, Callable[[str], object]] = {
     "agents": lambda data: _main(agents.main, "--data", data, "--sets", SET),
+    "asked": lambda data: _main(asked.main, "--data", data),
     "citations": lambda data: _main(citations.main, f"{data}/vault"),
     "cited_sentences": lambda data: _main(cited_sentences.main, "--data", data),
     "confidence": lambda data: _confidence(Outside(Path(data))),

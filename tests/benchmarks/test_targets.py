@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.judgements import QuerySet
-from benchmarks.targets import verdicts
+from benchmarks.targets import asked_verdicts, verdicts
 
 
 def known_item_set(name: str) -> QuerySet:
@@ -50,3 +50,12 @@ def test_unmeasured_values_are_not_judged() -> None:
         {known_item_set("obsidian-help-ko"): {"MRR@10": 0.5}}, {known_item_set("obsidian-help-ko"): {"MRR@10": 0.4}}
     )
     assert said == ["- pass: no set below the baseline (least: +0.100 on obsidian-help-ko)"]
+
+
+def test_questions_in_other_words_have_lower_and_upper_limits() -> None:
+    reached: dict[str, dict[str, float | None]] = {
+        "own": {"in five": 0.98, "false-empty": 0.021},
+        "absent": {"in five": None, "strong or likely": 0.08},
+    }
+    assert [line.partition(":")[0] for line in asked_verdicts("shipped", reached)] == ["- pass", "- FAIL", "- pass"]
+    assert [line.partition(":")[0] for line in asked_verdicts("another", reached)] == ["- FAIL", "- pass"]
