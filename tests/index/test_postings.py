@@ -17,6 +17,7 @@ from excerpt.index.postings import (
     Inverted,
     Segment,
     concatenate_segments,
+    embedded_text,
     join,
     merge_fields,
     pack,
@@ -216,3 +217,7 @@ def test_truncated_files_are_detected(tmp_path: Path, kept: int) -> None:
         with pytest.raises(DamagedColumnsError):
             Columns(tmp_path / "pst", tmp_path / "lex")
         (tmp_path / name).write_bytes(data)
+
+
+def test_a_word_with_marks_inside_is_embedded_as_it_is_read() -> None:
+    assert embedded_text("Note", ("Part",), "un**believ**able") == embedded_text("Note", ("Part",), "unbelievable")

@@ -27,6 +27,13 @@ def test_only_the_word_is_highlighted_without_its_surroundings() -> None:
     assert highlighted_texts("**(bold)** _bold_, [bold](x)", "bold") == ["bold", "bold", "bold"]
 
 
+def test_a_word_with_marks_inside_is_highlighted_whole() -> None:
+    assert highlighted_texts("an un**believ**able, **un**believable story", "unbelievable story") == [
+        *("un**believ**able", "un**believable", "story"),
+    ]
+    assert highlighted_texts("これは**日本**語です", "日本語", "ja") == ["日本**語"]
+
+
 def test_a_part_of_a_compound_is_highlighted_alone() -> None:
     assert highlighted_texts("the open_file call", "file") == ["file"]
 

@@ -145,7 +145,7 @@ NOTES = {
     "Signs.md": "# Signs\n\nFrom a → b, 50 % of the time … and a\u00a0hard space. Straße, CAFÉ, ﬁne, naïve.\n\n"
     "> quoted | barred\n",
     "Links.md": "# Links\n\nThe [red barn](https://x.example/a/b?c=d) door and [[Long Name|the mill]] wheel[^1] spin "
-    "%%old%% fast.\nDie [rote Scheune](scheune.md) brannte %%alt%% gestern.\n\n"
+    "%%old%% fast, un**believ**able pace.\nDie [rote Scheune](scheune.md) brannte %%alt%% gestern.\n\n"
     "[^1]: n\n",
     "Table.md": "# Table\n\n| one | two |\n|---|---|\n| 1.0.21 | C++ & R&D |\n\n"
     "```sh\ngit commit -m 'x' --amend\n```\n",
@@ -176,6 +176,8 @@ def headings_of_matches(notes: Snapshot, phrase: str) -> list[str]:
         ("and the mill wheel", ["Links"]),
         ("wheel spin fast", ["Links"]),
         ("rote scheune brannte gestern", ["Links"]),
+        ("fast, unbelievable pace", ["Links"]),
+        ("fast, un**believ**able pace", ["Links"]),
         ("barn the door", []),
         # Literal matches first, else by word forms.
         ("settled conflict", ["Forms"]),

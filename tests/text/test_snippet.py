@@ -29,6 +29,13 @@ def test_white_space_is_joined_and_markup_removed() -> None:
     assert found == ["three"]
 
 
+def test_a_word_with_marks_inside_is_one_match() -> None:
+    assert snippet_with_matches("An un**believ**able story", "un**believ**able") == (
+        "An unbelievable story",
+        ["unbelievable"],
+    )
+
+
 def test_comments_are_removed_and_similar_text_is_not() -> None:
     text = (
         "Sow <!-- in *rows* -->beans%% `not` yet %% here.\n<!-- until\nA --> B is 100%% sure, `<!-- kept -->` <br> too"

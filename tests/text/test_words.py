@@ -364,3 +364,32 @@ def test_a_quotation_does_not_change_the_language() -> None:
     quoting = "这篇笔记引用了日文的一句话：「こんにちは」。"
     rest = "除此之外都是中文，讲的是如何整理笔记和搜索笔记，还有怎样把笔记同步到别的设备，怎样备份，怎样导出。"
     assert detect_language(quoting + rest) == "zh"
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("quite un**believ**able", "unbelievable"),
+        ("quite unbelievable", "un**believ**able"),
+        ("quite un**believ**able", "un**believ**able"),
+        ("die Haus**tür**en", "haustüren"),
+        ("это не**вероят**но", "невероятно"),
+        ("これは**日本**語です", "日本語"),
+        ("これは日本語です", "**日本**語"),
+        ("ไป**มา**แล้ว", "มาแล้ว"),
+        ("H<sub>2</sub>O boils", "H2O"),
+        ("`a**b**c` is code", "b"),
+    ],
+)
+def test_a_word_with_marks_inside_is_found_as_it_is_read(text: str, query: str) -> None:
+    assert found(text, query)
+
+
+def test_a_word_with_marks_inside_takes_one_position_and_is_all_of_the_text_as_written() -> None:
+    text = "an un**believ**able story"
+    analysis = analyze(text, "en")
+    assert analysis.positions == [0, 1, 2]
+    assert [text[a:b] for a, b in zip(analysis.starts, analysis.ends, strict=True)] == [
+        *("an", "un**believ**able", "story"),
+    ]
+    assert [word.surface for word in query_terms(text, ["en"])] == ["an", "un**believ**able", "story"]

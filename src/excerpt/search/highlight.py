@@ -16,6 +16,7 @@ from excerpt.search.bm25 import ExpandedWord
 from excerpt.search.evidence import Evidence
 from excerpt.search.ranking import primary_strategy
 from excerpt.text.folding import indexed_terms, stem
+from excerpt.text.inner_marks import join_marked_words
 from excerpt.text.languages import WIDE_CHARACTERS
 from excerpt.text.words import analyze
 
@@ -91,6 +92,13 @@ class TermSpanFinder:
                 {part for beginning in beginnings for part in _beginnings_before_joiners(beginning)}
             )
             self._known_tokens, self._known_words = {}, {}
+        joined = join_marked_words(text)
+        if joined is None:
+            return self._find(text, language)
+        return tuple(Span(*joined.written_range(span.start, span.end)) for span in self._find(joined.text, language))
+
+    def _find(self, text: str, language: str) -> tuple[Span, ...]:
+        """Return where the current terms are in a text without marks within its words."""
         if text.isascii():
             if language in _STEM_KEEPS_BEGINNING:
                 return merge_ranges(self._spans_in_ascii(text, language))
@@ -99,7 +107,9 @@ class TermSpanFinder:
             spans = self._spans_in_tokens(text, _NOT_ASCII.finditer(text), language)
             return merge_ranges(spans + self._spans_in_ascii(_NOT_ASCII.sub(_to_spaces, text), language))
         spans = self._spans_in_tokens(text, _TOKEN.finditer(text), language)
-        spans += _find_ngrams(text, frozenset(term for term in terms if _UNSPACED_CHARACTER.search(term)), language)
+        spans += _find_ngrams(
+            text, frozenset(term for term in self._current_terms if _UNSPACED_CHARACTER.search(term)), language
+        )
         return merge_ranges(spans)
 
     def _spans_in_ascii(self, text: str, language: str) -> SpanList:

@@ -19,7 +19,7 @@ from excerpt.base.model import Block, Fragment, Note, Section
 from excerpt.text.dialects import CHANGED_DIALECTS
 from excerpt.text.languages import WIDE_CHARACTERS
 
-FRAGMENTS_VERSION = 3
+FRAGMENTS_VERSION = 4
 """Version of what is read of a note and of its division into fragments; an index with an older one is rebuilt."""
 
 

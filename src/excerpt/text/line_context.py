@@ -44,6 +44,8 @@ PLAIN = LineContext(Context.PLAIN)
 CALLOUT = re.compile(r"\[!([\w-]+)(?:\|[^\]]*)?\][+-]?")
 QUOTE_MARKS = re.compile(r"^\s*((?:>\s?)+)")
 TABLE_RULE = re.compile(r"^\s*(?:>\s?)*\|?[\s:|-]*-[\s:|-]*$")
+FENCES = ("```", "~~~")
+"""The marks of fences; a text with none of them has no fenced code."""
 _FENCE = re.compile(r"^(?:[ \t]|[-*+>]|\d+[.)])*(`{3,}(?!.*`)|~{3,})[ \t]*\{?\.?([\w+#.-]*)")
 
 
@@ -80,6 +82,11 @@ def contexts_of(lines: Sequence[str]) -> list[LineContext]:
         else:
             contexts.append(PROSE if not callout else LineContext(Context.PROSE, callout))
     return contexts
+
+
+def contexts_of_passage(lines: Sequence[str]) -> list[LineContext]:
+    """Return the context of each line of a passage of a note, which never begins with frontmatter."""
+    return contexts_of(["", *lines[1:]] if lines[0].rstrip() == "---" else lines)
 
 
 def _comment_end(lines: Sequence[str], row: int) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from excerpt.text.inner_marks import join_marked_words
 from excerpt.text.words import MAX_CACHED_CHUNK, ascii_chunks_of, chunks_of, split_chunk
 
 Ints = NDArray[np.int32]
@@ -134,6 +135,8 @@ class TermEncoder:
         if chunks is None:
             chunks = self._chunks[language] = _ChunkCodes(self, language)
         codes = array("i")
+        joined = join_marked_words(text)
+        text = text if joined is None else joined.text
         if text.isascii():
             codes.extend(map(chunks.__getitem__, ascii_chunks_of(text)))
             return codes

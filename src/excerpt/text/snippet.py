@@ -10,7 +10,7 @@ from excerpt.base.model import Span
 from excerpt.text.columns import count_columns
 from excerpt.text.display import visible_line
 from excerpt.text.inline import INLINE_MARKS, visible_characters
-from excerpt.text.line_context import TABLE_RULE, Context, LineContext, contexts_of
+from excerpt.text.line_context import FENCES, TABLE_RULE, Context, contexts_of_passage
 
 _HEADING = re.compile(r"\s*(?:#{1,6}\s[^\n]*\n+)?\s*")
 _LINE_START = re.compile(
@@ -29,7 +29,6 @@ The single character set at the front lets the search skip through the text: ten
 """
 _ROW_END = re.compile(r"[ \t]*\|[ \t]*$")
 _SAMPLE = 80
-_FENCES = ("```", "~~~")
 
 _CHARACTERS_BEFORE = 200
 """Number of characters parsed before the snippet's start, so that a link that begins there is recognised."""
@@ -105,9 +104,10 @@ class _SnippetRow:
 
     def _contexts(self, line_start: int) -> Iterator[Context]:
         """Return the contexts of the lines from the one at offset `line_start` on; none if no line is code."""
-        if not any(fence in self._text for fence in _FENCES):
+        if not any(fence in self._text for fence in FENCES):
             return iter(())
-        return (line_context.context for line_context in _contexts(self._text)[self._text.count("\n", 0, line_start) :])
+        contexts = contexts_of_passage(self._text.split("\n"))
+        return (line.context for line in contexts[self._text.count("\n", 0, line_start) :])
 
     def _add_characters(self, characters: list[str], base: int, is_whole: bool, context: Context, width: int) -> None:
         """Add the displayed characters of a line until `width` cells are full.
@@ -147,13 +147,6 @@ class _SnippetRow:
 
     def _cells(self) -> int:
         return len(self.shown) if self._is_plain else count_columns("".join(self.shown))
-
-
-def _contexts(text: str) -> list[LineContext]:
-    lines = text.split("\n")
-    if lines[0].rstrip() == "---":
-        lines[0] = ""  # not frontmatter, since this is a fragment and not a note
-    return contexts_of(lines)
 
 
 _CODE = (Context.CODE, Context.CODE_EDGE, Context.QUOTED_CODE)
@@ -201,10 +194,11 @@ def _best_start(text: str, spans: Sequence[Span], width: int) -> int:
 
 def _code_lines(text: str, body: int) -> Iterator[int]:
     """Yield the offsets from `body` on where lines of code begin: each of these lines counts as a sentence."""
-    if not any(fence in text for fence in _FENCES):
+    if not any(fence in text for fence in FENCES):
         return
     at = 0
-    for line, context in zip(text.split("\n"), _contexts(text), strict=True):
+    lines = text.split("\n")
+    for line, context in zip(lines, contexts_of_passage(lines), strict=True):
         if context.context in _CODE and at >= body:
             yield at
         at += len(line) + 1

@@ -25,11 +25,12 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from excerpt.text.folding import MAX_TERM_CHARACTERS, UNACCENTED_MARK, fold, indexed_terms, searched_terms, stem
+from excerpt.text.inner_marks import join_marked_words
 from excerpt.text.languages import detect_language
 
 __all__ = ["ANALYZER_VERSION", "Analysis", "QueryWord", "analyze", "detect_language", "fold", "query_terms", "terms_of"]
 
-ANALYZER_VERSION = 3
+ANALYZER_VERSION = 4
 """Version of the analyzer, raised when a text gives other terms: an older index is then rebuilt."""
 
 
@@ -306,7 +307,8 @@ def terms_of(text: str, language: str = "") -> tuple[list[str], list[int]]:
     positions: list[int] = []
     position = 0
     cache_of_language = _chunk_caches.setdefault(language, {})
-    for chunk, size in chunks_of(text):
+    joined = join_marked_words(text)
+    for chunk, size in chunks_of(text if joined is None else joined.text):
         if size and unicodedata.is_normalized("NFKC", chunk):
             grams, gram_positions = _fast_indexed_ngrams(chunk, size, position)
             terms += grams
@@ -385,12 +387,16 @@ def analyze(text: str, language: str = "") -> Analysis:
     `language` is an ISO 639-1 code, or "" if unknown.
     """
     analysis = Analysis([], [], [], [])
-    for piece, position, start in _join_pieces(text, _indexed_ngrams):
+    joined = join_marked_words(text)
+    for piece, position, chunk_start in _join_pieces(text if joined is None else joined.text, _indexed_ngrams):
+        start, end = chunk_start + piece.start, chunk_start + piece.end
+        if joined is not None:
+            start, end = joined.written_range(start, end)
         for term in _terms_of_piece(piece, language, indexed_terms):
             analysis.terms.append(term)
             analysis.positions.append(position)
-            analysis.starts.append(start + piece.start)
-            analysis.ends.append(start + piece.end)
+            analysis.starts.append(start)
+            analysis.ends.append(end)
     return analysis
 
 
@@ -408,7 +414,8 @@ def query_terms(text: str, languages: Sequence[str]) -> list[QueryWord]:
     tongues = list(dict.fromkeys((*languages, "")))
     words: list[QueryWord] = []
     indivisible = -1
-    for piece, position, start in _join_pieces(text, _ngrams):
+    joined = join_marked_words(text)
+    for piece, position, start in _join_pieces(text if joined is None else joined.text, _ngrams):
         if piece.is_compound and (piece.text[-1] in "+#" or not any(c.isalpha() for c in piece.text[1:])):
             indivisible = start
         elif start == indivisible and len(piece.text) < 3:
@@ -417,6 +424,8 @@ def query_terms(text: str, languages: Sequence[str]) -> list[QueryWord]:
         stems = [terms[0] for terms in by_language]
         variants = tuple(dict.fromkeys([*stems, *(term for terms in by_language for term in terms[1:])]))
         first, last = start + piece.start, start + piece.end
+        if joined is not None:
+            first, last = joined.written_range(first, last)
         words.append(QueryWord(text[first:last], variants, first, last, position, piece.is_compound))
     return words
 

@@ -1,0 +1,93 @@
+"""Marks within words: which are removed, and that offsets lead back to the text as written."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excerpt.text.inner_marks import MAX_LINE_CHARACTERS, join_marked_words
+
+
+def joined(text: str) -> str:
+    result = join_marked_words(text)
+    return text if result is None else result.text
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("un**believ**able", "unbelievable"),
+        ("**un**believable and believ**able**", "**unbelievable and believable**"),
+        ("un*believ*able", "unbelievable"),
+        ("un***believ***able", "unbelievable"),
+        ("high==light==er", "highlighter"),
+        ("an **im**portant *un*believ**able** thing", "an **important *unbelievable** thing"),
+        ("Haus**tür**en und Fähr**männer**", "Haustüren und Fährmänner**"),
+        ("не**вероят**но", "невероятно"),
+        ("απί**στευ**το", "απίστευτο"),
+        ("これは**日本**語です", "これは日本語です"),
+        ("这是**数据**库", "这是数据库"),
+        ("ไป**มา**แล้ว", "ไปมาแล้ว"),
+        ("वि**श्व**विद्यालय", "विश्वविद्यालय"),
+        ("un<b>believ</b>able", "unbelievable"),
+        ("H<sub>2</sub>O", "H2O"),
+        ("> a quote: un**believ**able\n\n- item: **un**kind", "> a quote: unbelievable\n\n- item: **unkind"),
+        ("| un**believ**able | **un**kind |", "| unbelievable | **unkind |"),
+        ("one\n\n```\na**b**c\n```\n\nun**believ**able", "one\n\n```\na**b**c\n```\n\nunbelievable"),
+    ],
+)
+def test_marks_between_letters_are_removed(written: str, read: str) -> None:
+    assert joined(written) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a**b is a power",
+        "2**8 or 2**16",
+        "x**2 + y**2",
+        "`a**b**c` in code",
+        "```\nun**believ**able\n```",
+        "text\n\n    a**b**c",
+        "$a*b*c$ and\n\n$$\na*b*c\n$$",
+        r"un\*\*believ\*\*able",
+        "snake_case_name and un__believ__able",
+        "Leser*innen und Hörer*innen",
+        "~~old~~new and a note<sup>1</sup> of it",
+        "| a**b | c**d |",
+        "if a==b or c==d:",
+        "plain **bold** text, *emphasis*, „**Wort**“ and 「**词**」",
+        "vector<T>x and line<br>break",
+        "",
+    ],
+)
+def test_other_marks_stay(text: str) -> None:
+    assert joined(text) == text
+
+
+def test_a_range_in_the_joined_text_is_that_of_the_word_as_written() -> None:
+    text = "so un**believ**able, **un**kind"
+    result = join_marked_words(text)
+    assert result is not None
+    for word, written in (("so", "so"), ("unbelievable", "un**believ**able"), ("unkind", "un**kind")):
+        start = result.text.index(word)
+        first, last = result.written_range(start, start + len(word))
+        assert text[first:last] == written
+
+
+@given(st.text(st.sampled_from("ab日é2 *=`<b>/|\n$\\"), max_size=60))
+def test_nothing_but_marks_is_removed(text: str) -> None:
+    result = join_marked_words(text)
+    if result is None:
+        return
+    kept = [result.written_range(at, at + 1)[0] for at in range(len(result.text))]
+    assert [text[at] for at in kept] == list(result.text)
+    assert kept == sorted(set(kept))
+    removed = "".join(text[at] for at in sorted(set(range(len(text))) - set(kept)))
+    assert not set(removed) - set("*=<>/b")
+
+
+def test_a_line_of_data_is_not_parsed() -> None:
+    text = "un**believ**able " * (MAX_LINE_CHARACTERS // 16)
+    assert joined(text) == text
