@@ -27,8 +27,9 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.search import evidence, ranking
 from excerpt.search.bm25 import Rows
 from excerpt.search.candidates import CandidateGenerator, OtherNoteNames
-from excerpt.search.engine import Engine, IndexArray, limit_hits_per_note
+from excerpt.search.engine import Engine
 from excerpt.search.evidence import Evidence
+from excerpt.search.list_order import IndexArray, limit_hits_per_note
 from excerpt.search.query import Query
 from excerpt.search.ranking import SIGNALS, Floats, ScoredFragments, SignalWeights
 

@@ -115,6 +115,7 @@ def _printed(vault: Path, root: Path) -> Iterator[tuple[str, Any]]:
     yield "learned", ask("learned")
     yield from _of_gold(vault, root, ask)
     yield from _of_agents(root)
+    yield from _of_order(vault, ask)
     yield "commands", asked | {"agents"}
 
 
@@ -194,8 +195,17 @@ def _of_agents(root: Path) -> Iterator[tuple[str, Any]]:
         yield "agents log", told("agents", "log")
 
 
+def _of_order(vault: Path, ask: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    days = "\n\n".join(f"## Day {day}\n\nA drone was seen." for day in range(14))
+    (vault / "Drones.md").write_text(days, encoding="utf-8")
+    yield "joined hit", ask("search", "what do I do against numb fingers")["hits"][0]
+    yield "further hit", next(hit for hit in ask("search", "a drone was seen")["hits"] if "more_of_note" in hit)
+
+
 FORMS = {
     "hit": "A hit",
+    "joined hit": "A hit",
+    "further hit": "A hit",
     "search": "search",
     "why": "search --why",
     "absent": "search --why",

@@ -9,7 +9,6 @@ from datetime import date
 from itertools import product
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -20,10 +19,9 @@ from excerpt.base.settings import BoostSettings, EmbeddingSettings, Fusion, Sear
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.vectors import multiply_in_numpy
-from excerpt.search.engine import LISTED_HITS, Engine, limit_hits_per_note, search_by_strategy
+from excerpt.search.engine import Engine, search_by_strategy
 from excerpt.search.evidence import count_words
 from excerpt.search.ranking import SIGNALS
-from excerpt.search.results import TOP_HITS
 from excerpt.text.words import analyze
 from tests.conftest import scaled_examples
 from tests.search.conftest import NOTES
@@ -132,10 +130,7 @@ def test_the_list_is_the_same_without_the_multiplication_library(
 @pytest.mark.parametrize("strategy", [Strategy.AUTO, *FORCED])
 def test_hits_are_sorted_and_have_positive_scores(engine: Engine, query: str, strategy: Strategy) -> None:
     hits = engine.search(query, strategy).hits
-    found = [hit.fragment.path for hit in hits]
-    of_note = [found[:place].count(path) for place, path in enumerate(found)]
-    most = 2 * SearchSettings().per_note
-    scores = [hit.score for hit, before in zip(hits, of_note, strict=True) if before < most][TOP_HITS:]
+    scores = [hit.score for hit in hits if not hit.more_of_note]
     assert scores == sorted(scores, reverse=True)
     assert all(hit.score > 0 for hit in hits)
 
@@ -144,8 +139,16 @@ def test_hits_are_sorted_and_have_positive_scores(engine: Engine, query: str, st
 def test_a_score_is_the_sum_of_its_signal_parts(engine: Engine, query: str) -> None:
     for hit in engine.search(query).hits:
         assert sum(signal.part for signal in hit.signals) == pytest.approx(hit.score, abs=1e-5)
-        assert [signal.name for signal in hit.signals] == [*SIGNALS, "links", "name"]
-        assert all(0 <= signal.value <= 1 + 1e-6 for signal in hit.signals)
+        signals = [signal for signal in hit.signals if signal.name != "place"]
+        assert [signal.name for signal in signals] == [*SIGNALS, "links", "name"]
+        assert all(0 <= signal.value <= 1 + 1e-6 for signal in signals)
+
+
+def test_a_hit_held_back_among_the_first_ten_has_the_score_of_its_place(engine: Engine) -> None:
+    hits = engine.search("lighthouse keeper entry").hits[:10]
+    held_back = [hit for hit in hits if any(signal.name == "place" for signal in hit.signals)]
+    assert {hit.path for hit in held_back} == {"Long.md"}
+    assert hits[hits.index(held_back[0]) - 1].score == held_back[0].score
 
 
 def test_equal_scores_are_ordered_by_path_and_line(tmp_path: Path) -> None:
@@ -170,20 +173,6 @@ def test_the_first_hits_have_at_most_a_few_fragments_of_one_note(engine: Engine)
     most = SearchSettings().per_note
     assert found.count("Long.md") > most
     assert "Other.md" in found[: most + 1]
-
-
-def test_the_whole_list_has_at_most_a_few_more_fragments_of_one_note() -> None:
-    notes = np.array([0] * 30 + list(range(1, 61)), np.int32)
-    order = limit_hits_per_note(np.arange(len(notes)), notes, 3, 6)
-    assert np.count_nonzero(notes[order[:TOP_HITS]] == 0) == 3
-    assert np.count_nonzero(notes[order[:LISTED_HITS]] == 0) == 6
-    assert order[LISTED_HITS : LISTED_HITS + 24].tolist() == list(range(6, 30))
-    assert sorted(order.tolist()) == list(range(len(notes)))
-
-
-def test_held_back_hits_follow_if_few_others_match() -> None:
-    notes = np.array([0] * 8 + [1, 2], np.int32)
-    assert limit_hits_per_note(np.arange(10), notes, 3, 6).tolist() == [0, 1, 2, 8, 9, 3, 4, 5, 6, 7]
 
 
 def test_a_note_that_alone_matches_fills_the_list(engine: Engine) -> None:

@@ -250,6 +250,22 @@ class HitRerank:
     moved_from: int
 
 
+@dataclass(frozen=True, slots=True)
+class HitOrders:
+    """The places of a hit in the two orders that a list is made of where the words of the query fail.
+
+    They count from 1. `meaning` is 0 for a hit that is not near in meaning.
+    """
+
+    words: int
+    meaning: int
+
+    @property
+    def is_raised(self) -> bool:
+        """Whether the hit has its place by meaning."""
+        return 0 < self.meaning < self.words
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Hit:
     """A search hit: a fragment with its score, the signals that add up to it, and the matched spans.
@@ -262,7 +278,9 @@ class Hit:
     or its file name; None if it gives none. `date` is the day that the fragment is about, ISO 8601, "" if it has none,
     or if the query neither names a period nor has `sort:`. `past_uses` are the user's uses of the note for similar
     words (signal `reopened`), newest first. `rerank` is what a reranker said of it (signal `rerank`), None if none
-    read it.
+    read it. `orders` are its places by words and by meaning if every second place of the list is by meaning, else None:
+    a hit that meaning has raised has the score of its place (signal `place`). `more_of_note` says that it is after the
+    first ten hits and its note has `search.per_note` hits above it.
     """
 
     fragment: Fragment
@@ -276,6 +294,8 @@ class Hit:
     past_uses: tuple[PastUse, ...] = ()
     note: NoteInfo = UNREAD_NOTE
     rerank: HitRerank | None = None
+    orders: HitOrders | None = None
+    more_of_note: bool = False
 
     def __repr__(self) -> str:
         return f"Hit({self.fragment!r}, score {self.score:.3f}, {self.confidence or 'not ranked'})"
@@ -339,6 +359,8 @@ class Hit:
             **attributes_to_json(self, "score", "confidence"),
             "signals": signals_to_dict(self.signals),
             **(attributes_to_json(self, "rerank") if self.rerank is not None else {}),
+            **(attributes_to_json(self, "orders") if self.orders is not None else {}),
+            **({"more_of_note": True} if self.more_of_note else {}),
             **attributes_to_json(self, "tokens", "fragment_id", "text"),
         }
 
@@ -414,6 +436,11 @@ class Result:
     def is_reranked(self) -> bool:
         """Whether a reranker has read the first hits, so that they may have other places."""
         return any(hit.rerank is not None for hit in self.hits)
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether every second hit has its place by meaning, because the words of the query fail."""
+        return any(hit.orders is not None for hit in self.hits)
 
     @property
     def reranked_hits(self) -> tuple[Hit, ...]:

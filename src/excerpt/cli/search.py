@@ -293,6 +293,7 @@ def _summarize_result(result: Result, *, in_store: bool) -> str:
     label = f"strategy: {result.strategy.value}" + (
         f", because {result.requested_strategy.value} found nothing" if is_fallback else ""
     )
+    label = "by words and meaning" if result.is_joined else label
     time = ", ".join(visible_line(f"{period.text} ({period.filter})") for period in result.periods)
     facts = (
         *(count, label, f"confidence: {result.confidence.value}", f"time: {time}" if time else "", order),

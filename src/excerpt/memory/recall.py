@@ -324,6 +324,7 @@ def _rank(
     # Ranked memories are cut to `allowed_ids` afterwards, and listed ones are sorted in another order: both need all.
     pool = len(table.keys) if allowed_ids is not None or limit is None else max(POOL_SIZE, limit)
     ranking = engine.merge_ranking([engine.score_query(query, strategy, pool) for query in queries])
+    ranking = ranking.judged or ranking  # whether a memory is near in meaning is decided below, for each
     chosen: list[int] = []
     memories: list[Memory] = []
     near_misses: list[tuple[int, Memory]] = []
@@ -352,7 +353,7 @@ def _rank(
     if listed:
         newest = sorted(memories, key=lambda memory: memory.created, reverse=True)[:limit]
         return [RecalledMemory(memory) for memory in newest]
-    hits = engine.load_hits(_select_ranked(ranking, np.array(chosen, np.intp)), 0, len(chosen))
+    hits = engine.load_hits(ranking.select(np.array(chosen, np.intp)), 0, len(chosen))
     return [
         RecalledMemory(memory, hit.score, _limit_confidence(ranking, at, hit), _shift_spans(memory.text, hit), answered)
         for memory, hit, at in zip(memories, hits, chosen, strict=True)
@@ -397,16 +398,6 @@ def _limit_confidence(ranking: Ranking, index: int, hit: Hit) -> Confidence | No
     ):
         return hit.confidence
     return Confidence.WEAK
-
-
-def _select_ranked(ranking: Ranking, indices: npt.NDArray[np.intp]) -> Ranking:
-    return Ranking(
-        ranking.scored_queries,
-        ranking.rows[indices],
-        ranking.scores[indices],
-        ranking.scored_query_indices[indices],
-        ranking.positions[indices],
-    )
 
 
 def _shift_spans(text: str, hit: Hit) -> tuple[Span, ...]:

@@ -514,9 +514,14 @@ def _make_hashable(value: object) -> Hashable:
 
 
 def _judged_hits(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits by which the search judged its answer: the first ones before a reranker moved them."""
-    first_ranks = ((hit.rerank.moved_from if hit.rerank is not None else rank, hit) for rank, hit in enumerate(hits, 1))
-    return [hit for rank, hit in first_ranks if rank <= JUDGED_HITS]
+    """Return the hits by which the search judged its answer: the first ones before meaning or a reranker moved them."""
+    return [hit for rank, hit in enumerate(hits, 1) if _judged_rank(hit, rank) <= JUDGED_HITS]
+
+
+def _judged_rank(hit: Hit, rank: int) -> int:
+    if hit.orders is not None:
+        return hit.orders.words
+    return hit.rerank.moved_from if hit.rerank is not None else rank
 
 
 def with_fill(settings: PackSettings, engine: Engine, queries: Sequence[str]) -> PackSettings:

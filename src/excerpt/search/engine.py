@@ -19,16 +19,17 @@ from msgspec import Struct, field, structs
 
 from excerpt.base.cancellation import check_cancelled
 from excerpt.base.kinds import Confidence, FilterKind, Strategy
-from excerpt.base.model import Hit, PastUse, QueryPeriod, Result, Signal, Span
+from excerpt.base.model import Hit, HitOrders, PastUse, QueryPeriod, Result, Signal, Span
 from excerpt.base.settings import Fusion, Settings
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.search.accents import add_accents_signal
 from excerpt.search.bm25 import Rows, WordIndex
 from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNoteNames
-from excerpt.search.confidence import JUDGED_HITS, ConfidenceTable, judge_confidence
+from excerpt.search.confidence import JUDGED_HITS, UNSURE_LIKELIHOOD, ConfidenceTable, judge_confidence
 from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, analyze_text, gather_evidence, text_to_embed
 from excerpt.search.filters import FILTER_FIELDS, sort_newest_first
 from excerpt.search.highlight import HighlightFinder, HighlightTerms, merge_highlight_terms, select_highlight_terms
+from excerpt.search.list_order import IndexArray, join_orders, limit_hits_per_note, score_places
 from excerpt.search.prefetch import build_candidate_query, build_note_query, build_period_query
 from excerpt.search.query import (
     FILTER_KINDS,
@@ -60,19 +61,12 @@ from excerpt.search.ranking import (
     weights_for,
 )
 from excerpt.search.reopened import LearnedQueries, PastUses, add_reopened_signal
-from excerpt.search.results import TOP_HITS
+from excerpt.search.results import TOP_HITS, flag_more_of_note
 from excerpt.search.time_signal import dates_of_rows, format_dates, sort_by_date
 from excerpt.search.usage import UseLog
 
-LISTED_HITS = 50
-"""Number of first hits of which at most twice `search.per_note` are of one note.
-
-The same limit without the factor holds for the first TOP_HITS hits. Hits beyond a limit move behind other notes' hits,
-so nothing is lost if no other note matches.
-"""
-
-IndexArray = npt.NDArray[np.intp]
-"""An array of positions in another array."""
+MIN_DESCRIBING_WORDS = 4
+"""Number of words from which a query describes what it is after, so that its meaning can be compared."""
 
 
 class ScoredQuery(Struct, frozen=True):
@@ -83,7 +77,7 @@ class ScoredQuery(Struct, frozen=True):
     order of their rows. `confidences` tells how likely each fragment of `scored` answers the query; None if the query
     has only filters. `periods` are those that the query names. `past_uses` are the uses for similar words that raise
     fragments, by their position in `scored`; `unlearned` are the fragments scored without them, None if they are the
-    same.
+    same. `candidates` are those that may be ordered by meaning too if words fail; None if they may not.
     """
 
     strategy: Strategy
@@ -94,6 +88,7 @@ class ScoredQuery(Struct, frozen=True):
     periods: tuple[QueryPeriod, ...] = ()
     past_uses: Mapping[int, PastUses] = field(default_factory=dict)
     unlearned: ScoredFragments | None = None
+    candidates: Candidates | None = None
 
 
 class Ranking(Struct, frozen=True):
@@ -101,8 +96,10 @@ class Ranking(Struct, frozen=True):
 
     The four arrays are parallel, one element for each fragment: its row; its score; the index, in `scored_queries`, of
     the alternative that scored it highest; and its position in that alternative's `scored`. `sort` is one of
-    SORT_VALUES if the first fragments are in order of date instead. `unlearned` is the ranking without the signal
-    `reopened`, None if that is the same.
+    SORT_VALUES if the first fragments are in order of date instead. `judged` is the ranking by words alone and without
+    the signal `reopened`, by which the result is judged; None if that is the same. `orders` are two rows with the
+    places, from 1, of the fragments in the order by words and in that by meaning (0 for none), if every second place is
+    by meaning; else None.
     """
 
     scored_queries: tuple[ScoredQuery, ...]
@@ -111,7 +108,19 @@ class Ranking(Struct, frozen=True):
     scored_query_indices: IndexArray
     positions: IndexArray
     sort: str = ""
-    unlearned: Ranking | None = None
+    judged: Ranking | None = None
+    orders: IndexArray | None = None
+
+    def select(self, indices: IndexArray) -> Ranking:
+        """Return the ranking of the fragments at `indices`, in that order."""
+        return structs.replace(
+            self,
+            rows=self.rows[indices],
+            scores=self.scores[indices],
+            scored_query_indices=self.scored_query_indices[indices],
+            positions=self.positions[indices],
+            orders=None if self.orders is None else self.orders[:, indices],
+        )
 
 
 class Engine:
@@ -477,8 +486,29 @@ class Engine:
             QueryPeriod(query.words[period.start : period.end], *period.bounds, f"date:{period.filter_value}")
             for period in evidence.periods
         )
-        answer = ScoredQuery(used, evidence, scored, confidences, select_highlight_terms(evidence), periods)
+        answer = ScoredQuery(
+            used,
+            evidence,
+            scored,
+            confidences,
+            select_highlight_terms(evidence),
+            periods,
+            candidates=candidates if strategy is Strategy.AUTO and self._may_ask_meaning(query, evidence) else None,
+        )
         return answer if self._uses_rrf(strategy) else self._add_learned(answer, query)
+
+    def _may_ask_meaning(self, query: Query, evidence: Evidence) -> bool:
+        """Return whether meaning may have a say of its own where the words of a query fail.
+
+        Not for a few words, which name a thing rather than describe it, nor where the user says what must be there.
+        """
+        return (
+            evidence.word_count >= MIN_DESCRIBING_WORDS
+            and evidence.is_meaning_trusted
+            and not (query.phrases or query.excluded_phrases)
+            and not len(evidence.named_rows)
+            and self._settings.search.fusion is not Fusion.RRF
+        )
 
     def _add_learned(self, answer: ScoredQuery, query: Query) -> ScoredQuery:
         """Return the scored fragments with the signal `reopened`; unchanged if nothing was used for similar words."""
@@ -525,13 +555,47 @@ class Engine:
     def merge_ranking(self, scored_queries: Sequence[ScoredQuery]) -> Ranking:
         """Merge the scored fragments of several alternatives into one list, best first.
 
-        A fragment of several alternatives keeps its highest score; ties go to the first alternative.
+        A fragment of several alternatives keeps its highest score; ties go to the first alternative. Where words fail,
+        places 2, 4, ... are those of the order by meaning.
         """
         ranking = self._merge(scored_queries)
-        if not any(scored_query.past_uses for scored_query in scored_queries):
+        if any(scored_query.past_uses for scored_query in scored_queries):
+            unlearned = [
+                structs.replace(one, scored=one.unlearned or one.scored, past_uses={}) for one in scored_queries
+            ]
+            ranking = structs.replace(ranking, judged=self._merge(unlearned))
+        likelihood = best_likelihood(ranking)
+        fails = likelihood is not None and likelihood < UNSURE_LIKELIHOOD
+        return self._join_by_meaning(ranking) if fails else ranking
+
+    def _join_by_meaning(self, ranking: Ranking) -> Ranking:
+        """Return a ranking with the order by meaning at every second place; unchanged if its queries do not allow it.
+
+        The candidates and their signals are those of the ranking: nothing is gathered again.
+        """
+        by_meaning = [
+            structs.replace(one, scored=self._score_by_meaning(one.candidates, one.evidence))
+            for one in ranking.scored_queries
+            if one.candidates is not None
+        ]
+        if len(by_meaning) < len(ranking.scored_queries):
             return ranking
-        unlearned = [structs.replace(one, scored=one.unlearned or one.scored, past_uses={}) for one in scored_queries]
-        return structs.replace(ranking, unlearned=self._merge(unlearned))
+        notes, per_note = self.snapshot.table.notes[ranking.rows], self._settings.search.per_note
+        nearest = self._merge(by_meaning).rows
+        places = np.argsort(ranking.rows)
+        nearest_positions = places[np.searchsorted(ranking.rows, nearest, sorter=places)]
+        orders = np.zeros((2, len(ranking.rows)), np.intp)
+        orders[0] = np.arange(1, len(ranking.rows) + 1)
+        orders[1, nearest_positions] = np.arange(1, len(nearest) + 1)
+        order, is_raised = join_orders(orders[0] - 1, nearest_positions)
+        order = limit_hits_per_note(order, notes, per_note, 2 * per_note)
+        is_more = np.array(flag_more_of_note(notes[order].tolist(), per_note), np.bool_)
+        scores = score_places(ranking.scores[order], is_raised[order], is_more)
+        judged = ranking.judged or ranking
+        return structs.replace(structs.replace(ranking, orders=orders).select(order), scores=scores, judged=judged)
+
+    def _score_by_meaning(self, candidates: Candidates, evidence: Evidence) -> ScoredFragments:
+        return self._score_rows(Strategy.SEMANTIC, Strategy.SEMANTIC, candidates, evidence.time)
 
     def _merge(self, scored_queries: Sequence[ScoredQuery]) -> Ranking:
         rows = np.concatenate([scored_query.scored.rows for scored_query in scored_queries])
@@ -550,7 +614,9 @@ class Engine:
                 positions[unique],
             )
         order = self._sort_best_first(rows, scores)
-        return Ranking(tuple(scored_queries), rows[order], scores[order], scored_query_indices[order], positions[order])
+        scores = scores[order]
+        scores[:TOP_HITS] = np.minimum.accumulate(scores[:TOP_HITS])  # of those held back that come among them anyway
+        return Ranking(tuple(scored_queries), rows[order], scores, scored_query_indices[order], positions[order])
 
     def _sort_best_first(self, rows: Rows, scores: Floats) -> IndexArray:
         table = self.snapshot.table
@@ -563,14 +629,7 @@ class Engine:
         """Return a ranking with its best `limit` fragments in order of date; `sort` is one of SORT_VALUES."""
         order = np.arange(len(ranking.rows))
         order[:limit] = sort_by_date(dates_of_rows(self.snapshot)[ranking.rows[:limit]], sort)
-        return structs.replace(
-            ranking,
-            rows=ranking.rows[order],
-            scores=ranking.scores[order],
-            scored_query_indices=ranking.scored_query_indices[order],
-            positions=ranking.positions[order],
-            sort=sort,
-        )
+        return structs.replace(ranking.select(order), sort=sort)
 
     def load_hits(
         self, ranking: Ranking, first: int, last: int, *, highlight_count: int | None = None
@@ -598,11 +657,14 @@ class Engine:
             )
             for number, scored_query in enumerate(ranking.scored_queries)
         ]
+        notes_to_last, per_note = table.notes[ranking.rows[:last]].tolist(), self._settings.search.per_note
+        more_of_note = flag_more_of_note(notes_to_last, 0 if ranking.sort else per_note)[first:]
+        orders = None if ranking.orders is None else ranking.orders[:, first:last].T.tolist()
         has_dates = ranking.sort or any(scored_query.periods for scored_query in ranking.scored_queries)
         dates = format_dates(dates_of_rows(self.snapshot)[rows]) if has_dates else [""] * len(rows)
         columns = zip(fragments, scores, scored_query_indices, positions, notes, created, dates, strict=True)
         hits: list[Hit] = []
-        for fragment, score, number, position, note, created_date, day in columns:
+        for at, (fragment, score, number, position, note, created_date, day) in enumerate(columns):
             scored_query = ranking.scored_queries[number]
             is_marked = highlight_count is None or len(hits) < highlight_count
             confidence = scored_query.confidences.label_at(position) if scored_query.confidences else None
@@ -618,7 +680,19 @@ class Engine:
             )
             past_uses = _list_past_uses(scored_query.past_uses.get(position))
             hits.append(
-                Hit(fragment, score, next(signals[number]), spans, confidence, named, created_date, day, past_uses)
+                Hit(
+                    fragment,
+                    score,
+                    _add_place_signal(next(signals[number]), score),
+                    spans,
+                    confidence,
+                    named,
+                    created_date,
+                    day,
+                    past_uses,
+                    orders=HitOrders(*orders[at]) if orders is not None else None,
+                    more_of_note=more_of_note[at],
+                )
             )
         return tuple(hits)
 
@@ -661,7 +735,7 @@ def highest_confidence(ranking: Ranking) -> Confidence | None:
 
     It is NOTHING for an empty ranking. What the user opened before changes the order, but not this.
     """
-    judged = _list_judged(ranking.unlearned or ranking)
+    judged = _list_judged(ranking.judged or ranking)
     if not len(ranking.rows):
         return Confidence.NOTHING
     labels = [table.label_at(position) for table, position in judged]
@@ -673,7 +747,7 @@ def best_likelihood(ranking: Ranking) -> float | None:
 
     It is 0 for an empty ranking. What the user opened before changes the order, but not this.
     """
-    judged = _list_judged(ranking.unlearned or ranking)
+    judged = _list_judged(ranking.judged or ranking)
     if not len(ranking.rows):
         return 0.0
     return max((float(table.likelihoods[position]) for table, position in judged), default=None)
@@ -695,6 +769,16 @@ def count_matching_rows(scored_queries: Sequence[ScoredQuery]) -> int:
     )
 
 
+_MIN_PLACE_PART = 1e-5
+"""A difference between a score and the sum of its parts below which it is one of rounding."""
+
+
+def _add_place_signal(signals: tuple[Signal, ...], score: float) -> tuple[Signal, ...]:
+    """Return the signals of a hit, with `place` if it has the score of another place than its own."""
+    part = score - sum(signal.part for signal in signals)
+    return signals if abs(part) < _MIN_PLACE_PART else (*signals, Signal("place", part, 1.0, part))
+
+
 # Signal's own constructor is in Python, and three times as slow: a result has hundreds of signals.
 _make_signal = cast("Callable[[tuple[str, float, float, float]], Signal]", partial(tuple.__new__, Signal))
 
@@ -708,37 +792,6 @@ def _build_signals(scored: ScoredFragments, positions: IndexArray) -> list[tuple
         tuple(map(_make_signal, zip(scored.names, row_values, weighing, parts, strict=True)))
         for row_values, parts in columns
     ]
-
-
-def limit_hits_per_note(order: IndexArray, notes: Rows, top_limit: int, listed_limit: int) -> IndexArray:
-    """Return `order` with at most some hits of one note among the first hits.
-
-    Further hits are moved behind. `order` are positions in `notes`, best first; `notes` are the note numbers.
-    `top_limit` applies to the first TOP_HITS hits and `listed_limit` to the first LISTED_HITS; 0 is no limit.
-    """
-    return _limit_first_hits(_limit_first_hits(order, notes, listed_limit, LISTED_HITS), notes, top_limit, TOP_HITS)
-
-
-def _limit_first_hits(order: IndexArray, notes: Rows, limit: int, window: int) -> IndexArray:
-    """Return `order` with at most `limit` hits of one note among the first `window`.
-
-    Further hits are moved behind.
-    """
-    if not limit:
-        return order
-    first: list[int] = []
-    moved: list[int] = []
-    counts: dict[int, int] = {}
-    for number, at in enumerate(order.tolist()):
-        if len(first) == window:
-            return np.concatenate([np.array(first + moved, np.intp), order[number:]])
-        note = int(notes[at])
-        if counts.get(note, 0) < limit:
-            counts[note] = counts.get(note, 0) + 1
-            first.append(at)
-        else:
-            moved.append(at)
-    return np.array(first + moved, np.intp)
 
 
 def search_by_strategy(engine: Engine, text: str, limit: int) -> tuple[Result, ...]:

@@ -94,8 +94,11 @@ def compute_meaning_factor(text: str, languages: Sequence[str], model_languages:
     trusted = tuple(model_languages) or SHIPPED_LANGUAGES
     letters = "".join(c for c in text if c.isalpha())
     share = len(_letters_of(trusted).findall(letters)) / len(letters) if letters else 1.0
-    return share if not languages or languages[0] in trusted else 0.5 * share
+    return share if not languages or languages[0] in trusted else UNTRUSTED_FACTOR * share
 
+
+UNTRUSTED_FACTOR = 0.5
+"""The factor of the signals of meaning in a vault whose first language is not one of the model's."""
 
 SHIPPED_LANGUAGES = ("en",)
 """The language of the embedding model that ships."""
@@ -378,6 +381,11 @@ class Evidence(Struct, frozen=True):
     periods: tuple[NamedPeriod, ...]
     time: Floats | None
     is_period_word: Flags
+
+    @property
+    def is_meaning_trusted(self) -> bool:
+        """Whether the model is trusted in the vault's first language and in the script of the query."""
+        return self.meaning_factor > UNTRUSTED_FACTOR
 
 
 def _absent_stop_share(

@@ -125,13 +125,7 @@ def _put_first(engine: Engine, ranking: Ranking, hits: Sequence[Hit]) -> Ranking
     rows = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key for hit in hits])
     places = {row: place for place, row in enumerate(rows.tolist())}
     order = np.array(sorted(range(len(ranking.rows)), key=lambda at: places.get(int(ranking.rows[at]), len(places))))
-    return structs.replace(
-        ranking,
-        rows=ranking.rows[order],
-        scores=ranking.scores[order],
-        scored_query_indices=ranking.scored_query_indices[order],
-        positions=ranking.positions[order],
-    )
+    return ranking.select(order)
 
 
 def _explain_position(

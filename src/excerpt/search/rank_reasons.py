@@ -46,6 +46,7 @@ _GAP_REASONS: Mapping[str, str] = {
     "reopened": "you opened, marked or copied {who} for similar words",
     "name": "{who} {has} the name that you typed",
     "rerank": "the reranker prefers {who}",
+    "place": "meaning puts {who} higher",
 }
 """The reason to give for each signal in which the hits above are ahead.
 
@@ -148,9 +149,11 @@ def describe_rank(explanation: Explanation, gaps: Sequence[SignalGap], compared:
     `gaps` are the differences from the `compared` first hits above the fragment, largest first.
     """
     statement = f"{format_ordinal(explanation.rank)}: {_describe_words(explanation)}"
-    gap_reason = _describe_gap(explanation, gaps, compared)
+    orders = explanation.hit.orders
+    gap_reason = "" if orders is not None and orders.is_raised else _describe_gap(explanation, gaps, compared)
     sentences = (
         f"{statement}; {gap_reason}." if gap_reason else f"{statement}.",
+        _describe_orders(explanation.hit),
         f"R{explanation.rerank_note[1:]}." if explanation.rerank_note else "",
         describe_past_uses(explanation.hit),
     )
@@ -183,8 +186,19 @@ def count_past_uses(hit: Hit) -> str:
     return f"{kinds.pop() if len(kinds) == 1 else 'used'} for this {times}"
 
 
+def _describe_orders(hit: Hit) -> str:
+    """Return a sentence on the places of a hit by words and by meaning; "" unless a list has both orders."""
+    if (orders := hit.orders) is None:
+        return ""
+    by_meaning = f"{format_ordinal(orders.meaning)} by meaning" if orders.meaning else "not near in meaning"
+    return f"It is {format_ordinal(orders.words)} by words and {by_meaning}."
+
+
 def _describe_words(explanation: Explanation) -> str:
     """Return a clause on which words of the query the fragment has and lacks."""
+    if (orders := explanation.hit.orders) is not None and orders.is_raised:
+        number = "" if orders.meaning == 1 else f"{format_ordinal(orders.meaning)} "
+        return f"{number}nearest in meaning; your words are not found together"
     parts = {signal.name: signal.part for signal in explanation.hit.signals}
     if parts.get("name"):
         return "its note has exactly the name that you typed"

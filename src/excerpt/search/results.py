@@ -5,7 +5,8 @@ They import nothing of the engine, so that whoever shows them needs only them. H
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -22,6 +23,19 @@ TOP_HITS = 10
 """Number of first hits of which at most `search.per_note` (a setting) are of one note."""
 WINDOW_HITS = 20
 """Number of first hits that a reranker reads."""
+
+
+def flag_more_of_note(notes: Iterable[Hashable], per_note: int) -> list[bool]:
+    """Return for each hit of a list whether it is after place TOP_HITS and beyond `per_note` hits of its note.
+
+    `notes` are the notes of the hits, best first; 0 is no limit.
+    """
+    counts: Counter[Hashable] = Counter()
+    flags: list[bool] = []
+    for place, note in enumerate(notes, 1):
+        flags.append(0 < per_note <= counts[note] and place > TOP_HITS)
+        counts[note] += 1
+    return flags
 
 
 class Filter(Struct, frozen=True):
@@ -143,8 +157,12 @@ def apply_scores(result: Result, answer: RerankScores, settings: Settings) -> Re
         _with_rerank(window[movable[number]], movable[number] + 1, reranked[number], (low, high), weight)
         for number in best_first
     ]
-    hits = _fill_places(window, movable, queue, settings.search.per_note)
-    return replace(result, hits=(*hits, *result.hits[WINDOW_HITS:]))
+    per_note = settings.search.per_note
+    hits = (*_fill_places(window, movable, queue, per_note), *result.hits[WINDOW_HITS:])
+    flags = flag_more_of_note((hit.path for hit in hits), 0 if result.sort else per_note)
+    return replace(
+        result, hits=tuple(replace(hit, more_of_note=is_more) for hit, is_more in zip(hits, flags, strict=True))
+    )
 
 
 def _with_rerank(hit: Hit, place: int, score: float, bounds: tuple[float, float], weight: float) -> Hit:

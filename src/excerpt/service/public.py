@@ -32,6 +32,7 @@ from excerpt.base.model import EntryHit as EntryHit
 from excerpt.base.model import FileProblem as FileProblem
 from excerpt.base.model import Fragment as Fragment
 from excerpt.base.model import Hit as Hit
+from excerpt.base.model import HitOrders as HitOrders
 from excerpt.base.model import HitRerank as HitRerank
 from excerpt.base.model import Memory as Memory
 from excerpt.base.model import NoteInfo as NoteInfo

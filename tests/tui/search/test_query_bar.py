@@ -280,6 +280,13 @@ async def test_without_ranking_the_status_names_the_order(scripted: ScriptedApp,
         assert status.render().plain == f"{label} · 4 hits"
 
 
+async def test_the_status_says_that_words_and_meaning_take_turns(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)):
+        status = bar_of(scripted).status
+        status.answer = AnswerStatus(Strategy.AUTO, Strategy.HYBRID, 4, is_joined=True)
+        assert status.render().plain == "by words and meaning · 4 hits"
+
+
 def status_offset(app: ExcerptApp, text: str) -> tuple[int, int]:
     """Return where `text` is drawn in the status of the query bar, relative to its region."""
     status = bar_of(app).status

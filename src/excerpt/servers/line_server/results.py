@@ -6,7 +6,16 @@ from typing import Literal, NotRequired, TypedDict
 
 from excerpt import WordContribution
 from excerpt.base.kinds import Confidence, StopReason, Strategy
-from excerpt.base.model import EntryHit, FileProblem, HitRerank, OmittedHit, QueryPeriod, TableHeader, UnreadFiles
+from excerpt.base.model import (
+    EntryHit,
+    FileProblem,
+    HitOrders,
+    HitRerank,
+    OmittedHit,
+    QueryPeriod,
+    TableHeader,
+    UnreadFiles,
+)
 
 FilePlace = dict[str, str | int]
 """The place in an attachment: its `kind`, such as "page", and the ends of its range, `from` and `to`."""
@@ -45,6 +54,8 @@ class HitForm(LocatedText):
     tokens: int
     date: NotRequired[str]
     rerank: NotRequired[HitRerank]
+    orders: NotRequired[HitOrders]
+    more_of_note: NotRequired[bool]
     text: NotRequired[str]
     snippet: NotRequired[SnippetForm]
 
@@ -91,6 +102,8 @@ class WhyResult(LocatedText):
     text: str
     signals: dict[str, SignalForm]
     rerank: NotRequired[HitRerank]
+    orders: NotRequired[HitOrders]
+    more_of_note: NotRequired[bool]
     explanation: ExplanationForm
 
 

@@ -521,6 +521,7 @@ class SearchPane(Vertical):
             is_lower_bound=not self._has_files,
             offers=(*(["use_order"] if self.orders.has_offer else []), *list_offers(result)),
             sort=result.sort,
+            is_joined=result.is_joined,
         )
 
     def _show_side(self) -> None:

@@ -193,7 +193,7 @@ class AnswerStatus(Struct, frozen=True):
     is the value of its `sort:`.
     `match_count` is the number of matching fragments. A `confidence` of None is not shown. With `is_lower_bound` more
     fragments may match, because not all fragments of a store are examined. `offers` are the names of actions that may
-    help with these hits: keys of `OFFERS`.
+    help with these hits: keys of `OFFERS`. With `is_joined`, every second hit has its place by meaning.
     """
 
     requested_strategy: Strategy
@@ -203,6 +203,7 @@ class AnswerStatus(Struct, frozen=True):
     is_lower_bound: bool = False
     offers: tuple[str, ...] = ()
     sort: str = ""
+    is_joined: bool = False
 
 
 _STATUS_CELLS = 48
@@ -299,7 +300,9 @@ class QueryStatus(Widget):
         answer, label = self.answer, str(self.strategy)
         if answer is not None:
             label = str(answer.strategy or ("oldest first" if answer.sort == "date" else "newest first"))
-            if answer.strategy not in (None, answer.requested_strategy):
+            if answer.is_joined:
+                label = "by words and meaning"
+            elif answer.strategy not in (None, answer.requested_strategy):
                 label = f"{answer.requested_strategy}: {answer.strategy}"
         return _clickable(label, "strategy")
 

@@ -1,0 +1,253 @@
+"""Tests of the order of hits: the limit for each note, and every second place by meaning where words fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excerpt.base.kinds import Strategy
+from excerpt.base.model import HitOrders, Result
+from excerpt.base.settings import EmbeddingSettings, Fusion, SearchSettings, Settings
+from excerpt.search.engine import Engine, search_by_strategy
+from excerpt.search.explain_note import explain_note
+from excerpt.search.list_order import LISTED_HITS, join_orders, limit_hits_per_note, score_places
+from excerpt.search.results import TOP_HITS, flag_more_of_note
+from tests.search.library import open_vault
+
+# --- the limit for each note ------------------------------------------------------------------------------------------
+
+
+def test_the_whole_list_has_at_most_a_few_more_fragments_of_one_note() -> None:
+    notes = np.array([0] * 30 + list(range(1, 61)), np.int32)
+    order = limit_hits_per_note(np.arange(len(notes)), notes, 3, 6)
+    assert np.count_nonzero(notes[order[:TOP_HITS]] == 0) == 3
+    assert np.count_nonzero(notes[order[:LISTED_HITS]] == 0) == 6
+    assert order[LISTED_HITS : LISTED_HITS + 24].tolist() == list(range(6, 30))
+    assert sorted(order.tolist()) == list(range(len(notes)))
+
+
+def test_held_back_hits_follow_if_few_others_match() -> None:
+    notes = np.array([0] * 8 + [1, 2], np.int32)
+    assert limit_hits_per_note(np.arange(10), notes, 3, 6).tolist() == [0, 1, 2, 8, 9, 3, 4, 5, 6, 7]
+
+
+def test_a_hit_beyond_the_limit_of_its_note_is_flagged_after_the_first_ten() -> None:
+    notes = ["a"] * 4 + list("bcdefgh") + ["a", "b", "a"]
+    assert flag_more_of_note(notes, 3) == [False] * 11 + [True, False, True]
+
+
+def test_without_a_limit_no_hit_is_flagged() -> None:
+    assert not any(flag_more_of_note(["a"] * 30, 0))
+
+
+# --- two orders as one ------------------------------------------------------------------------------------------------
+
+
+def test_two_orders_take_turns() -> None:
+    order, is_raised = join_orders(np.arange(6), np.array([5, 4, 3]))
+    assert order.tolist() == [0, 5, 1, 4, 2, 3]
+    assert np.flatnonzero(is_raised).tolist() == [3, 4, 5]
+
+
+def test_what_both_orders_have_takes_the_better_of_its_places() -> None:
+    order, is_raised = join_orders(np.arange(5), np.array([0, 3, 1]))
+    assert order.tolist() == [0, 1, 3, 2, 4]
+    assert np.flatnonzero(is_raised).tolist() == [3]
+
+
+@given(st.permutations(range(60)), st.integers(0, 60))
+def test_a_joined_order_has_each_hit_once_and_keeps_the_order_by_words(by_meaning: list[int], near: int) -> None:
+    order, is_raised = join_orders(np.arange(60), np.array(by_meaning[:near], np.intp))
+    assert sorted(order.tolist()) == list(range(60))
+    kept = [at for at in order.tolist() if not is_raised[at]]
+    assert kept == sorted(kept)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 3, width=32), st.booleans(), st.booleans()), min_size=1, max_size=40).map(
+        lambda hits: [
+            (score, is_raised and place > 0, is_more and place > 0)
+            for place, (score, is_raised, is_more) in enumerate(hits)
+        ]
+    )
+)
+def test_scores_of_places_fall_but_for_more_of_a_note(hits: list[tuple[float, bool, bool]]) -> None:
+    own, is_raised, is_more = (np.array(column) for column in zip(*hits, strict=True))
+    scores = score_places(own.astype(np.float32), is_raised, is_more)
+    assert (np.diff(scores[~is_more]) <= 0).all()
+    assert (scores[is_more] == own[is_more]).all()
+
+
+def test_a_raised_hit_has_the_score_of_the_next_one_that_was_not() -> None:
+    own, none = np.array([3, 0.5, 2, 1], np.float32), np.zeros(4, np.bool_)
+    assert score_places(own, np.array([False, True, False, False]), none).tolist() == [3, 2, 2, 1]
+
+
+# --- where words fail -------------------------------------------------------------------------------------------------
+
+_STRANGE = {
+    "Gloves.md": "Keep your hands warm while you type in a cold office: wear thin woollen gloves.",
+    "Icebox.md": "Stop the icebox from freezing over: at night, scrape it out.",
+    "Piano.md": "Fingers at the keys: five of them, and at first slowly. Stop at each bar.",
+    "Desk.md": "The desk is at the window. At the desk stands a lamp.",
+    "Bees.md": "At the hive, stop and listen. Bees do not like wool.",
+    "Trains.md": "Trains stop at the station.",
+    "Hands.md": "\n\n".join(
+        f"## Winter {year}\n\nCold hands again, and no heating at the office." for year in range(9)
+    ),
+    "Tax.md": "Pay what is due by the end of May.",
+    "Boat.md": "Keel, mast and rudder. Mind the boom.",
+    "Bread.md": "Flour, water, salt and yeast.",
+    "Lamp.md": "The lamp takes two bulbs.",
+    "Roof.md": "Two slates are loose.",
+}
+STRANGE = "what do I do against numb fingers"
+OWN = "keep your hands warm while you type"
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with closing(open_vault(tmp_path_factory.mktemp("strange"), _STRANGE)) as snapshot:
+        yield Engine(snapshot, Settings())
+
+
+def paths(found: Result) -> list[str]:
+    return [hit.path for hit in found.hits]
+
+
+def list_ids(engine: Engine, query: str, strategy: Strategy | None = None) -> list[str]:
+    return [hit.fragment.id for hit in engine.search(query, strategy, limit=50).hits]
+
+
+def test_where_words_fail_the_nearest_in_meaning_move_up(engine: Engine) -> None:
+    found = engine.search(STRANGE)
+    assert found.is_joined
+    place = paths(found).index("Gloves.md")
+    assert found.hits[place].orders == HitOrders(words=4, meaning=2)
+    assert place == 2
+
+
+def test_each_hit_of_joined_orders_has_its_places_in_both(engine: Engine) -> None:
+    found = engine.search(STRANGE, limit=50)
+    by_meaning = list_ids(engine, STRANGE, Strategy.SEMANTIC)
+    places = [hit.orders for hit in found.hits if hit.orders is not None]
+    assert [one.meaning for one in places] == [
+        by_meaning.index(id_) + 1 if id_ in by_meaning else 0 for id_ in list_ids(engine, STRANGE)
+    ]
+    assert sorted(one.words for one in places) == list(range(1, len(found.hits) + 1))
+
+
+@pytest.mark.parametrize("query", [STRANGE, OWN, "hands", "stop my fingers freezing at the desk", "cold office | lamp"])
+def test_scores_fall_down_the_list_and_are_the_sum_of_their_parts(engine: Engine, query: str) -> None:
+    hits = engine.search(query, limit=50).hits
+    scores = [hit.score for hit in hits if not hit.more_of_note]
+    assert scores == sorted(scores, reverse=True)
+    assert all(sum(signal.part for signal in hit.signals) == pytest.approx(hit.score, abs=1e-4) for hit in hits)
+
+
+def test_only_a_hit_that_meaning_raises_has_the_score_of_another_place(engine: Engine) -> None:
+    moved = [hit for hit in engine.search(STRANGE).hits if any(signal.name == "place" for signal in hit.signals)]
+    assert moved
+    assert all(hit.orders is not None and hit.orders.is_raised for hit in moved)
+
+
+@given(st.sampled_from((STRANGE, OWN)), st.integers(1, 400))
+def test_the_order_is_the_same_at_every_limit(engine: Engine, query: str, limit: int) -> None:
+    assert engine.search(query, limit=limit).hits[:5] == engine.search(query).hits[: min(limit, 5)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        OWN,
+        "numb frostbitten fingers",
+        f'{STRANGE} "fingers"',
+        f'{STRANGE} -"of wool"',
+        f"!h {STRANGE}",
+        "与 numb 我的 手指 冻僵 怎么办",
+    ],
+    ids=["words found", "three words", "phrase", "phrase left out", "strategy forced", "unknown script"],
+)
+def test_meaning_has_no_places_of_its_own_otherwise(engine: Engine, query: str) -> None:
+    assert not engine.search(query).is_joined
+
+
+def test_an_exact_name_stays_first(tmp_path: Path) -> None:
+    with closing(
+        open_vault(tmp_path, {**_STRANGE, "What do I do against numb fingers.md": "See elsewhere."})
+    ) as snapshot:
+        found = Engine(snapshot, Settings()).search(STRANGE)
+    assert paths(found)[0] == "What do I do against numb fingers.md"
+    assert not found.is_joined
+
+
+def test_reciprocal_rank_fusion_has_one_order(engine: Engine) -> None:
+    settings = Settings(search=SearchSettings(fusion=Fusion.RRF))
+    assert not Engine(engine.snapshot, settings).search(STRANGE).is_joined
+
+
+_GERMAN = {
+    "Garten.md": "Die Gärten der Nachbarn sind größer, und die Häuser sind nicht so alt wie die Bäume dahinter.",
+    "Küche.md": "Das Brot wird mit Mehl, Wasser und Salz gebacken, und es muss über Nacht ruhen.",
+    "Bahn.md": "Die Bahn hält am Bahnhof, und der Zug nach Hause fährt erst am Abend wieder ab.",
+}
+
+
+@pytest.mark.parametrize(("languages", "is_joined"), [((), False), (("en", "de"), True)])
+def test_the_model_must_know_the_language_of_the_vault(
+    tmp_path: Path, languages: tuple[str, ...], is_joined: bool
+) -> None:
+    settings = Settings(embedding=EmbeddingSettings(languages=languages))
+    with closing(open_vault(tmp_path, _GERMAN)) as snapshot:
+        found = Engine(snapshot, settings).search("wie heile ich meine steifen kalten Finger")
+    assert found.is_joined == is_joined
+
+
+def test_words_of_a_script_without_spaces_are_counted(tmp_path: Path) -> None:
+    notes = {
+        "手袋.md": "寒い事務所では薄い毛糸の手袋をはめる。",
+        "パン.md": "小麦粉と水と塩を混ぜる。",
+        "船.md": "帆と舵。",
+    }
+    with closing(open_vault(tmp_path, notes)) as snapshot:
+        engine = Engine(snapshot, Settings(embedding=EmbeddingSettings(languages=("ja",))))
+        assert engine.search("指先凍結防止方法相談").is_joined
+        assert not engine.search("指先凍").is_joined
+
+
+def test_confidence_is_judged_by_words(engine: Engine) -> None:
+    judged = [result.confidence for result in search_by_strategy(engine, STRANGE, 5) if result.is_joined]
+    hybrid = engine.search(STRANGE, Strategy.HYBRID)
+    assert judged == [hybrid.confidence]
+
+
+def test_a_result_listed_by_date_flags_no_hit(engine: Engine) -> None:
+    assert not any(hit.more_of_note for hit in engine.search("hands sort:date", limit=50).hits)
+
+
+def test_the_json_form_has_the_keys_of_place_only_where_they_say_something(engine: Engine) -> None:
+    raised = engine.search(STRANGE).to_dict()["hits"][2]
+    assert raised["orders"] == {"words": 4, "meaning": 2}
+    assert not {"orders", "more_of_note"} & engine.search("lamp").to_dict()["hits"][0].keys()
+
+
+# --- why --------------------------------------------------------------------------------------------------------------
+
+
+def test_why_says_what_each_order_gave_a_raised_hit(engine: Engine) -> None:
+    explained = explain_note(engine, STRANGE, "Gloves.md", Strategy.AUTO)
+    assert explained.reason == (
+        "3rd: 2nd nearest in meaning; your words are not found together. It is 4th by words and 2nd by meaning."
+    )
+
+
+def test_why_says_what_each_order_gave_a_hit_by_words(engine: Engine) -> None:
+    assert explain_note(engine, STRANGE, "Tax.md", Strategy.AUTO).reason.endswith(
+        " It is 3rd by words and not near in meaning."
+    )
