@@ -217,8 +217,8 @@ def find_topic(engine: Engine, text: str) -> Topic:
     queries = engine.parse(text)
     engine.prefetch(queries, RANKED_CANDIDATES, by_words=MAX_FRAGMENTS_BY_WORDS)
     answers = [engine.score_query(query, queries[0].strategy or Strategy.AUTO, RANKED_CANDIDATES) for query in queries]
-    ranking = engine.merge_ranking(answers)
-    ranking = ranking.judged or ranking  # an overview depends on the notes alone
+    # An overview depends on the notes alone.
+    ranking = engine.merge_ranking([answer.without_past_uses for answer in answers])
     rows = np.unique(np.concatenate([_find_rows_about(engine, answer) for answer in answers]))
     if len(rows) < MIN_FRAGMENTS:
         rows = np.union1d(rows, _find_likely_rows(ranking)).astype(np.int32)

@@ -90,6 +90,11 @@ class ScoredQuery(Struct, frozen=True):
     unlearned: ScoredFragments | None = None
     candidates: Candidates | None = None
 
+    @property
+    def without_past_uses(self) -> ScoredQuery:
+        """The same query scored without past uses."""
+        return structs.replace(self, scored=self.unlearned or self.scored, past_uses={}, unlearned=None)
+
 
 class Ranking(Struct, frozen=True):
     """The fragments of all alternatives of a query text, best first.
@@ -560,10 +565,8 @@ class Engine:
         """
         ranking = self._merge(scored_queries)
         if any(scored_query.past_uses for scored_query in scored_queries):
-            unlearned = [
-                structs.replace(one, scored=one.unlearned or one.scored, past_uses={}) for one in scored_queries
-            ]
-            ranking = structs.replace(ranking, judged=self._merge(unlearned))
+            judged = self._merge([scored_query.without_past_uses for scored_query in scored_queries])
+            ranking = structs.replace(ranking, judged=judged)
         likelihood = best_likelihood(ranking)
         fails = likelihood is not None and likelihood < UNSURE_LIKELIHOOD
         return self._join_by_meaning(ranking) if fails else ranking
