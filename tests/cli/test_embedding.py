@@ -103,6 +103,18 @@ def test_minilm_without_its_extra_is_reported_in_one_sentence_and_words_still_fi
     assert excerpt("search", "banana", "--vault", vault).code == 0
 
 
+def test_status_offers_minilm_once_and_only_to_a_person(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer = "Better answers to questions in your own words"
+    assert offer not in excerpt("status", "--vault", vault).err  # a program reads it
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert offer not in excerpt("status", "--vault", vault, "--json").err
+    answer = excerpt("status", "--vault", vault)
+    assert (answer.code, answer.err.count(offer), offer in answer.out) == (0, 1, False)
+    assert offer not in excerpt("status", "--vault", vault).err
+
+
 def test_a_static_model_is_not_tried(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("embedding", "--try", "minishlab/potion", "--vault", vault)
     assert (answer.code, "is a static model" in answer.err) == (3, True)

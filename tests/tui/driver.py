@@ -50,6 +50,7 @@ from excerpt.service.questions import (
     AskMap,
     AskMarkdown,
     AskMarkSeen,
+    AskModelOffer,
     AskNarrowedQuery,
     AskNewestNotes,
     AskNews,
@@ -402,6 +403,8 @@ class ScriptedEngine(EngineWorker):
             case AskNews(saved=saved):
                 changed = self.search("conflict", Strategy.AUTO).hits[:1]
                 return QueryNews(saved.name, saved.query, "2026-03-01T09:30:00Z", (), changed)
+            case AskModelOffer():
+                return ""
             case AskMarkSeen(query=query):
                 self.marked_seen.append(query)
                 return None

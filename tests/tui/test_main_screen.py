@@ -54,6 +54,7 @@ WORK = {
     "Plan.md": "---\ncreated: 2025-05-02\n---\n# Plan\n\nOn Friday the zeppelin is painted. See [[Colours]].\n",
     "Colours.md": "# Colours\n\nThe zeppelin of the office is blue.\n",
 }
+UNANSWERED = "who repairs the kitchen chairs of my grandmother"
 HOME = {
     "Colours.md": "# Colours\n\nThe zeppelin of the family is red.\n",
     "Garden.md": "---\ncreated: 2025-05-01\n---\n# Garden\n\nThe balloon lands between the beds.\n",
@@ -98,6 +99,35 @@ async def select(pilot: AppPilot, path: str) -> None:
     hit = next(hit for hit in rows.hits if hit.fragment.path == path)
     rows.select_fragment(hit.fragment.id)
     await settle(pilot)
+
+
+# --- the offer of a model ---------------------------------------------------------------------------------------------
+
+
+def offers_in(app: ExcerptApp) -> list[str]:
+    return [text for text in notices_of(app) if text.startswith("Better answers to questions in your own words")]
+
+
+async def ask_and_pause(pilot: AppPilot, query: str) -> None:
+    """Search, and wait until the query counts as settled and everything is answered."""
+    await search(pilot, query)
+    timer = pane_of(pilot.app).query_bar.queries._settle_timer
+    await until(pilot, lambda: not timer.is_pending, "the pause")
+    await settle(pilot)
+
+
+async def test_the_first_question_whose_words_are_not_found_gets_the_offer_of_a_model(
+    work_vault: Path, user_paths: Paths
+) -> None:
+    index(work_vault, user_paths)
+    app = ExcerptApp(work_vault, Settings(), user_paths)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask_and_pause(pilot, UNANSWERED)
+        await until(pilot, lambda: len(offers_in(app)) == 1, "the offer")
+    again = ExcerptApp(work_vault, Settings(), user_paths)
+    async with again.run_test(size=(80, 24)) as pilot:
+        await ask_and_pause(pilot, UNANSWERED)
+        assert not offers_in(again)
 
 
 # --- the list ---------------------------------------------------------------------------------------------------------

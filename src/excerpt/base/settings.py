@@ -277,6 +277,11 @@ class Paths(Struct, frozen=True):
         """Path of an empty file that is created when the hint for new users was shown, so it is shown once."""
         return self.state / "begun"
 
+    @property
+    def model_offer_file(self) -> Path:
+        """Path of an empty file that is created when a better embedding model was offered, so it is offered once."""
+        return self.state / "model-offered"
+
     def token_savings_file(self, vault: Path) -> Path:
         """Return the file that counts the tokens saved by packs; it may be deleted at any time."""
         return self.state / "savings" / f"{vault_slug(vault)}.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +13,8 @@ from excerpt.base.errors import ExcerptError
 from excerpt.base.json_forms import attributes_to_json, to_json_value
 from excerpt.base.kinds import Dialect
 from excerpt.base.model import Status
-from excerpt.base.settings import user_paths
-from excerpt.cli.printing import print_json, print_line
+from excerpt.base.settings import Paths, Settings, user_paths
+from excerpt.cli.printing import print_json, print_line, print_message
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.encoders.model_names import remote_notice
 from excerpt.text.display import format_count, format_percent, local_time, visible_line
@@ -42,15 +43,25 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
         if clear_savings:
             _clear_savings(file)
         status, store = opened_vault.status(), opened_vault.address
-        remote = remote_notice(opened_vault.settings)
-    savings = file.read()
+        settings = opened_vault.settings
+    savings, remote = file.read(), remote_notice(settings)
     watched = is_watched(paths.watch_folder(chosen))
     if as_json:
         saved = None if savings is None else attributes_to_json(savings, "packs", "tokens", "source_tokens", "since")
         print_json({**to_json_value(status), "watched": watched, "savings": saved})
     else:
         _print_status(status, store or str(paths.index_folder(chosen)), watched, savings, remote)
+        if not store and sys.stderr.isatty():  # a program would use up what is said once
+            _print_model_offer(chosen, settings, paths)
     return 0
+
+
+def _print_model_offer(vault: Path, settings: Settings, paths: Paths) -> None:
+    """Say once what a better embedding model costs for the vault, on stderr."""
+    from excerpt.service.model_offer import offer_minilm_for_index
+
+    if offer := offer_minilm_for_index(paths.index_folder(vault), settings, paths):
+        print_message(offer)
 
 
 def _clear_savings(file: SavingsFile) -> None:

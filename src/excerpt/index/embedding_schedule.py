@@ -45,7 +45,7 @@ class EmbeddingThread:
         log_crash: CrashHandler,
     ) -> None:
         """Prepare the thread. It calls `on_record` with the record of the vectors when all fragments are embedded."""
-        self._run = EmbeddingRun(index_folder, settings, report, self._may_embed, threads=_background_threads())
+        self._run = EmbeddingRun(index_folder, settings, report, self._may_embed, threads=background_threads())
         self._stop, self._is_busy, self._on_record = stop, is_busy, on_record
         self._report, self._log_crash = report, log_crash
         self._wake = threading.Event()
@@ -114,7 +114,7 @@ class EmbeddingThread:
             self._report(EmbeddingFailed(message, hint))
 
 
-def _background_threads() -> int:
+def background_threads() -> int:
     """Return the number of threads of an embedder in the background: half of the processor's cores."""
     return max(1, (os.cpu_count() or 1) // 2)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from excerpt.base.model import Hit, PastUse, Result
+    from excerpt.base.settings import Paths, Settings
     from excerpt.corpus.passage_links import LinkedPassage
     from excerpt.insight.overview_parts import Overview
     from excerpt.insight.results import Completion, DatedNote, RelatedNotes, Suggestion, VaultMap
@@ -306,6 +307,20 @@ class AskNewestNotes(Struct, frozen=True):
         from excerpt.insight.notes import list_newest_notes
 
         return list_newest_notes(engine.snapshot, self.limit, date.today())
+
+
+class AskModelOffer(Struct, frozen=True):
+    """Question for the line that offers a better embedding model; "" for none. `paths` record that it was offered."""
+
+    kind: ClassVar[str] = "model-offer"
+    priority: ClassVar[Priority] = Priority.UPKEEP
+    settings: Settings
+    paths: Paths
+
+    def answer(self, engine: Engine) -> str:
+        from excerpt.service.model_offer import offer_minilm
+
+        return offer_minilm(engine.snapshot, self.settings, self.paths)
 
 
 class AskStrategies(Struct, frozen=True):

@@ -43,6 +43,7 @@ from excerpt.tui.messages import (
     ObsidianRequested,
     PaneLeft,
     Picked,
+    QuerySettled,
     RememberRequested,
     SearchRequested,
 )
@@ -94,6 +95,9 @@ _POLL_SECONDS = 2.0
 A check saves the session, looks for changed settings files and for commits of other processes. A crash loses at most
 this many seconds of the session.
 """
+_OFFER_SECONDS = 20.0
+"""Seconds for which the offer of a model is shown; it stays among the notices of the help."""
+
 _TYPING_PAUSE_SECONDS = 1.0
 """Seconds without typing before a question may be shown."""
 
@@ -454,6 +458,20 @@ class MainScreen(LowLatencyScreen):
     @on(TabBar.TabPicked)
     def _handle_tab_choice(self, event: TabBar.TabPicked) -> None:
         self.action_show_tab(event.tab)
+
+    @on(QuerySettled)
+    def _ask_model_offer(self) -> None:
+        """Offer a better embedding model once, if it would help with the question; a store cannot have its vectors."""
+        from excerpt.service.model_offer import is_minilm_helpful
+        from excerpt.service.questions import AskModelOffer
+
+        result = self._search_pane.result
+        if self._pick is None and self.store is None and result is not None and is_minilm_helpful(result):
+            self.index.engine.ask(AskModelOffer(self.settings, self._user_paths), self._show_model_offer)
+
+    def _show_model_offer(self, line: str) -> None:
+        if line:
+            self.notify(line, timeout=_OFFER_SECONDS, markup=False)
 
     @on(PaneLeft)
     def _return_to_search(self) -> None:

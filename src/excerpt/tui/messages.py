@@ -41,6 +41,11 @@ class EventReported(Message):
 
 
 @dataclass
+class QuerySettled(Message):
+    """A query whose hits are listed was not changed for some seconds."""
+
+
+@dataclass
 class PaneLeft(Message):
     """The user leaves a pane for the Search tab."""
 

@@ -52,6 +52,7 @@ OTHER_MODULES = (
     "excerpt.tui.index.dialog",
     "excerpt.tui.pack.dialogs",
     "excerpt.service.memory_decisions",
+    "excerpt.service.model_offer",
     "excerpt.tui.memory.pane",
     "excerpt.tui.insight.overview_pane",
 )

