@@ -2,9 +2,9 @@
 
 Every vault is asked its own questions, the same without the notes that answer them, and those of other sets in its
 language, which nothing in it answers. Printed are how often each label is given for each of these, and how often it is
-right; how many packs are empty; for each kind of query, the predicted and the actual share of first hits that are
-right; with --fit also the logistic regression that gives the weights in search/confidence.py, and its calibration on
-vaults that it was not fitted to.
+right; how many packs are empty, and would be by other thresholds; for each kind of query, the predicted and the actual
+share of first hits that are right; whether the lists of all queries have their properties; with --fit also the logistic
+regression that gives the weights in search/confidence.py, and its calibration on vaults that it was not fitted to.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
@@ -21,11 +22,14 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.judgements import Outside, QuerySet, Question
+from benchmarks.list_promises import CheckedList, check_lists, list_verdicts
+from benchmarks.targets import verdict
 from excerpt.base.kinds import Confidence, Strategy
 from excerpt.base.model import Hit
-from excerpt.base.settings import Paths, Settings
+from excerpt.base.settings import PackSettings, Paths, Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
+from excerpt.pack.build import build_pack
 from excerpt.search.confidence import (
     FEATURES,
     JUDGED_HITS,
@@ -38,12 +42,18 @@ from excerpt.search.confidence import (
 )
 from excerpt.search.engine import Engine
 from excerpt.search.ranking import primary_strategy
+from excerpt.text.tokens import open_tokenizer
 
 WORK = Path("build/quality")
 OWN, FOREIGN = 300, 150
 """The most questions from a vault's own set, and from each other set, taken at even distances."""
 MAX_REMOVED = 5
 """The most answering notes that are left out of a vault by filters."""
+MAX_FALSE_EMPTY, MIN_EMPTY, MAX_SURE = 0.02, 0.45, 0.05
+"""The most packs without a passage where the answer is among the first five hits of a vault; the fewest where the vault
+has no answer, and the most results of these that are called strong or likely.
+"""
+TOKENIZER = open_tokenizer("o200k")
 THRESHOLDS = (0.05, 0.08, WEAK_LIKELIHOOD, 0.15, 0.2, 0.3)
 SAMPLES = 1000
 FIRST = 10
@@ -87,17 +97,23 @@ class Answer(StrEnum):
 class Asked:
     """One question asked of one vault.
 
-    `right` says that an answering note is among the first ten, `first_right` that it is the first; `first` is the first
-    hit, None if there is none. `best` is the highest likelihood of the first JUDGED_HITS, 1 if one has all words.
+    `right` says that an answering note is among the first ten, `in_five` among the first five, `first_right` that it is
+    the first; `first` is the first hit, None if there is none. `best` is the highest likelihood of the first
+    JUDGED_HITS, 1 if one has all words. `passages` and `tokens` count those of the pack. `is_judged` says that the
+    vault is a judged collection.
     """
 
     vault: str
     answer: Answer
     confidence: Confidence
     right: bool
+    in_five: bool
     first_right: bool
     first: First | None
     best: float
+    passages: int
+    tokens: int
+    is_judged: bool
 
     @property
     def own(self) -> bool:
@@ -119,7 +135,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def report(sets: Sequence[QuerySet], *, fit: bool = False) -> None:
     """Ask everything and print the tables; the vaults of judged sets must exist."""
     asked = [one for query_set in sets for one in answers(query_set, sets)]
-    print("\n".join((*table(asked), "", *empties(asked), "", *reliability(asked))))
+    print("\n".join((*table(asked), "", *packs(asked), "", *empties(asked), "", *reliability(asked))))
+    checked = [one for query_set in sets if not query_set.collection for one in checked_lists(query_set)]
+    print("\n".join(("", *list_verdicts(checked))))
     if fit:
         print("\n".join(fitted(asked)))
 
@@ -130,20 +148,33 @@ def report(sets: Sequence[QuerySet], *, fit: bool = False) -> None:
 def answers(query_set: QuerySet, sets: Sequence[QuerySet]) -> Iterator[Asked]:
     """Yield the answers of one set's vault to its own questions and to those that it cannot answer."""
     print(f"confidence: {query_set.name}", file=sys.stderr, flush=True)
+    with open_engine(query_set) as engine:
+        for other in sets:
+            own = other.name == query_set.name
+            if own or (other.language == query_set.language and other.family != query_set.family):
+                for question in _evenly(other.questions(), OWN if own else FOREIGN):
+                    yield _ask(engine, query_set, question, Answer.OWN if own else Answer.FOREIGN)
+        for question in _evenly(query_set.questions(), FOREIGN):
+            if len(question.grades) <= MAX_REMOVED:
+                yield _ask(engine, query_set, question, Answer.REMOVED)
+
+
+def checked_lists(query_set: QuerySet) -> Iterator[CheckedList]:
+    """Yield which properties the lists of all queries of a set have."""
+    print(f"lists: {query_set.name}", file=sys.stderr, flush=True)
+    with open_engine(query_set) as engine:
+        yield from check_lists(engine, [question.text for question in query_set.questions()])
+
+
+@contextmanager
+def open_engine(query_set: QuerySet) -> Iterator[Engine]:
+    """Yield an engine for the vault of a set, whose index is brought up to date."""
     home = WORK.resolve() / "home"
     folder = Paths(home / "config", home / "cache", home / "data", home / "state").index_folder(query_set.vault)
     build(query_set.vault, folder, Settings())
     snapshot = Snapshot.open(folder, Settings())
     try:
-        engine = Engine(snapshot, Settings())
-        for other in sets:
-            own = other.name == query_set.name
-            if own or (other.language == query_set.language and other.family != query_set.family):
-                for question in _evenly(other.questions(), OWN if own else FOREIGN):
-                    yield _ask(engine, query_set.name, question, Answer.OWN if own else Answer.FOREIGN)
-        for question in _evenly(query_set.questions(), FOREIGN):
-            if len(question.grades) <= MAX_REMOVED:
-                yield _ask(engine, query_set.name, question, Answer.REMOVED)
+        yield Engine(snapshot, Settings())
     finally:
         snapshot.close()
 
@@ -152,21 +183,34 @@ def _evenly(questions: Sequence[Question], most: int) -> Sequence[Question]:
     return questions[:: max(1, -(-len(questions) // most))]
 
 
-def _ask(engine: Engine, vault: str, question: Question, answer: Answer) -> Asked:
+def _ask(engine: Engine, query_set: QuerySet, question: Question, answer: Answer) -> Asked:
     if answer is Answer.REMOVED:
         filters = "".join(f' -path:"{path}"' for path in question.grades)
         question = replace(question, text=question.text + filters, grades={})
-    result = engine.search(question.text, Strategy.AUTO, FIRST)
-    hits = result.hits
+    result = engine.search(question.text, Strategy.AUTO)
+    hits = result.hits[:FIRST]
     right = [answer is Answer.OWN and hit.fragment.path in question.grades for hit in hits]
+    packed = build_pack(
+        engine.snapshot,
+        result.hits,
+        query=question.text,
+        strategy=result.strategy,
+        settings=PackSettings(),
+        tokenizer=TOKENIZER,
+        confidence=result.confidence,
+    )
     return Asked(
-        vault=vault,
+        vault=query_set.name,
         answer=answer,
         confidence=result.confidence or Confidence.NOTHING,
         right=any(right),
+        in_five=any(right[:JUDGED_HITS]),
         first_right=bool(right and right[0]),
         first=_first(engine, question, hits[0]) if hits else None,
         best=_best(engine, question, hits[:JUDGED_HITS]),
+        passages=len(packed.passages),
+        tokens=packed.tokens,
+        is_judged=query_set.collection is not None,
     )
 
 
@@ -226,6 +270,43 @@ def table(asked: Sequence[Asked]) -> list[str]:
     return rows
 
 
+def packs(asked: Sequence[Asked]) -> list[str]:
+    """Return a Markdown table of the confidence of results and their packs, and whether they are within the limits."""
+    found = [one for one in asked if one.own and one.in_five]
+    vaults = [one for one in found if not one.is_judged]
+    foreign = [one for one in asked if one.answer is Answer.FOREIGN]
+    kinds = {
+        "answered in the first five, vaults": vaults,
+        "answered in the first five, judged": [one for one in found if one.is_judged],
+        "of another vault": foreign,
+        "answering notes left out": [one for one in asked if one.answer is Answer.REMOVED],
+    }
+    rows = [
+        f"| packs of questions | {' | '.join(Confidence)} | empty | most tokens if unsure |",
+        f"|---|{'---:|' * (len(Confidence) + 2)}",
+    ]
+    for kind, questions in kinds.items():
+        shares = (f"{_share(questions, word):.3f}" for word in Confidence)
+        most = max((one.tokens for one in questions if one.confidence == "unsure"), default=0)
+        rows.append(f"| {kind} ({len(questions):,}) | {' | '.join(shares)} | {_empty(questions):.3f} | {most} |")
+    sure = _share(foreign, Confidence.STRONG) + _share(foreign, Confidence.LIKELY)
+    return [
+        *rows,
+        "",
+        verdict(
+            _empty(vaults) <= MAX_FALSE_EMPTY, f"false-empty {_empty(vaults):.3f}, to be at most {MAX_FALSE_EMPTY}"
+        ),
+        verdict(
+            _empty(foreign) >= MIN_EMPTY, f"of another vault, empty {_empty(foreign):.3f}, to be at least {MIN_EMPTY}"
+        ),
+        verdict(sure <= MAX_SURE, f"of another vault, strong or likely {sure:.3f}, to be at most {MAX_SURE}"),
+    ]
+
+
+def _empty(asked: Sequence[Asked]) -> float:
+    return sum(not one.passages for one in asked) / max(1, len(asked))
+
+
 def empties(asked: Sequence[Asked]) -> list[str]:
     """Return a Markdown table of the share of empty packs for each threshold; WEAK_LIKELIHOOD is the one in use.
 
@@ -267,7 +348,7 @@ def reliability(asked: Sequence[Asked]) -> list[str]:
 
 def _share(asked: Sequence[Asked], word: Confidence, vault: str = "") -> float:
     among = [one for one in asked if vault in ("", one.vault)]
-    return sum(one.confidence is word for one in among) / len(among)
+    return sum(one.confidence is word for one in among) / max(1, len(among))
 
 
 def _mean(values: Iterator[float]) -> str:

@@ -485,6 +485,27 @@ def test_adding_a_filter_never_adds_a_hit(engine: Engine, question: str, first: 
     assert both <= one <= without
 
 
+VOCABULARY = (
+    "water", "notes", "sync", "phone", "bread", "soup", "the", "how", "two", "devices", "salt", "plants", "rather",
+    "see", "own", "logo", "qqxx",
+)  # fmt: skip
+WORDS = st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=8)
+
+
+@given(WORDS)
+@settings(deadline=None, max_examples=scaled_examples(40))
+def test_scores_fall_down_the_list(engine: Engine, words: list[str]) -> None:
+    scores = [hit.score for hit in engine.search(" ".join(words), limit=ALL).hits if not hit.more_of_note]
+    assert scores == sorted(scores, reverse=True)
+
+
+@given(WORDS, st.integers(1, 12))
+@settings(deadline=None, max_examples=scaled_examples(40))
+def test_the_confidence_is_the_same_at_every_limit(engine: Engine, words: list[str], limit: int) -> None:
+    query = " ".join(words)
+    assert engine.search(query, limit=limit).confidence is engine.search(query, limit=ALL).confidence
+
+
 @given(st.data())
 def test_quoting_what_stands_in_a_fragment_never_finds_nothing(
     engine: Engine, snapshot: Snapshot, data: st.DataObject
