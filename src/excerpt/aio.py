@@ -74,6 +74,7 @@ class AsyncVault:
     why_not = _awaitable(api.Vault.why_not)
     notes = _awaitable(api.Vault.notes)
     complete = _awaitable(api.Vault.complete)
+    nearest_words = _awaitable(api.Vault.nearest_words)
     fragment = _awaitable(api.Vault.fragment)
     fragments = _awaitable(api.Vault.fragments)
     news = _awaitable(api.Vault.news)

@@ -381,6 +381,23 @@ def test_a_pack_without_an_answer_is_empty_unless_the_budget_is_to_be_filled(exc
     assert (filled.code, "From " in filled.out) == (0, True)
 
 
+def test_an_unsure_pack_names_the_missing_words_in_its_text_and_on_stderr(excerpt: Excerpt, vault: Path) -> None:
+    notice = "No passage has “lattice”; these are nearest in meaning."
+    unsure = excerpt("pack", "lattice devices and cumin", "--vault", vault)
+    assert (unsure.code, unsure.out.split("\n")[0]) == (0, notice)
+    assert f"excerpt: {notice}" in unsure.err.split("\n")
+    form = excerpt("pack", "lattice devices and cumin", "--vault", vault, "--json").json
+    assert (form["confidence"], form["stopped"], form["notice"]) == ("unsure", "unsure", notice)
+
+
+def test_a_template_without_the_notice_has_it_in_its_first_line(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+    for name, text in (("own.j2", "{{ notice }} {{ sources[0].path }}"), ("other.j2", "{{ sources[0].path }}")):
+        (tmp_path / name).write_text(text)
+        packed = excerpt("pack", "lattice devices and cumin", "--vault", vault, "--template", tmp_path / name)
+        assert packed.out.startswith("No passage has “lattice”; these are nearest in meaning.")
+        assert packed.out.count("No passage") == 1
+
+
 def test_several_queries_fill_the_budget(excerpt: Excerpt, vault: Path) -> None:
     assert excerpt("pack", "sync conflict", "--vault", vault, "--json").json["stopped"] == "enough"
     queries = ("sync conflict", "quantum chromodynamics")

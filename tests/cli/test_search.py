@@ -68,6 +68,7 @@ def test_the_json_is_one_object(excerpt: Excerpt, vault: Path) -> None:
         "matched",
         "generation",
         "periods",
+        "notice",
         "hits",
     ]
     hit = answer.json["hits"][0]
@@ -92,6 +93,7 @@ def test_a_misspelt_filter_is_reported_beside_the_hits(excerpt: Excerpt, vault: 
         "matched",
         "generation",
         "periods",
+        "notice",
         "hits",
     ]
     assert "`" not in excerpt("search", "sync 12:30", "--vault", vault).err
@@ -369,7 +371,7 @@ class TestBatch:
         lines = [json.loads(line) for line in answer.out.splitlines()]
         assert answer.code == 0
         assert [line["id"] for line in lines] == ["b", "7", "a", "c"]
-        keys = ["id", "query", "strategy", "confidence", "elapsed_ms", "periods", "hits"]
+        keys = ["id", "query", "strategy", "confidence", "elapsed_ms", "periods", "notice", "hits"]
         assert [list(line) for line in lines] == [keys] * 4
         assert lines[0]["hits"][0]["path"] == "Cooking/Lentil soup.md"
         assert lines[1]["hits"][0]["path"] == "Sync.md"

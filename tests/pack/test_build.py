@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from html import unescape
 
 import pytest
 
@@ -15,6 +16,8 @@ from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.pack.build import ENOUGH_SHARE, MARK_SCORE, PackCache, build_pack, search_queries
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
+from excerpt.pack.formats.pack_format import Renderer
+from excerpt.pack.formats.plain_format import PlainRenderer
 from excerpt.pack.formats.registry import read_pack
 from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
@@ -59,6 +62,7 @@ def packed(
     marked: tuple[str, ...] = (),
     overrides: PackOverrides = NO_OVERRIDES,
     ranked: bool = True,
+    confidence: Confidence | None = None,
     **options: object,
 ) -> PackResult:
     settings = replace(PackSettings(budget=PLENTY), **options)  # type: ignore[arg-type]  # fields by name
@@ -72,6 +76,7 @@ def packed(
         marked=marked,
         overrides=overrides,
         ranked=ranked,
+        confidence=confidence,
     )
 
 
@@ -630,6 +635,46 @@ def test_whether_anything_answers_is_judged_before_reranking(
 
     assert packed(vault, *moved([6, 1, 2, 3, 4, 5], weak=6)).stopped is StopReason.NO_ANSWER
     assert packed(vault, *moved([2, 3, 4, 5, 6, 1], weak=1)).passages
+
+
+UNSURE_HITS = ("alpha0", "gamma0", "open0", "conflict0", "export0", "sync0")
+
+
+def test_an_unsure_pack_has_the_first_four_hits_however_low_their_scores(vault: Vault) -> None:
+    hits = [with_confidence(vault.hit(word, 1 / n), Confidence.NOTHING) for n, word in enumerate(UNSURE_HITS, 1)]
+    result = packed(vault, *hits, scope=Scope.NONE, tokenizer="chars/4", confidence=Confidence.UNSURE)
+    assert {pack.entry.fragment_id for pack in result.passages} <= {hit.fragment.id for hit in hits[:4]}
+    assert result.passages[0].entry.fragment_id == hits[0].fragment.id
+    assert (result.stopped, result.budget) == (StopReason.UNSURE, PLENTY)
+    filled = packed(vault, *hits, scope=Scope.NONE, fill=Fill.BUDGET, confidence=Confidence.UNSURE)
+    assert {fragment for pack in filled.passages for fragment in pack.fragment_ids} == {hit.fragment.id for hit in hits}
+
+
+@pytest.mark.parametrize("budget", [60, 200, 499, 500, 501, PLENTY])
+@pytest.mark.parametrize("renderer", [MarkdownRenderer, PlainRenderer, XmlRenderer])
+def test_an_unsure_pack_names_missing_words_first_and_has_at_most_500_tokens(
+    vault: Vault, renderer: Callable[[tuple[str, ...], str], Renderer], budget: int
+) -> None:
+    notice = "No passage has “<rainbow>”; these are nearest in meaning."
+    hits = [with_confidence(vault.hit(word, 1 / n), Confidence.WEAK) for n, word in enumerate(UNSURE_HITS, 1)]
+    result = build_pack(
+        vault,
+        hits,
+        query="q",
+        strategy=Strategy.AUTO,
+        settings=PackSettings(budget=budget),
+        tokenizer=open_tokenizer("o200k"),
+        renderer=renderer((), notice),
+        confidence=Confidence.UNSURE,
+        notice=notice,
+    )
+    assert result.tokens == open_tokenizer("o200k").count(result.text) <= min(budget, 500)
+    assert sum(result.costs) == result.tokens
+    assert result.notice == (notice if result.passages else "")
+    if result.passages:
+        first = next(line for line in result.text.split("\n") if line != "<documents>")
+        assert unescape(first.removeprefix("<notice>").removesuffix("</notice>")) == notice
+        assert [source.path for source in read_pack(result.text).sources] == [pack.path for pack in result.passages]
 
 
 def test_marks_are_packed_even_without_an_answer(vault: Vault) -> None:

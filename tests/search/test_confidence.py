@@ -167,6 +167,24 @@ def test_the_best_likelihood_says_whether_words_find_an_answer(engine: Engine, q
     assert (likelihood >= UNSURE_LIKELIHOOD) == is_sure
 
 
+@pytest.mark.parametrize("limit", [1, 3, 10, 50])
+def test_a_result_is_unsure_if_its_best_likelihood_is_low_whatever_the_limit(engine: Engine, limit: int) -> None:
+    found = engine.search("the garden and the jet engine", limit=limit)
+    likelihood = find_best_likelihood(engine, "the garden and the jet engine")
+    assert likelihood is not None
+    assert WEAK_LIKELIHOOD < likelihood < UNSURE_LIKELIHOOD
+    assert found.confidence is Confidence.UNSURE
+    assert Confidence.UNSURE not in {hit.confidence for hit in found.hits}
+    assert found.notice.startswith("No passage has “")
+
+
+@pytest.mark.parametrize("query", ["when does a sync conflict arise", "jet turbine", "file:Bread"])
+def test_only_an_unsure_result_names_missing_words(engine: Engine, query: str) -> None:
+    found = engine.search(query)
+    assert found.confidence is not Confidence.UNSURE
+    assert found.notice == ""
+
+
 def test_without_any_hit_the_best_likelihood_is_zero(engine: Engine) -> None:
     assert find_best_likelihood(engine, "salt path:nowhere/") == 0.0
 
@@ -204,13 +222,13 @@ def test_exact_words_and_phrases_found_whole_are_at_least_likely(code_engine: En
     "query", ["E0309", "0x80070006", "settings.yaml", "std::deque", "Get-Process", "phoneOS", '"heap the turn"']
 )
 def test_an_exact_word_not_found_whole_is_not_likely(code_engine: Engine, query: str) -> None:
-    assert code_engine.search(query).confidence in {Confidence.WEAK, Confidence.NOTHING}
+    assert code_engine.search(query).confidence in {Confidence.UNSURE, Confidence.NOTHING}
 
 
 def test_a_common_exact_word_does_not_raise_the_confidence(tmp_path: Path) -> None:
     notes = {f"{n}.md": f"On mp3, the {n}th: {'words of another kind, ' * 9}end.\n" for n in range(40)}
     with closing(open_vault(tmp_path, notes)) as snapshot:
-        assert Engine(snapshot, Settings()).search("mp3").confidence is Confidence.WEAK
+        assert Engine(snapshot, Settings()).search("mp3").confidence is Confidence.UNSURE
 
 
 @pytest.mark.parametrize("query", ["__init__", "--__", "____", "a_.b_ $_", "_." * 5000, "\\\\ab"])

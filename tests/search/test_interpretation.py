@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from excerpt.base.settings import Settings
 from excerpt.index.snapshot import Snapshot
-from excerpt.search.interpretation import interpret_query
+from excerpt.search.engine import Engine
+from excerpt.search.interpretation import describe_missing_words, interpret_query
 from excerpt.search.query import MAX_ALTERNATIVES, find_conditions, find_unpaired_quotation_mark, parse_alternatives
 from tests.search.library import MODIFIED, NOTES, TODAY, open_vault
 
@@ -87,3 +90,44 @@ def test_conditions_are_the_filters_of_the_search_with_their_positions(query: st
 def test_any_query_can_be_interpreted(library: Snapshot, query: str) -> None:
     for warning in interpret_query(library, query, TODAY).warnings:
         assert 0 <= warning.start < warning.end <= len(query)
+
+
+VAULT = {
+    "Sync.md": "# Sync\n\nTwo devices share a vault, and the newer file wins.\n",
+    "Bread.md": "# Bread\n\nSalt, water, flour; the oven is hot.\n",
+    **{f"{n}.md": f"# Day {n}\n\nRain fell on the garden, and the {n}th bean came up.\n" for n in range(20)},
+}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with closing(open_vault(tmp_path_factory.mktemp("missing"), VAULT)) as snapshot:
+        yield Engine(snapshot, Settings())
+
+
+@pytest.mark.parametrize(
+    ("query", "notice"),
+    [
+        ("why is the rainbow label hot", "No passage has “rainbow”, “label”; these are nearest in meaning."),
+        ("how do devices share the oven", "No passage has “devices”, “share”, “oven” together; these are nearest in"),
+        ("the garden", "No passage is sure to answer; these are nearest in meaning."),
+        ("zebra yak yeti yawl", "and 1 more; these are nearest"),
+        ("hot path:Sync", "No passage has “hot”; these are nearest"),
+        ("rainbow | oven zebra", "No passage has “rainbow”, “zebra”; these are nearest"),
+    ],
+)
+def test_words_that_no_passage_has_are_named(small: Engine, query: str, notice: str) -> None:
+    evidences = [small.find_candidates(parsed)[0] for parsed in small.parse(query)]
+    assert notice in describe_missing_words(evidences, small.snapshot.languages)
+
+
+def test_words_of_a_period_are_not_missing(small: Engine) -> None:
+    evidences = [small.find_candidates(parsed)[0] for parsed in small.parse("rainbow last week")]
+    assert describe_missing_words(evidences, ["en"]).startswith("No passage has “rainbow”;")
+
+
+def test_long_words_with_control_characters_are_named_in_one_line(small: Engine) -> None:
+    evidences = [small.find_candidates(parsed)[0] for parsed in small.parse(f"{'x' * 5000} \u202erainbow")]
+    notice = describe_missing_words(evidences, ["en"])
+    assert len(notice) < 150
+    assert notice.isprintable()

@@ -100,6 +100,7 @@ def test_it_is_not_said_where_it_cannot_be_recorded(paths: Paths) -> None:
     ("query", "confidence", "helps"),
     [
         ("where can I change how it looks", Confidence.NOTHING, True),
+        ("where can I change how it looks", Confidence.UNSURE, True),
         ("where can I change how it looks", Confidence.LIKELY, False),
         ("change looks", Confidence.NOTHING, False),
     ],

@@ -69,11 +69,15 @@ class LinkForm(StrEnum):
 
 
 class Confidence(StrEnum):
-    """How likely a fragment answers the query, calibrated on queries with and without an answer."""
+    """How likely a fragment answers the query, calibrated on queries with and without an answer.
+
+    `unsure` is said of a result alone: its first hits are near to the query, but none of them is likely to answer.
+    """
 
     STRONG = "strong"
     LIKELY = "likely"
     WEAK = "weak"
+    UNSURE = "unsure"
     NOTHING = "nothing"
 
 
@@ -107,13 +111,15 @@ class StopReason(StrEnum):
     """Why packing stopped.
 
     `budget`: the next hit did not fit. `limit`: the limit on hits was reached. `end`: there were no more hits.
-    `enough`: the next hit scores too far below the best one. `no_answer`: none of the first hits is likely to answer.
+    `enough`: the next hit scores too far below the best one. `unsure`: the result is unsure, so that only its first
+    hits are packed. `no_answer`: nothing near to the query was found.
     """
 
     BUDGET = "budget"
     LIMIT = "limit"
     END = "end"
     ENOUGH = "enough"
+    UNSURE = "unsure"
     NO_ANSWER = "no_answer"
 
 

@@ -410,6 +410,7 @@ class Result:
     only the first words of a long query were searched, or that a model of the user's own did not answer: in a short
     sentence what the hits lack, then why.
     `is_without_meaning`: the embedding model has not answered (yet), so the hits are ranked by words.
+    `confidence` is that of the whole result; if it is `unsure`, `notice` is a sentence that names the missing words.
     """
 
     query: str
@@ -425,6 +426,7 @@ class Result:
     sort: str = ""
     warnings: tuple[str, ...] = ()
     is_without_meaning: bool = False
+    notice: str = ""
 
     @property
     def best_first(self) -> tuple[Hit, ...]:
@@ -462,7 +464,7 @@ class Result:
         return {
             **attributes_to_json(self, "query", "strategy", "confidence"),
             "elapsed_ms": round(self.elapsed_ms, 3),
-            **attributes_to_json(self, "matched", "generation", "periods"),
+            **attributes_to_json(self, "matched", "generation", "periods", "notice"),
             **({"warnings": list(self.warnings)} if self.warnings else {}),
             "hits": [hit.to_dict() for hit in self.hits],
         }
@@ -595,7 +597,8 @@ class PackResult:
     passages. `costs` holds the tokens of each passage with the markup around its text; the costs add up to `tokens`.
     `needs` holds, for each hit that did not fit (they are the last ones in `left_out`), the tokens that it would take
     as a passage of its own. `left_out_comments` is the number of comments of the notes' author in the lines of the
-    passages, which are not in their text.
+    passages, which are not in their text. `notice` is the first line of the text of an `unsure` pack: the words that
+    were not found; "" for another pack.
     """
 
     query: str
@@ -614,6 +617,7 @@ class PackResult:
     needs: tuple[int, ...] = ()
     confidence: Confidence | None = None
     left_out_comments: int = 0
+    notice: str = ""
 
     @property
     def packs(self) -> tuple[Pack, ...]:
@@ -631,7 +635,7 @@ class PackResult:
             **attributes_to_json(self, "query", "strategy", "confidence", "budget", "tokenizer", "tokens"),
             "value": round(self.value, _VALUE_DIGITS),
             "passages": [pack.to_dict(number) for number, pack in enumerate(self.passages, start=1)],
-            **attributes_to_json(self, "left_out", "source_tokens", "stopped", "left_out_comments"),
+            **attributes_to_json(self, "left_out", "source_tokens", "stopped", "left_out_comments", "notice"),
         }
 
 

@@ -149,6 +149,8 @@ def pack_command(
         print_message(f"Wrote the pack to {target}, {format_count(size, 'byte')}.")
     for unknown in _find_unknown_ids(ids, packed):
         print_message(f"No fragment has the id {unknown or repr(unknown)}. `excerpt search --json` prints the ids.")
+    if packed.notice:
+        print_message(packed.notice)
     print_message(_summarize_pack(packed))
     if not packed.passages:
         print_message(_explain_empty_pack(packed))

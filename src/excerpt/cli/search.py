@@ -155,7 +155,7 @@ def _search_with_stores(
 
     A store searches by itself, so each vault has a ranking of its own; scores are relative to the best of each.
     """
-    from excerpt.service.api import fuse_results
+    from excerpt.service.api import fuse_results, merge_notices
 
     with ExitStack() as stack:
         vaults = [stack.enter_context(load_vault(folder, refresh=refresh)) for folder in folders]
@@ -189,9 +189,11 @@ def _search_with_stores(
     if as_lines:
         print_hit_lines(hits, None)
         return 0 if hits else 1
-    sure = [result.confidence for result in results.values()]
-    if hits and all(each is Confidence.NOTHING for each in sure):
+    near = [result for result in results.values() if result.confidence is not Confidence.NOTHING]
+    if hits and not near:
         print_message(NO_ANSWER)
+    elif notice := merge_notices(result.notice for result in near):
+        print_message(notice)
     print_hits(hits)
     matched = sum(result.matched for result in results.values())
     print_message(
@@ -224,6 +226,8 @@ def _print_why_not(
 def _print_result(result: Result, explanations: Sequence[Explanation], *, in_store: bool) -> None:
     if result.hits and result.confidence is Confidence.NOTHING:
         print_message(NO_ANSWER)
+    elif result.notice:
+        print_message(result.notice)
     explain = None
     if explanations:
         from excerpt.cli.explained import print_explanation

@@ -1,4 +1,7 @@
-"""Corrections of a query: misspelt words and values are replaced by the most similar ones that the vault has."""
+"""Corrections of a query: misspelt words and values are replaced by the most similar ones that the vault has.
+
+For a query whose words fail, also the vault's words that are nearest to it in meaning.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from excerpt.base.kinds import FilterKind
+from excerpt.base.model import Result
 from excerpt.corpus.interface import Corpus
 from excerpt.insight.completions import (
     FRAGMENTS_READ_PER_STEM,
@@ -30,6 +34,7 @@ from excerpt.search.query import (
 )
 from excerpt.search.results import Filter
 from excerpt.text.folding import UNACCENTED_MARK, fold
+from excerpt.text.languages import select_stop_words
 from excerpt.text.words import QueryWord
 
 MIN_SIMILARITY = 0.6
@@ -51,6 +56,30 @@ def correct(engine: Engine, query: str) -> str:
     for start, end, instead in sorted(_find_replacements(engine, query), reverse=True):
         corrected_query = corrected_query[:start] + instead + corrected_query[end:]
     return corrected_query if corrected_query != query and engine.find_matching_rows(corrected_query).any() else ""
+
+
+_NAMING_HITS = 10
+_MIN_NEAREST_LETTERS = 3
+
+
+def find_nearest_words(engine: Engine, result: Result, count: int) -> tuple[str, ...]:
+    """Return up to `count` words of the vault that are nearest in meaning to a query and not in it, nearest first.
+
+    They are those of titles and headings of its first hits: words by which their notes are found.
+    """
+    snapshot = engine.snapshot
+    asked = {term for word in analyze_text(result.query, snapshot) for term in word.terms}
+    words: dict[tuple[str, ...], str] = {}
+    for hit in result.hits[:_NAMING_HITS]:
+        for word in analyze_text(" ".join((hit.fragment.title, *hit.fragment.heading_path)), snapshot):
+            if len(word.surface) >= _MIN_NEAREST_LETTERS and not (word.is_compound or asked.intersection(word.terms)):
+                words.setdefault(word.terms, fold(word.surface))
+    stop_words = select_stop_words(words.values(), ("en", *snapshot.languages))
+    named = list(dict.fromkeys(word for word in words.values() if word not in stop_words))
+    if not named:
+        return ()
+    cosines = snapshot.embedder.embed(named) @ snapshot.embedder.embed_query(result.query)
+    return tuple(named[at] for at in np.argsort(-cosines, kind="stable")[:count].tolist())
 
 
 def _find_replacements(engine: Engine, query: str) -> Iterator[Replacement]:

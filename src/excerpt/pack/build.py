@@ -34,7 +34,7 @@ from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
 from excerpt.pack.source import NoteCache, NoteSource, get_note_cache
 from excerpt.pack.token_costs import TokenCosts
 from excerpt.search.confidence import JUDGED_HITS
-from excerpt.search.engine import Engine, count_matching_rows, highest_confidence
+from excerpt.search.engine import Engine, count_matching_rows
 from excerpt.search.evidence import POOL_SIZE
 from excerpt.text.display import line_range
 from excerpt.text.tokens import Tokenizer
@@ -57,6 +57,8 @@ Of the answers among eight hits, 0.985 remain, in a quarter of the tokens (docs/
 """
 MIN_ENOUGH = 2
 """Number of hits packed whatever their scores: where a query names one thing, the second hit may be the answer."""
+UNSURE_PASSAGES, UNSURE_TOKENS = 4, 500
+"""The most hits, and tokens, of a pack of an unsure result: few enough to be judged by a reader."""
 NO_ANSWER_REASON = "unlikely to answer"
 NEAREST_HITS = 3
 """Number of hits named as nearest if no hit is likely to answer the query."""
@@ -76,14 +78,15 @@ class HitCollector:
     """Why no more hits were collected."""
     _by_digest: dict[str, Fragment] = field(default_factory=dict)
 
-    def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule) -> None:
+    def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule, confidence: Confidence | None) -> None:
         """Add the best hits up to `settings.limit`; copies (found by `duplicate`) and dropped hits do not count.
 
-        Unless the budget is to be filled, hits far below the best one are not added, and none if none is likely to
-        answer the query. Hits without a confidence are not ranked, and all added.
+        Unless the budget is to be filled, hits far below the best one are not added, and none if nothing near to the
+        query was found. `confidence` is that of their result, None if only the hits have some. Hits without a
+        confidence are not ranked, and all added; so are the few hits of an unsure result.
         """
         stops_early = self.settings.fill is Fill.ENOUGH
-        if stops_early and hits and all(hit.confidence is Confidence.NOTHING for hit in _judged_hits(hits)):
+        if stops_early and hits and _is_nothing(hits, confidence):
             for hit in hits[:NEAREST_HITS]:
                 self._leave_out(hit.fragment, NO_ANSWER_REASON)
             self.stopped = StopReason.NO_ANSWER
@@ -91,7 +94,8 @@ class HitCollector:
         candidates = self._without_dropped(hits[: self.settings.limit * HITS_PER_PACKED])
         values = compute_hit_values(candidates)
         min_primary = min(nlargest(MAX_PRIMARY_HITS, values), default=0.0)
-        ranked = stops_early and any(hit.confidence is not None for hit in candidates)
+        is_cut = stops_early and confidence is not Confidence.UNSURE
+        ranked = is_cut and any(hit.confidence is not None for hit in candidates)
         min_score = max(hit.score for hit in candidates) * ENOUGH_SHARE if ranked else 0.0
         self._add_candidates(candidates, values, min_primary, self.settings.limit, duplicate, min_score=min_score)
 
@@ -216,23 +220,32 @@ def build_pack(
     ranked: bool = True,
     duplicate: DuplicateRule = find_near_copy,
     confidence: Confidence | None = None,
+    notice: str = "",
 ) -> PackResult:
     """Return packs of the best `hits` (best first), or of the fragments with the ids `marked`, in their order.
 
     Hits are extended to `settings.scope`: at most `settings.limit` of them, not counting copies and dropped hits, but
-    all marked fragments. With `settings.fill` `enough`, hits that score far below the first are not packed, and none if
-    none is likely to answer. The rendered text never exceeds `settings.budget` tokens of `tokenizer`, and a larger
-    budget never gives less value. Without `ranked`, the packs are the same, but in the order of the vault and with
-    score 0. `overrides` are the user's decisions by hand; `duplicate` finds the better hit that a fragment repeats.
-    `confidence` is that of the search for `hits`. The result is deterministic.
+    all marked fragments. With `settings.fill` `enough`, hits that score far below the first are not packed, none if
+    nothing is near to the query, and of an unsure result at most UNSURE_PASSAGES in UNSURE_TOKENS. The rendered text
+    never exceeds `settings.budget` tokens of `tokenizer`, and a larger budget never gives less value. Without `ranked`,
+    the packs are the same, but in the order of the vault and with score 0. `overrides` are the user's decisions by
+    hand; `duplicate` finds the better hit that a fragment repeats. `confidence` is that of the search for `hits`,
+    `notice` what `renderer` says of an unsure one in its first line. The result is deterministic.
     """
+    confidence = None if marked else confidence
+    requested_budget = settings.budget
+    is_unsure = confidence is Confidence.UNSURE and settings.fill is Fill.ENOUGH
+    if is_unsure:
+        settings = replace(
+            settings, limit=min(settings.limit, UNSURE_PASSAGES), budget=min(settings.budget, UNSURE_TOKENS)
+        )
     notes = get_note_cache(source)
     costs = TokenCosts(tokenizer, renderer, source.tokenizer)
     gathered = HitCollector(notes, settings, overrides, costs)
     if marked:
         gathered.add_marks(marked, hits)
     else:
-        gathered.add_hits(hits, duplicate)
+        gathered.add_hits(hits, duplicate, confidence)
     in_order = partial(_order_packs, hit_spans=gathered.hit_spans, overrides=overrides, ranked=ranked)
     choices, choice = _build_all_choices(gathered.hit_spans, notes, costs), _EMPTY_CHOICE
     if settings.budget > 0:  # with 0, a caller gets the text around a pack
@@ -249,7 +262,7 @@ def build_pack(
     return PackResult(
         query=query,
         strategy=strategy,
-        budget=settings.budget,
+        budget=requested_budget,
         tokenizer=tokenizer.name,
         passages=passages,
         left_out=(*gathered.left_out, *_iterate_unchosen_reasons(unchosen, settings.budget, costs)),
@@ -258,12 +271,20 @@ def build_pack(
         value=choice.value,
         source_tokens=sum(notes[path].tokens for path in dict.fromkeys(pack.path for pack in passages)),
         format=settings.format,
-        stopped=StopReason.BUDGET if unchosen else gathered.stopped,
+        stopped=_explain_stop(gathered, is_unsure=is_unsure, is_full=bool(unchosen)),
         costs=_count_pack_tokens(choice),
         needs=tuple(each.count_hit_alone(hit) for each, hit in unchosen),
-        confidence=None if marked else confidence,
+        confidence=confidence,
         left_out_comments=sum(notes[pack.path].count_comments(pack.line_start, pack.line_end) for pack in passages),
+        notice=notice if passages and confidence is Confidence.UNSURE else "",
     )
+
+
+def _explain_stop(gathered: HitCollector, *, is_unsure: bool, is_full: bool) -> StopReason:
+    """Return why a pack has no more passages; `is_full`: a hit did not fit."""
+    if is_unsure:
+        return StopReason.UNSURE
+    return StopReason.BUDGET if is_full else gathered.stopped
 
 
 class _PackChoice(Struct, frozen=True):
@@ -513,6 +534,13 @@ def _make_hashable(value: object) -> Hashable:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _is_nothing(hits: Sequence[Hit], confidence: Confidence | None) -> bool:
+    """Return whether nothing is near to the query of some hits: by `confidence`, or by that of the first hits."""
+    if confidence is not None:
+        return confidence is Confidence.NOTHING
+    return all(hit.confidence is Confidence.NOTHING for hit in _judged_hits(hits))
+
+
 def _judged_hits(hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits by which the search judged its answer: the first ones before meaning or a reranker moved them."""
     return [hit for rank, hit in enumerate(hits, 1) if _judged_rank(hit, rank) <= JUDGED_HITS]
@@ -555,5 +583,6 @@ def search_queries(engine: Engine, queries: Sequence[str], strategy: Strategy, l
     elapsed = (time.perf_counter() - started) * 1e3
     query = " | ".join(queries)
     result = Result(query, strategy, scored_queries[0].strategy, hits, matched, elapsed, engine.snapshot.generation)
-    result = replace(result, confidence=highest_confidence(ranking))
+    confidence, notice = engine.judge(ranking)
+    result = replace(result, confidence=confidence, notice=notice)
     return engine.mark_missing_vectors(result, scored_queries)

@@ -38,7 +38,7 @@ One or two words are soon found by chance, those of a question hardly ever.
 _MIN_LEAD, _MAX_LEAD = -3.0, 1.1
 """Bounds of the feature `lead`; the upper one is about three times the score of the next fragment."""
 
-STRONG_LIKELIHOOD, LIKELY_LIKELIHOOD, WEAK_LIKELIHOOD = 0.8, 0.4, 0.055
+STRONG_LIKELIHOOD, LIKELY_LIKELIHOOD, WEAK_LIKELIHOOD = 0.8, 0.4, 0.03
 """The likelihood from which each label is used.
 
 Of 9,036 questions asked of vaults without an answer, 1 in 180 is called strong and 1 in 29 strong or likely. Below

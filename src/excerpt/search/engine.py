@@ -29,6 +29,7 @@ from excerpt.search.confidence import JUDGED_HITS, UNSURE_LIKELIHOOD, Confidence
 from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, analyze_text, gather_evidence, text_to_embed
 from excerpt.search.filters import FILTER_FIELDS, sort_newest_first
 from excerpt.search.highlight import HighlightFinder, HighlightTerms, merge_highlight_terms, select_highlight_terms
+from excerpt.search.interpretation import describe_missing_words
 from excerpt.search.list_order import IndexArray, join_orders, limit_hits_per_note, score_places
 from excerpt.search.prefetch import build_candidate_query, build_note_query, build_period_query
 from excerpt.search.query import (
@@ -295,7 +296,7 @@ class Engine:
             merge_highlight_terms(scored_query.highlight_terms for scored_query in scored_queries),
         )
         ranking = self.merge_ranking(scored_queries)
-        confidence = highest_confidence(ranking)
+        confidence, notice = self.judge(ranking)
         sort = next((parsed.sort for parsed in queries if parsed.sort), "")
         if sort:
             ranking = self._sort_by_date(ranking, limit, sort)
@@ -316,6 +317,7 @@ class Engine:
             confidence,
             tuple(dict.fromkeys(period for scored_query in scored_queries for period in scored_query.periods)),
             sort,
+            notice=notice,
         )
         result = self.mark_missing_vectors(result, scored_queries)
         if queries != whole:
@@ -328,6 +330,14 @@ class Engine:
             (result, ranking, highlight_count) if highlight_count is not None and highlight_count < len(hits) else None
         )
         return result
+
+    def judge(self, ranking: Ranking) -> tuple[Confidence | None, str]:
+        """Return the confidence of a ranking, and the sentence that names the missing words of an unsure one."""
+        confidence = result_confidence(ranking)
+        if confidence is not Confidence.UNSURE:
+            return confidence, ""
+        evidences = [scored_query.evidence for scored_query in ranking.scored_queries]
+        return confidence, describe_missing_words(evidences, self.snapshot.languages)
 
     def mark_missing_vectors(self, result: Result, scored_queries: Sequence[ScoredQuery]) -> Result:
         """Return `result` with what there is to say about queries whose vectors were not ready."""
@@ -733,16 +743,19 @@ def _list_past_uses(uses: PastUses | None) -> tuple[PastUse, ...]:
     return tuple(PastUse(event.kind, event.query, event.time, event.fragment) for event in events)
 
 
-def highest_confidence(ranking: Ranking) -> Confidence | None:
-    """Return the highest confidence among the first JUDGED_HITS fragments, None if they are listed by filters alone.
+def result_confidence(ranking: Ranking) -> Confidence | None:
+    """Return the confidence of a ranking by its first JUDGED_HITS fragments, None if they are listed by filters alone.
 
-    It is NOTHING for an empty ranking. What the user opened before changes the order, but not this.
+    It is the highest of theirs, or UNSURE if the words of the query fail: if the best likelihood is below
+    UNSURE_LIKELIHOOD. It is NOTHING for an empty ranking. What the user opened before does not change it.
     """
     judged = _list_judged(ranking.judged or ranking)
     if not len(ranking.rows):
         return Confidence.NOTHING
     labels = [table.label_at(position) for table, position in judged]
-    return min(labels, key=list(Confidence).index, default=None)
+    highest = min(labels, key=list(Confidence).index, default=None)
+    is_unsure = highest is Confidence.WEAK and (best_likelihood(ranking) or 0) < UNSURE_LIKELIHOOD
+    return Confidence.UNSURE if is_unsure else highest
 
 
 def best_likelihood(ranking: Ranking) -> float | None:
@@ -816,5 +829,6 @@ def search_by_strategy(engine: Engine, text: str, limit: int) -> tuple[Result, .
         elapsed = (time.perf_counter() - start) * 1e3
         matched = count_matching_rows(scored_queries)
         result = Result(text, strategy, scored_queries[0].strategy, hits, matched, elapsed, engine.snapshot.generation)
-        results.append(replace(result, confidence=highest_confidence(ranking)))
+        confidence, notice = engine.judge(ranking)
+        results.append(replace(result, confidence=confidence, notice=notice))
     return tuple(results)

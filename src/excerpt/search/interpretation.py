@@ -1,17 +1,21 @@
 """Interpretation of a query text: which parts are filters or exclusions, and which have no effect.
 
-Every text is a valid query, so nothing here is an error. The warnings explain an unexpected list of hits.
+Every text is a valid query, so nothing here is an error. The warnings, and the words that were not found, explain an
+unexpected list of hits.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from functools import reduce
+
+import numpy as np
 
 from excerpt.base.kinds import FilterKind
 from excerpt.corpus.interface import Corpus
-from excerpt.search.evidence import analyze_text
+from excerpt.search.evidence import MAX_LANGUAGES, Evidence, Flags, analyze_text
 from excerpt.search.filters import flag_allowed_rows
 from excerpt.search.query import (
     DATE_KINDS,
@@ -27,7 +31,10 @@ from excerpt.search.query import (
 )
 from excerpt.search.results import QueryCondition, QueryInterpretation, QueryWarning
 from excerpt.search.time_signal import find_notes_in_periods
+from excerpt.text.columns import truncate
+from excerpt.text.display import visible_line
 from excerpt.text.folding import fold
+from excerpt.text.languages import select_stop_words
 from excerpt.text.periods import find_periods
 
 
@@ -134,3 +141,55 @@ def _filter_warnings(
                 continue
             message = _NO_MATCH.get(condition.filter.kind, f"no note has {text[condition.start : condition.end]}")
             yield QueryWarning(condition.start, condition.end, message.format(f"“{value}”"))
+
+
+_MAX_NAMED_WORDS = 3
+_MAX_WORD_COLUMNS = 30
+
+
+def describe_missing_words(evidences: Sequence[Evidence], languages: Sequence[str]) -> str:
+    """Return a sentence on what the passages lack that are nearest to a query: words that none has, or none together.
+
+    `evidences` are those of its alternatives. Words such as "how", and words that name a period, are not named.
+    """
+    nearest = "these are nearest in meaning" if any(each.meaning_factor for each in evidences) else "these are nearest"
+    found: dict[str, bool] = {}
+    weights: dict[str, float] = {}
+    is_found_together = False
+    for evidence in evidences:
+        flags_by_word = _flag_content_words(evidence, languages)
+        for word, flags in flags_by_word.items():
+            found[word] = found.get(word, False) or bool(flags.any())
+        weights |= {word.surface: match.idf for word, match in zip(evidence.words, evidence.matches, strict=True)}
+        if flags_by_word:
+            is_found_together = is_found_together or bool(reduce(np.logical_and, flags_by_word.values()).any())
+    if missing := {word: weights[word] for word, is_found in found.items() if not is_found}:
+        return f"No passage has {_name_words(missing)}; {nearest}."
+    if found and not is_found_together:
+        return f"No passage has {_name_words({word: weights[word] for word in found})} together; {nearest}."
+    return f"No passage is sure to answer; {nearest}."
+
+
+def _flag_content_words(evidence: Evidence, languages: Sequence[str]) -> dict[str, Flags]:
+    """Return, for each content word of a query, the flags of the rows that have it and pass the filters."""
+    folded = [fold(word.surface) for word in evidence.words]
+    stop_words = select_stop_words(set(folded), ("en", *languages[:MAX_LANGUAGES]))
+    flags_by_word: dict[str, Flags] = {}
+    columns = zip(evidence.words, folded, evidence.matches, evidence.is_period_word.tolist(), strict=True)
+    for word, surface, match, is_period_word in columns:
+        if word.is_part or is_period_word or surface in stop_words:
+            continue
+        flags = np.zeros(len(evidence.is_match), np.bool_)
+        match.term_matches.mark(flags)
+        if match.count and not flags.any():  # in a store, fragments that are not loaded have it
+            flags[:] = True
+        flags_by_word[word.surface] = flags if evidence.is_allowed is None else flags & evidence.is_allowed
+    return flags_by_word
+
+
+def _name_words(weights: Mapping[str, float]) -> str:
+    """Return the words of the highest weights in quotation marks, in their order, and how many others there are."""
+    heaviest = set(sorted(weights, key=lambda word: -weights[word])[:_MAX_NAMED_WORDS])
+    named = [f"“{truncate(visible_line(word), _MAX_WORD_COLUMNS)}”" for word in weights if word in heaviest]
+    others = len(weights) - len(named)
+    return ", ".join(named) + (f" and {others} more" if others else "")

@@ -288,7 +288,16 @@ def fuse_packs(packed: Mapping[str, PackResult]) -> str:
     packs = [replace(pack, path=f"{name}/{pack.path}") for name, result in packed.items() for pack in result.passages]
     packs.sort(key=lambda pack: -pack.entry.score)
     formats = {result.format for result in packed.values()} or {Format.MARKDOWN}
-    return load_format(formats.pop()).make_renderer(()).render(packs)
+    notice = merge_notices(result.notice for result in packed.values() if result.passages)
+    return load_format(formats.pop()).make_renderer((), notice).render(packs)
+
+
+def merge_notices(notices: Iterable[str]) -> str:
+    """Return one notice for the results of several vaults, "" if one of them has none, so that it is not unsure."""
+    different = set(notices)
+    if "" in different or not different:
+        return ""
+    return different.pop() if len(different) == 1 else "No passage is sure to answer; these are nearest."
 
 
 class Vault:
@@ -618,6 +627,13 @@ class Vault:
         return complete_at(self._snapshot, query, at, date.today())
 
     @_query
+    def nearest_words(self, result: Result, count: int = 5) -> tuple[str, ...]:
+        """Return words of the vault that are nearest in meaning to the query of a result, to ask again with them."""
+        from excerpt.insight.corrections import find_nearest_words
+
+        return find_nearest_words(self._load_engine(), result, count)
+
+    @_query
     def fragment(self, fragment_id: str) -> Fragment | None:
         """Return the fragment with this id, None if it is not in the index."""
         return self._snapshot.fragment(fragment_id)
@@ -860,6 +876,7 @@ class Vault:
             memories=self._marked_memories(saved),
             ids=tuple(ids),
             confidence=result.confidence if result is not None else None,
+            notice=result.notice if result is not None else "",
         )
         packer = self._open_packer()
         return packer.links.add_links(packer.build_result(engine.snapshot, with_fill(request, engine)))

@@ -25,7 +25,7 @@ _PASSAGE_SECONDS = 0.026
 def is_minilm_helpful(result: Result) -> bool:
     """Return whether a result is of a question, rather than of a few words, whose words are not found together."""
     is_question = len(result.query.split()) >= _MIN_QUESTION_WORDS
-    return is_question and bool(result.hits) and result.confidence is Confidence.NOTHING
+    return is_question and bool(result.hits) and result.confidence in (Confidence.UNSURE, Confidence.NOTHING)
 
 
 def offer_minilm(corpus: Corpus, settings: Settings, paths: Paths) -> str:

@@ -24,7 +24,7 @@ def list_offers(result: Result) -> tuple[str, ...]:
     None is offered if the first hits answer the query (`Confidence.STRONG`) or none does. They are chosen by what the
     search has found already, so an offer costs no search.
     """
-    if result.confidence not in (Confidence.LIKELY, Confidence.WEAK) or not result.hits:
+    if result.confidence not in (Confidence.LIKELY, Confidence.WEAK, Confidence.UNSURE) or not result.hits:
         return ()
     offers = {"suggest": _can_narrow(result), "compare": _has_other_first_note(result)}
     return tuple(name for name, helps in offers.items() if helps)

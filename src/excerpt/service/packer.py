@@ -34,7 +34,8 @@ class PackRequest(Struct, frozen=True):
 
     `ids` are those of further fragments to pack. `overrides` are the user's changes (dropped passages, order, scopes).
     `ranked` says that passages are in the order of the scores or the user's own order, else in the order of the vault.
-    `memories` are the marked memories. `confidence` is that of the search for `hits`.
+    `memories` are the marked memories. `confidence` is that of the search for `hits`, `notice` what it says of an
+    unsure one.
     """
 
     queries: tuple[str, ...]
@@ -47,6 +48,7 @@ class PackRequest(Struct, frozen=True):
     memories: tuple[Memory, ...] = ()
     ids: tuple[str, ...] = ()
     confidence: Confidence | None = None
+    notice: str = ""
 
 
 class LeftOutRow(Struct, frozen=True):
@@ -207,6 +209,7 @@ class Packer:
 
         spans = {mark.fragment_id: mark.spans for mark in request.marks}
         mark_hits = [Hit(fragment, 1.0, spans=spans[fragment.id]) for fragment in marked]
+        notice = "" if request.marks or request.ids else request.notice
         return self._cache(
             source,
             mark_hits if request.marks else request.hits,
@@ -214,11 +217,12 @@ class Packer:
             strategy=request.strategy,
             settings=request.settings,
             tokenizer=self._tokenizer(request),
-            renderer=renderer_for(request.settings, request.queries, self.links, self._config),
+            renderer=renderer_for(request.settings, request.queries, self.links, self._config, notice),
             marked=[*(mark.fragment_id for mark in request.marks), *request.ids],
             overrides=request.overrides,
             ranked=request.ranked,
             confidence=request.confidence,
+            notice=notice,
         )
 
     def _with_memories(self, source: NoteSourceWithMoves, request: PackRequest) -> NoteSourceWithMoves:
@@ -330,7 +334,10 @@ class AskPackResults(Struct, frozen=True):
     def answer(self, engine: Engine) -> tuple[PackResult, ...]:
         snapshot = engine.without_comments.snapshot
         first = _prepare_request(self.requests[0], engine)
-        requests = (structs.replace(each, hits=first.hits, confidence=first.confidence) for each in self.requests)
+        requests = (
+            structs.replace(each, hits=first.hits, confidence=first.confidence, notice=first.notice)
+            for each in self.requests
+        )
         return tuple(self.packer.build_result(snapshot, with_fill(each, engine)) for each in requests)
 
 
@@ -359,7 +366,7 @@ def _prepare_request(request: PackRequest, engine: Engine) -> PackRequest:
             hits = tuple(
                 replace(by_id[hit.fragment.id], rerank=hit.rerank) for hit in request.hits if hit.fragment.id in by_id
             )
-        request = structs.replace(request, hits=hits, confidence=result.confidence)
+        request = structs.replace(request, hits=hits, confidence=result.confidence, notice=result.notice)
     return with_fill(request, engine)
 
 

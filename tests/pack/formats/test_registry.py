@@ -58,7 +58,7 @@ def written(packs: list[Pack], question: str = "") -> dict[str, str]:
         source_tokens=2,
     )
     return {
-        name.value: form.make_renderer(asked).render(packs)
+        name.value: form.make_renderer(asked, "").render(packs)
         if form.render_data is None
         else form.render_data(result, LINKS)
         for name, form in zip(FORMATS, map(load_format, FORMATS), strict=True)

@@ -122,6 +122,15 @@ async def test_a_pack_without_an_answer_names_three_locations_without_text(ask: 
     assert "From " in (await ask("pack", query="quantum chromodynamics lattice", fill="budget")).text
 
 
+@pytest.mark.parametrize("tool", ["pack", "search"])
+async def test_an_unsure_answer_asks_the_agent_to_judge_and_names_words_of_the_notes(ask: Ask, tool: str) -> None:
+    told = await ask(tool, query="lattice swarm of quantum")
+    assert told.first_line.startswith("unsure · ")
+    assert "Judge whether these answer; if not, ask again in other words." in told.last_line
+    assert "The notes' words nearest to the question: hives" in told.last_line
+    assert ("No passage has “lattice”, “quantum”; these are nearest in meaning." in told.text) == (tool == "pack")
+
+
 async def test_a_search_states_the_preferred_time_and_the_order(ask: Ask) -> None:
     assert " · notes of date:2024-05 first · " in (await ask("search", query="tea in May 2024")).first_line
     assert " · no hit has a date · " in (await ask("search", query="tea sort:-date")).first_line

@@ -54,6 +54,7 @@ def make_pack(stopped: StopReason, *, needs: tuple[int, ...] = ()) -> PackResult
         (make_pack(StopReason.LIMIT), 0, "240/4,000 tokens · best 8 hits"),
         (make_pack(StopReason.END), 0, "240/4,000 tokens · all hits"),
         (make_pack(StopReason.END), 2, "240/4,000 tokens · 2 marked"),
+        (make_pack(StopReason.UNSURE), 0, "240/4,000 tokens · unsure"),
         (make_pack(StopReason.NO_ANSWER), 0, "0 passages · nothing answers"),
     ],
 )

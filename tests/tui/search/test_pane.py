@@ -298,7 +298,10 @@ async def test_the_strategy_that_found_nothing_is_named_above_the_list(app: Exce
         assert str(screen_of(app).query_one("#found").border_title).endswith(" · adaptive found nothing")
 
 
-@pytest.mark.parametrize(("confidence", "word"), [(Confidence.STRONG, "strong"), (Confidence.NOTHING, "no answer")])
+@pytest.mark.parametrize(
+    ("confidence", "word"),
+    [(Confidence.STRONG, "strong"), (Confidence.UNSURE, "unsure"), (Confidence.NOTHING, "no answer")],
+)
 async def test_the_confidence_is_beside_the_strategy(app: ExcerptApp, confidence: Confidence, word: str) -> None:
     async with app.run_test() as pilot:
         await pilot.pause()
@@ -349,6 +352,19 @@ async def test_without_hits_the_list_has_no_title_and_no_empty_panel_beside_it(a
         assert not titles_of(app)
         assert not pane_of(app).side.display
         assert screen_of(app).query_one("#found").border_title == ""
+
+
+async def test_an_unsure_list_names_the_missing_words_above_it(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, "conflict")
+        pane = pane_of(app)
+        assert pane.result is not None
+        notice = "No passage has “[b]rainbow”, “labels” together; these are nearest in meaning."
+        pane.result = replace(pane.result, confidence=Confidence.UNSURE, notice=notice)
+        await pilot.pause()
+        assert "No passage has “[b]rainbow”, “labels” together; the nearest are below" in drawn_text(app)
+        assert "unsure" in drawn_text(app)
+        assert "No note answers" not in drawn_text(app)
 
 
 async def test_hits_without_an_answer_are_faint_below_an_explanation(app: ExcerptApp) -> None:

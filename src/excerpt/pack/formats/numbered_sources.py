@@ -35,7 +35,7 @@ class NumberedSourcesRenderer(Struct, frozen=True):
     `heading_prefix` begins the heading line of a source. `min_border` is the line above and below its text, which is
     lengthened if the text has the same line. `border_gap` comes between the borders and the lines around them,
     `source_separator` between two sources.
-    `questions` are added at the end.
+    `questions` are added at the end, and `notice` is the first line.
     """
 
     heading_prefix: ClassVar[str]
@@ -44,16 +44,19 @@ class NumberedSourcesRenderer(Struct, frozen=True):
     source_separator: ClassVar[str]
 
     questions: tuple[str, ...] = ()
+    notice: str = ""
 
     def render(self, packs: Sequence[Pack]) -> str:
         sources = []
         for number, pack in enumerate(packs, start=1):
             above, below = self._render_borders(number, pack)
             sources.append(f"{above}{pack.text}\n{below}")
-        return self.source_separator.join(sources) + self._render_questions() if packs else ""
+        text = self.source_separator.join(sources)
+        return f"{self._render_notice()}{text}{self._render_questions()}" if packs else ""
 
     def render_frame(self, number: int, pack: Pack) -> Sequence[str]:
-        return (*self._render_borders(number, pack), self._render_questions() if number == 1 else "")
+        once = (self._render_notice(), self._render_questions()) if number == 1 else ("", "")
+        return (*self._render_borders(number, pack), *once)
 
     def escape(self, text: str) -> str:
         return text
@@ -64,6 +67,9 @@ class NumberedSourcesRenderer(Struct, frozen=True):
         cut_above = f"{CUT_MARK}\n{gap}" if pack.cut_above else ""
         cut_below = f"{gap}{CUT_MARK}\n" if pack.cut_below else ""
         return f"{above}{cut_above}{border}\n{pack.rendered_header}", f"{border}\n{cut_below}"
+
+    def _render_notice(self) -> str:
+        return f"{self.notice}\n\n" if self.notice else ""
 
     def _render_questions(self) -> str:
         """Return the lines with the questions, for the end of the pack, where models pay most attention."""

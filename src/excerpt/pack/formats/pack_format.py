@@ -94,13 +94,13 @@ class PackFile:
 class PackFormat(Struct, frozen=True):
     """The functions of one pack format.
 
-    `make_renderer` returns the renderer for the questions to add. `parse` parses the text of a pack file with LF line
-    ends, and raises UnreadablePackError. A file in this format begins with `file_prefix`; if that is "", its sources
-    may be anywhere in the file. `render_data` is set for a format for programs: it returns the output, and the renderer
-    is only used for the budget.
+    `make_renderer` returns the renderer for the questions and the notice to add. `parse` parses the text of a pack file
+    with LF line ends, and raises UnreadablePackError. A file in this format begins with `file_prefix`; if that is "",
+    its sources may be anywhere in the file. `render_data` is set for a format for programs: it returns the output, and
+    the renderer is only used for the budget.
     """
 
-    make_renderer: Callable[[tuple[str, ...]], Renderer]
+    make_renderer: Callable[[tuple[str, ...], str], Renderer]
     parse: Callable[[str], PackFile]
     file_prefix: str = ""
     render_data: Callable[[PackResult, PackLinks], str] | None = None

@@ -30,11 +30,13 @@ def load_format(name: Format) -> PackFormat:
     return pack_format
 
 
-def renderer_for(settings: PackSettings, questions: Sequence[str], links: PackLinks, folder: Path) -> Renderer:
+def renderer_for(
+    settings: PackSettings, questions: Sequence[str], links: PackLinks, folder: Path, notice: str = ""
+) -> Renderer:
     """Return the renderer of the format in `settings`, with the `questions` if the settings ask for them.
 
-    A template always gets the questions and `links`; its path may be relative to `folder`. Raises SettingsError if the
-    template cannot be read.
+    `notice` is a sentence for the first line, "" for none. A template always gets the questions and `links`; its path
+    may be relative to `folder`. Raises SettingsError if the template cannot be read.
     """
     texts = tuple(question for question in questions if question.strip())
     if settings.format is Format.TEMPLATE:
@@ -45,8 +47,8 @@ def renderer_for(settings: PackSettings, questions: Sequence[str], links: PackLi
                 "The format `template` needs a file.", "Name it with --template FILE, or in the setting pack.template."
             )
         file = folder / Path(settings.template).expanduser()
-        return TemplateRenderer(str(file), read_template(file), links, settings.budget, texts)
-    return load_format(settings.format).make_renderer(texts if settings.question else ())
+        return TemplateRenderer(str(file), read_template(file), links, settings.budget, texts, notice)
+    return load_format(settings.format).make_renderer(texts if settings.question else (), notice)
 
 
 def render_output(result: PackResult, links: PackLinks) -> str:

@@ -1,8 +1,8 @@
 """Packs rendered by the user's Jinja2 template, which runs in a separate process (template_sandbox.py).
 
-A template gets only `question`, `questions` and `sources`: no files, environment, clock or random numbers, so the same
-packs give the same bytes. The text of a note is data, never a template. A filter with a very large number is a loop
-that no check inside Python can stop, so the limits apply to the process, which is killed.
+A template gets only `question`, `questions`, `notice` and `sources`: no files, environment, clock or random numbers, so
+the same packs give the same bytes. The text of a note is data, never a template. A filter with a very large number is a
+loop that no check inside Python can stop, so the limits apply to the process, which is killed.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ class RemainingTime(Struct):
 class TemplateRenderer:
     """Renders packs with the user's template; `template` is its text, `name` its file for error messages.
 
-    A rendered text may be as long as `budget` tokens and its passages need, and a little longer: counting more takes
+    `notice` is the sentence for the first line of an unsure pack; it is put there if the template does not use it. A
+    rendered text may be as long as `budget` tokens and its passages need, and a little longer: counting more takes
     seconds. For one result only: all renderings share one time limit. Raises SettingsError with file and line if the
     template has an error, and TemplateStoppedError if it exceeds a limit.
     """
@@ -134,6 +135,7 @@ class TemplateRenderer:
     links: PackLinks
     budget: int
     questions: tuple[str, ...] = ()
+    notice: str = ""
     _remaining_time: RemainingTime = field(default_factory=RemainingTime, init=False, repr=False, compare=False)
 
     def render(self, packs: Sequence[Pack]) -> str:
@@ -179,6 +181,7 @@ class TemplateRenderer:
             "template": self.template,
             "sources": [*map(asdict, sources)],
             "questions": questions,
+            "notice": self.notice,
             "max_characters": max_characters,
             "too_long": f"it renders more than {format_count(max_characters, 'character')} for a budget of "
             f"{format_count(self.budget, 'token')}",
@@ -187,7 +190,8 @@ class TemplateRenderer:
         if "mistake" in answer:
             line = f", line {answer['line']}" if answer["line"] else ""
             raise SettingsError(f"{self.name}{line}: {answer['mistake']}.", _TEMPLATE_HINT)
-        return str(answer["text"])
+        above = f"{self.notice}\n\n" if self.notice and "notice" not in self.template else ""
+        return f"{above}{answer['text']}"
 
 
 _PROBE_PACK = Pack(

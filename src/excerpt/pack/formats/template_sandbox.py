@@ -68,7 +68,9 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
     try:
         _ENVIRONMENT.max_characters, _ENVIRONMENT.too_long = request["max_characters"], request["too_long"]
         template = _compile(request["template"])
-        for part in template.generate(sources=sources, questions=questions, question=" | ".join(questions)):
+        for part in template.generate(
+            sources=sources, questions=questions, question=" | ".join(questions), notice=request.get("notice", "")
+        ):
             parts.append(part)
             size += len(part)
             if size > request["max_characters"]:

@@ -34,6 +34,7 @@ class XmlRenderer(Struct, frozen=True):
     """
 
     questions: tuple[str, ...] = ()
+    notice: str = ""
 
     def render(self, packs: Sequence[Pack]) -> str:
         sources = []
@@ -51,7 +52,8 @@ class XmlRenderer(Struct, frozen=True):
 
     def _render_root_tags(self) -> tuple[str, str]:
         questions = "".join(f"<question>{escape_xml(join_lines(question))}</question>\n" for question in self.questions)
-        return "<documents>\n", f"{questions}</documents>\n"
+        notice = f"<notice>{escape_xml(self.notice)}</notice>\n" if self.notice else ""
+        return f"<documents>\n{notice}", f"{questions}</documents>\n"
 
 
 def _render_document_tags(number: int, pack: Pack) -> tuple[str, str]:

@@ -48,7 +48,8 @@ def load_fragments(argument: str) -> list[llm.Fragment]:
         if not packed.passages:
             raise ValueError(f"The notes in {opened.folder.name} do not answer: {query}")
         texts = [_quote(passage) for passage in packed.passages]
-        texts[0] = f"{_format_confidence(packed)}{texts[0]}"
+        notice = f"{packed.notice}\n\n" if packed.notice else ""
+        texts[0] = f"{_format_confidence(packed)}{notice}{texts[0]}"
         places = map(_place, packed.passages)
         return [llm.Fragment(*each) for each in zip(texts, places, strict=True)]  # type: ignore[no-untyped-call]
 

@@ -70,6 +70,7 @@ class SearchResult(TypedDict):
     matched: int
     generation: int
     periods: list[QueryPeriod]
+    notice: str
     warnings: NotRequired[list[str]]
     hits: list[HitForm]
     freshness: str
@@ -157,6 +158,7 @@ class PackAnswer(TypedDict):
     source_tokens: int
     stopped: StopReason
     left_out_comments: int
+    notice: str
     rendered: str
     freshness: str
 

@@ -145,7 +145,8 @@ class Tools(Struct, frozen=True):
         def respond(snapshot: ServedSnapshot) -> _Searched:
             result = snapshot.vault.search(query, strategy=strategy, limit=hit_limit)
             matched = snapshot.vault.map(query, limit=1).notes if group == "notes" else result.matched
-            return _Searched(snapshot, result, matched, _recall_answers(snapshot, query))
+            memories = _recall_answers(snapshot, query)
+            return _Searched(snapshot, result, matched, memories, _nearest_words(snapshot, result))
 
         several = len(served) > 1
         progress, ready, union = _progress_callback(ctx), {}, None
@@ -186,6 +187,7 @@ class Tools(Struct, frozen=True):
             freshness=freshness,
             more=lambda shown: f"continue with offset={offset + shown}, or ask with a smaller snippet",
             hint=_query_hints(results.values())
+            + _unsure_hint(sure, (word for each in searched.values() for word in each.words))
             + (hint if hits else "Try other words, or `overview`.")
             + _partial_hint(sure, is_partial=is_partial),
             notice=_format_memories(memory for each in searched.values() for memory in each.memories),
@@ -483,8 +485,25 @@ def _check_query(query: str) -> None:
 
 def _partial_hint(sure: excerpt.Confidence | None, *, is_partial: bool) -> str:
     """Return a hint that indexing is not finished if the confidence `sure` is low and the index partial, else ""."""
-    unsure = sure in (excerpt.Confidence.NOTHING, excerpt.Confidence.WEAK)
+    unsure = sure in (excerpt.Confidence.NOTHING, excerpt.Confidence.UNSURE, excerpt.Confidence.WEAK)
     return " Indexing is not finished: ask again later." if unsure and is_partial else ""
+
+
+def _nearest_words(snapshot: ServedSnapshot, result: excerpt.Result) -> tuple[str, ...]:
+    """Return the vault's words that are nearest to the question of an unsure result; none for another result."""
+    return snapshot.vault.nearest_words(result) if result.confidence is excerpt.Confidence.UNSURE else ()
+
+
+def _unsure_hint(sure: excerpt.Confidence | None, words: Iterable[str]) -> str:
+    """Return what to do with the passages of an unsure result, followed by a space; "" for another one.
+
+    `words` are the vault's words that are nearest to the question.
+    """
+    if sure is not excerpt.Confidence.UNSURE:
+        return ""
+    names = visible_line(", ".join(dict.fromkeys(words)))[:MAX_HINT_LENGTH]
+    near = f" The notes' words nearest to the question: {names}." if names else ""
+    return f"Judge whether these answer; if not, ask again in other words.{near} "
 
 
 def _fallback_text(result: excerpt.Result) -> str:
@@ -533,6 +552,8 @@ def _pack_text(
     if result is None:
         result = snapshot.vault.search_for_pack(query)
 
+    words = _nearest_words(snapshot, result)
+
     def pack(budget: int) -> excerpt.PackResult:
         return snapshot.vault.pack(
             query,
@@ -552,6 +573,7 @@ def _pack_text(
             snapshot.name,
             snapshot.freshness,
             _query_hints([result])
+            + _unsure_hint(result.confidence, words)
             + _pack_hint({"": packed})
             + _partial_hint(result.confidence, is_partial=snapshot.is_partial),
             notice=notice,
@@ -580,7 +602,8 @@ async def _pack_vaults(
 
     def search(snapshot: ServedSnapshot) -> _Searched:
         result = snapshot.vault.search_for_pack(query)
-        return _Searched(snapshot, result, result.matched, _recall_answers(snapshot, query))
+        memories = _recall_answers(snapshot, query)
+        return _Searched(snapshot, result, result.matched, memories, _nearest_words(snapshot, result))
 
     searched = await ask_each(ready, search, _progress_callback(ctx))
     results = {vault: each.result for vault, each in searched.items()}
@@ -593,7 +616,10 @@ async def _pack_vaults(
             (sure or "", _count_passages(packed.values()), *dict.fromkeys(map(_time_text, results.values()))),
             "*",
             describe_freshness(served, {vault: each.snapshot for vault, each in searched.items()}),
-            _query_hints(results.values()) + _pack_hint(by_prefix) + _partial_hint(sure, is_partial=is_partial),
+            _query_hints(results.values())
+            + _unsure_hint(sure, (word for each in searched.values() for word in each.words))
+            + _pack_hint(by_prefix)
+            + _partial_hint(sure, is_partial=is_partial),
             notice=_format_memories(memory for each in searched.values() for memory in each.memories),
         )
 
@@ -665,12 +691,16 @@ def _pack_hint(packed: Mapping[str, excerpt.PackResult]) -> str:
 
 
 class _Searched(Struct, frozen=True):
-    """What one vault answers to a query: the result, the number of matches, and the memories that answer."""
+    """What one vault answers to a query: the result, the number of matches, and the memories that answer.
+
+    `words` are the vault's words that are nearest to the question, if the result is unsure.
+    """
 
     snapshot: ServedSnapshot
     result: excerpt.Result
     matched: int
     memories: tuple[excerpt.RecalledMemory, ...]
+    words: tuple[str, ...]
 
 
 def _best_confidence(results: Iterable[excerpt.Result]) -> excerpt.Confidence | None:

@@ -34,7 +34,8 @@ def stop_label(result: PackResult, settings: PackSettings, mark_count: int = 0) 
         return "best hit" if settings.limit == 1 else f"best {format_count(settings.limit, 'hit')}"
     if result.stopped is StopReason.NO_ANSWER and result.left_out_comments:
         return "only comments answer"
-    return {StopReason.ENOUGH: "enough", StopReason.NO_ANSWER: "nothing answers"}.get(result.stopped, "all hits")
+    labels = {StopReason.ENOUGH: "enough", StopReason.UNSURE: "unsure", StopReason.NO_ANSWER: "nothing answers"}
+    return labels.get(result.stopped, "all hits")
 
 
 def needs_label(result: PackResult) -> str:

@@ -224,7 +224,7 @@ class HitPane(Vertical):
         """Show the title of the list; in a low terminal only if it warns, since the query bar counts the hits."""
         result = self._result
         warning = answer_warning(result, self._bar.correction)
-        self.set_class(is_unanswered(result), "-unanswered")
+        self.set_class(is_unanswered(result) or bool(result and result.notice), "-unanswered")
         self.set_class(self._is_tall or bool(warning), "-titled")
         title = list_title(result, warning, is_lower_bound=not self._has_files)
         if self.border_title != title:

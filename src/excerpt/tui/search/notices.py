@@ -77,23 +77,24 @@ def _reading_notice(index: IndexState) -> EmptyState:
 
 
 def is_unanswered(result: Result | None) -> bool:
-    """Return whether the result has hits, but none of them is likely to answer the query."""
+    """Return whether the result has hits, but none of them is near to the query."""
     return result is not None and bool(result.hits) and result.confidence is Confidence.NOTHING
 
 
 def answer_warning(result: Result | None, correction: str) -> str:
-    """Return a warning about the hits: that none answers the query, its strategy found none, or a model failed.
+    """Return a warning about the hits: none answers, the result is unsure, its strategy found none, or a model failed.
 
     Returns "" if there is nothing to warn of. While the embedding model has not answered, no strategy has failed yet.
     `correction` is the suggested query, or "".
     """
     if result is None or not result.hits:
         return ""
-    if is_unanswered(result):
+    if is_unanswered(result) or result.notice:
         offer = (
             f"did you mean {escape(visible_line(correction))}? {key_sign('complete')} takes it" if correction else ""
         )
-        return f"No note answers this; {offer or 'the nearest are below'}"
+        missing = escape(result.notice.partition(";")[0]) or "No note answers this"
+        return f"{missing}; {offer or 'the nearest are below'}"
     if result.warnings:
         return result.warnings[0].partition(".")[0].lower()
     is_fallback = result.requested_strategy not in (Strategy.AUTO, result.strategy)
@@ -107,7 +108,7 @@ def list_title(result: Result | None, warning: str, *, is_lower_bound: bool = Fa
     """
     if result is None or not result.hits:
         return ""
-    if is_unanswered(result):
+    if is_unanswered(result) or result.notice:
         return warning
     count = len(result.hits)
     more = "+" if is_lower_bound else ""

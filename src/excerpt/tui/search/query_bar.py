@@ -215,6 +215,7 @@ CONFIDENCE_LABELS = {
     Confidence.STRONG: "strong",
     Confidence.LIKELY: "likely",
     Confidence.WEAK: "weak",
+    Confidence.UNSURE: "unsure",
     Confidence.NOTHING: "no answer",
 }
 
@@ -307,7 +308,7 @@ class QueryStatus(Widget):
         return _clickable(label, "strategy")
 
     def _confidence_label(self, confidence: Confidence) -> Text:
-        names = {Confidence.STRONG: "sure", Confidence.NOTHING: "unsure"}
+        names = {Confidence.STRONG: "sure", Confidence.UNSURE: "unsure", Confidence.NOTHING: "unsure"}
         style = self._style(names[confidence]) if confidence in names else Style.null()
         return _clickable(CONFIDENCE_LABELS[confidence], "explain_first", style)
 
@@ -560,12 +561,12 @@ class QueryBar(Horizontal):
         self.status.busy = ""
 
     def ask_correction(self, result: Result | None) -> None:
-        """Request a corrected query if no hit answers the query, or if a word of the query looks like a filter."""
+        """Request a corrected query if no hit surely answers it, or if a word of the query looks like a filter."""
         from excerpt.service.questions import AskCorrection
 
         self.correction = ""
         self._corrected_result = result
-        if result is not None and (result.hints or not result.hits or is_unanswered(result)):
+        if result is not None and (result.hints or not result.hits or is_unanswered(result) or result.notice):
             self._engine.ask(AskCorrection(result.query), partial(self._show_correction, result))
 
     def _show_correction(self, result: Result, correction: str) -> None:

@@ -74,7 +74,8 @@ end
 local function summary(pack)
   local sure = type(pack.confidence) == "string" and pack.confidence .. ", " or "" -- vim.NIL for marked hits
   local passages = #pack.passages == 1 and "passage" or "passages"
-  return ("%s%d %s, %d of %d tokens"):format(sure, #pack.passages, passages, pack.tokens, pack.budget)
+  local notice = pack.notice ~= "" and ". " .. text.line(pack.notice) or ""
+  return ("%s%d %s, %d of %d tokens%s"):format(sure, #pack.passages, passages, pack.tokens, pack.budget, notice)
 end
 
 local function request_pack(query, marked, on_pack)
