@@ -34,6 +34,10 @@ def test_a_word_with_marks_inside_is_highlighted_whole() -> None:
     assert highlighted_texts("これは**日本**語です", "日本語", "ja") == ["日本**語"]
 
 
+def test_a_name_that_begins_with_a_dot_is_highlighted_without_its_marks() -> None:
+    assert highlighted_texts("_.NET_ runs; see _on .NET_", ".NET") == [".NET", ".NET"]
+
+
 def test_a_part_of_a_compound_is_highlighted_alone() -> None:
     assert highlighted_texts("the open_file call", "file") == ["file"]
 

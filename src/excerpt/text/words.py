@@ -30,7 +30,7 @@ from excerpt.text.languages import detect_language
 
 __all__ = ["ANALYZER_VERSION", "Analysis", "QueryWord", "analyze", "detect_language", "fold", "query_terms", "terms_of"]
 
-ANALYZER_VERSION = 4
+ANALYZER_VERSION = 5
 """Version of the analyzer, raised when a text gives other terms: an older index is then rebuilt."""
 
 
@@ -159,6 +159,7 @@ _ACRONYM = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 _CONTRACTION = re.compile(r"(.*?)(n['’]t|['’](?:s|re|ve|ll|d|m))", re.IGNORECASE)
 _VERSION = re.compile(r"[vV]\d+(?:\.\d+)+")
 _NO_LETTER = re.compile(r"\W")
+_DOT_OF_NAME = re.compile(r"_*(\.)[A-Za-z]")  # `_` at the ends of a name is markup: `_.NET_`, `_on .NET_`
 _SUFFIX = re.compile(r"(\+\+)(\d*)$|#$")
 _MAX_CAMEL_CHARACTERS = 40  # longer ones are encoded data
 _MAX_PARTS = 64  # longer chunks are data too: only their parts are indexed, not the whole
@@ -168,11 +169,13 @@ def _split_chunk_into_pieces(chunk: str) -> tuple[list[_Piece], int]:
     """Return the pieces of a chunk, ordered by position, and the number of positions that the chunk takes."""
     if chunk.isascii() and chunk.isalnum():
         return _split_camel(chunk, 0, 0), 1
-    if chunk[0] == ".":
-        pieces, width = _split_at_level(chunk[1:], 1, 0, 0)
-        first_name = _NO_LETTER.split(chunk[1:], maxsplit=1)[0]  # `.NET` of `.NET-Anwendung`
-        names = dict.fromkeys((chunk, f".{first_name}"))
-        return [*(_Piece(name, 0, 0, len(name), False, True) for name in names), *pieces], width
+    if dot := _DOT_OF_NAME.match(chunk):
+        start = dot.start(1)
+        whole = chunk[start:].rstrip("_")
+        pieces, width = _split_at_level(whole[1:], start + 1, 0, 0)
+        first_name = _NO_LETTER.split(whole[1:], maxsplit=1)[0].rstrip("_")  # `.NET` of `.NET-Anwendung`
+        names = dict.fromkeys((whole, f".{first_name}"))
+        return [*(_Piece(name, 0, start, start + len(name), False, True) for name in names), *pieces], width
     suffix = _SUFFIX.search(chunk)
     if suffix:
         body = chunk[: suffix.start()]
