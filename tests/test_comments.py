@@ -18,6 +18,8 @@ from mcp import Client
 import excerpt
 from excerpt.base.kinds import Strategy
 from excerpt.base.settings import PackSettings, load_vault_settings, user_paths
+from excerpt.pack.memory_fragment import memory_name
+from excerpt.pack.selection import MarkedFragment
 from excerpt.search.engine import Engine
 from excerpt.servers.line_server.server import LineServer
 from excerpt.servers.mcp.server import build_server
@@ -291,3 +293,102 @@ async def test_a_client_of_the_line_server_that_greets_as_the_author_reads_comme
         assert (await editor.fail("hello", comments="all"))["data"]["kind"] == "invalid_params"
         assert "giraffe inside" not in json.dumps(await other.ask("search", query="giraffe"))
     vaults.end()
+
+
+# --- other files ------------------------------------------------------------------------------------------------------
+
+
+BOARD = {
+    "nodes": [
+        {
+            "id": "a",
+            "type": "text",
+            "text": "%% giraffe plan %%\nFeed the goats.\n\n%%\nwalrus\n%%\n\n`%% code %%` stays.",
+        },
+        {"id": "b", "type": "text", "text": "%% only a zebra %%"},
+        {"id": "c", "type": "text", "text": "100 %% sure about the donkey"},
+    ],
+    "edges": [{"id": "e", "fromNode": "c", "toNode": "a", "label": "leads to"}],
+}
+FILES = {
+    "Board.canvas": json.dumps(BOARD),
+    "Prices.csv": "animal,price\ngoat %% from the giraffe man %%,5 %%\nsheep,7 %%\n<!-- zebra -->,9\n",
+}
+
+
+@pytest.fixture
+def farm_files(home: Path, tmp_path: Path) -> Path:
+    return write_vault(tmp_path / "farm", FILES)
+
+
+def test_comments_in_cards_and_cells_are_for_the_author_alone(farm_files: Path) -> None:
+    with excerpt.open(farm_files) as everybody, excerpt.open(farm_files, comments="author") as author:
+        for query, files in (
+            ("giraffe", {"Board.canvas", "Prices.csv"}),
+            ("zebra", set(FILES)),
+            ("walrus", {"Board.canvas"}),
+        ):
+            assert matched(everybody, query) == []
+            assert {hit.path for hit in author.search(query) if hit.spans} == files
+        for opened in (everybody, author):
+            assert matched(opened, "donkey") == ["donkey"]
+            assert matched(opened, "code") == ["code"]
+
+
+def test_cards_and_rows_without_their_comments_keep_their_lines(farm_files: Path) -> None:
+    with excerpt.open(farm_files) as opened:
+        board, prices = (opened.fragments(name) for name in FILES)
+        assert [part.text for part in board] == [
+            "Feed the goats.\n\n\n\n\n\n`%% code %%` stays.",
+            "100 %% sure about the donkey\n\nleads to → Feed the goats.",
+        ]
+        assert [part.text for part in prices] == ["animal | price\ngoat  | 5 %%\nsheep | 7 %%\n | 9"]
+        assert not any(word in str(part) for part in (*board, *prices) for word in ("giraffe", "zebra", "walrus"))
+
+
+def test_a_file_without_text_is_found_by_its_name(home: Path, tmp_path: Path) -> None:
+    files = {"Ideas for spring.txt": "", "Board of ideas.canvas": "", "Mill.md": NOTES["Mill.md"]}
+    with excerpt.open(write_vault(tmp_path / "empty", files)) as opened:
+        for name in ("Ideas for spring.txt", "Board of ideas.canvas"):
+            first = opened.search(name.partition(".")[0]).hits[0]
+            assert (first.path, first.text) == (name, "")
+            assert opened.pack(f'file:"{name.partition(".")[0]}"').passages[0].path == name
+
+
+# --- memories ---------------------------------------------------------------------------------------------------------
+
+
+def test_comments_in_memories_are_for_the_author_alone(author: excerpt.Vault, everybody: excerpt.Vault) -> None:
+    text = "Goats need %% the giraffe man sells it %% hay.\n\n%% walrus %%"
+    kept = author.memories.remember(text).memory
+    assert kept.text == text
+    assert everybody.memories.get(kept.id).text == "Goats need hay."
+    assert [each.text for each in everybody.memories.recall("goats hay")] == ["Goats need hay."]
+    assert [each.text for each in everybody.memories.all().memories] == ["Goats need hay."]
+    for word in ("giraffe", "walrus"):
+        assert [each.spans for each in everybody.memories.recall(word)] in ([], [()])
+        found = author.memories.recall(word)[0]
+        assert [found.text[span.start : span.end] for span in found.spans] == [word]
+    with author.without_comments():
+        assert author.memories.get(kept.id).text == "Goats need hay."
+
+
+def test_a_change_by_somebody_else_keeps_the_comments_of_a_memory(
+    author: excerpt.Vault, everybody: excerpt.Vault
+) -> None:
+    text = "Goats need %% the giraffe man sells it %% hay."
+    kept = author.memories.remember(text).memory
+    assert everybody.memories.edit(kept.id, tags=["farm"]).tags == ("farm",)
+    assert author.memories.get(kept.id).text == text
+
+
+def test_no_pack_of_the_app_has_a_comment_of_a_memory(
+    vault: Path, author: excerpt.Vault, author_engine: Engine
+) -> None:
+    memory = author.memories.remember("Goats need %% the giraffe man sells it %% hay.").memory
+    mark = MarkedFragment(memory_name(memory.id), memory_name(memory.id))
+    request = PackRequest((), Strategy.AUTO, (), (mark,), PackSettings(), memories=(memory,))
+    packer = Packer(VaultFolders.of([vault]), user_paths().config)
+    text = AskPack(packer, request).answer(author_engine).pack.result.text
+    assert "Goats need hay." in text
+    assert "giraffe" not in text

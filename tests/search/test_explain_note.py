@@ -169,7 +169,7 @@ def engine_with_many_notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator
     for number in range(POOL_SIZE * 2):
         text = "harbour " * (1 + number % 7) + "stone " * (number // 7)
         (root / "vault" / f"N{number:03}.md").write_text(f"{text}\n", encoding="utf-8")
-    (root / "vault" / "Nothing.txt").write_text("", encoding="utf-8")
+    (root / "vault" / "Nothing.excalidraw").write_text("", encoding="utf-8")
     (root / "vault" / "Scan.md").write_bytes(b"\0" * 2000)
     build(root / "vault", root / "index", Settings())
     snapshot = Snapshot.open(root / "index", Settings())
@@ -198,7 +198,7 @@ def test_a_skipped_file_has_its_reason(engine_with_many_notes: Engine) -> None:
 
 
 def test_a_note_without_text_is_reported_as_such(engine_with_many_notes: Engine) -> None:
-    assert absence(explain(engine_with_many_notes, "harbour", "Nothing.txt")) == (
+    assert absence(explain(engine_with_many_notes, "harbour", "Nothing.excalidraw")) == (
         AbsenceKind.EMPTY,
-        "Nothing.txt has no text to search.",
+        "Nothing.excalidraw has no text to search.",
     )

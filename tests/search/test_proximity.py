@@ -146,7 +146,7 @@ NOTES = {
     "> quoted | barred\n",
     "Links.md": "# Links\n\nThe [red barn](https://x.example/a/b?c=d) door and [[Long Name|the mill]] wheel[^1] spin "
     "%%old%% fast, un**believ**able pace.\nDie [rote Scheune](scheune.md) brannte %%alt%% gestern.\n\n"
-    "[^1]: n\n",
+    "The last words ^part\nof all.\n\n[^1]: n\n",
     "Table.md": "# Table\n\n| one | two |\n|---|---|\n| 1.0.21 | C++ & R&D |\n\n"
     "```sh\ngit commit -m 'x' --amend\n```\n",
     "言語.md": "# 言語\n\n新しい保管庫を作成して、ノートを同期します。ファイルはすべて暗号化されます。\n",
@@ -178,6 +178,7 @@ def headings_of_matches(notes: Snapshot, phrase: str) -> list[str]:
         ("rote scheune brannte gestern", ["Links"]),
         ("fast, unbelievable pace", ["Links"]),
         ("fast, un**believ**able pace", ["Links"]),
+        ("the last words of all", ["Links"]),
         ("barn the door", []),
         # Literal matches first, else by word forms.
         ("settled conflict", ["Forms"]),

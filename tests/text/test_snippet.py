@@ -29,6 +29,11 @@ def test_white_space_is_joined_and_markup_removed() -> None:
     assert found == ["three"]
 
 
+def test_marks_of_footnotes_and_block_ids_are_removed() -> None:
+    line, found = snippet_with_matches("The wheel[^1] spins `a[^1]` fast. ^part-1\n\n[^1]: A note.", "wheel", "fast")
+    assert (line, found) == ("The wheel spins a[^1] fast. A note.", ["wheel", "fast"])
+
+
 def test_a_word_with_marks_inside_is_one_match() -> None:
     assert snippet_with_matches("An un**believ**able story", "un**believ**able") == (
         "An unbelievable story",

@@ -132,6 +132,10 @@ class TextSettings:
 
     comments: Comments = setting(Comments.AUTHOR, "Who finds and reads comments: you, agents and packs too, or nobody.")
 
+    def shows_comments(self, *, for_author: bool) -> bool:
+        """Return whether comments are found and shown: to the author of the notes, or else to everybody."""
+        return self.comments is Comments.EVERYBODY or (for_author and self.comments is Comments.AUTHOR)
+
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings:

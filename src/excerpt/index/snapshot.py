@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from excerpt.base.errors import IndexUnusableError, ModelError
 from excerpt.base.model import FileProblem, Fragment, Section, Status
-from excerpt.base.settings import Comments, Settings
+from excerpt.base.settings import Settings
 from excerpt.corpus.facets import CachedLinks, Facets, NumberedNotes
 from excerpt.corpus.interface import CandidateQuery, Corpus, QueryEmbedder
 from excerpt.corpus.notes import NoteReader
@@ -103,8 +103,7 @@ class Snapshot(NoteReader):
             if before is None or not self._words.has_common_segment(before._words)
             else before._collect_reusable()
         )
-        shown_to = settings.text.comments
-        if shown_to is Comments.EVERYBODY or (for_author and shown_to is Comments.AUTHOR):
+        if settings.text.shows_comments(for_author=for_author):
             self._show_comments()
 
     def _show_comments(self) -> None:
@@ -120,7 +119,7 @@ class Snapshot(NoteReader):
 
         It is open as long as this snapshot, and shares its files and vectors.
         """
-        if self.lexical is self._words or self._settings.text.comments is Comments.EVERYBODY:
+        if self.lexical is self._words or self._settings.text.shows_comments(for_author=False):
             return self
         _ = self.table, self.vectors, self._chosen_vectors
         other = copy(self)

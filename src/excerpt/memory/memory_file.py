@@ -36,6 +36,7 @@ from frontmatter.default_handlers import SafeDumper, YAMLHandler
 
 from excerpt.base.errors import ReadError
 from excerpt.base.model import Memory, Source
+from excerpt.text.comments import may_have_comments
 from excerpt.text.frontmatter import describe_yaml_error
 from excerpt.vault.scan import MAX_FILE_TIME_SECONDS
 
@@ -136,6 +137,15 @@ def normalise_memory(memory: Memory) -> Memory:
         source=source,
         query=replace_surrogates(memory.query),
     )
+
+
+def without_comments(memory: Memory) -> Memory:
+    """Return `memory` as everybody but its author reads it: without the comments in its text."""
+    if not may_have_comments(memory.text):
+        return memory
+    from excerpt.text.markdown import split_comments  # needs markdown-it, which few memories do
+
+    return replace(memory, text=split_comments(memory.text)[0].strip("\n"))
 
 
 def _build_frontmatter(memory: Memory) -> dict[str, Any]:

@@ -259,7 +259,12 @@ class Recaller:
             engine, snapshot = before.engine, before.snapshot
         else:
             self._index = None
-            snapshot = Snapshot.open(self._cache, self._settings, before=before.snapshot if before else None)
+            snapshot = Snapshot.open(
+                self._cache,
+                self._settings,
+                before=before.snapshot if before else None,
+                for_author=self.store.shows_comments,
+            )
             if before is not None:
                 before.snapshot.close()
             engine = Engine(snapshot, self._settings, today=self._today)

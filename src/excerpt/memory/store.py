@@ -30,6 +30,7 @@ from excerpt.memory.memory_file import (
     normalise_memory,
     parse_memory,
     render_memory,
+    without_comments,
 )
 from excerpt.memory.words import SearchableMemory, build_searchable, build_word_matcher
 
@@ -97,16 +98,22 @@ class FolderContents:
     """The content of the memory folder when it was last read; the same object as long as no file changes.
 
     `files` maps names (paths relative to the folder, with "/") to files. `files_by_id` maps ids of memories to names
-    and files, newest memory first.
+    and files, newest memory first. `shows_comments`: the memories have the comments in their texts.
     """
 
     files: Mapping[str, LoadedFile | UnreadableFile]
     files_by_id: Mapping[str, tuple[str, LoadedFile]]
+    shows_comments: bool = False
+
+    def memory(self, memory_id: str) -> Memory:
+        """Return the memory with this id, without comments unless they are shown."""
+        memory = self.files_by_id[memory_id][1].memory
+        return memory if self.shows_comments else without_comments(memory)
 
     @cached_property
     def loaded(self) -> LoadedMemories:
         """All memories, newest first, the unreadable files, and the memories that are copies."""
-        memories = tuple(entry.memory for _, entry in self.files_by_id.values())
+        memories = tuple(map(self.memory, self.files_by_id))
         unreadable = sorted(
             (name, entry.reason) for name, entry in self.files.items() if isinstance(entry, UnreadableFile)
         )
@@ -121,7 +128,7 @@ class FolderContents:
     @cached_property
     def memories_by_file(self) -> Mapping[str, Memory]:
         """The memories by the names of their files."""
-        return {name: entry.memory for name, entry in self.files_by_id.values()}
+        return {name: self.memory(memory_id) for memory_id, (name, _) in self.files_by_id.items()}
 
     def with_words(self, words: str, memories: Sequence[Memory]) -> list[Memory]:
         """Return those of `memories` that have all words of `words`, a text, in the same order.
@@ -134,7 +141,7 @@ class FolderContents:
 
     @cached_property
     def _searchable(self) -> Mapping[str, SearchableMemory]:
-        return {memory_id: build_searchable(entry.memory) for memory_id, (_, entry) in self.files_by_id.items()}
+        return {memory_id: build_searchable(self.memory(memory_id)) for memory_id in self.files_by_id}
 
 
 class MemoryStore:
@@ -145,9 +152,11 @@ class MemoryStore:
     MemoryUnusableError if the folder cannot be read or written, or if an id does not exist.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, shows_comments: bool = False) -> None:
+        """Read nothing yet. With `shows_comments`, memories are returned with the comments in their texts."""
         self.folder = folder
-        self._contents = FolderContents({}, {})
+        self.shows_comments = shows_comments
+        self._contents = FolderContents({}, {}, shows_comments)
 
     def remember(
         self, text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None, query: str = ""
@@ -178,7 +187,8 @@ class MemoryStore:
 
     def get(self, memory_id: str) -> Memory:
         """Return the memory with this id. Raises MemoryUnusableError if there is none."""
-        return self._find(memory_id)[1].memory
+        self._find(memory_id)
+        return self.contents().memory(memory_id)
 
     def update(self, memory: Memory) -> Memory:
         """Save `memory` in place of the memory with the same id, and return the saved memory.
@@ -243,7 +253,7 @@ class MemoryStore:
         except OSError as error:
             raise MemoryUnusableError(f"{self.folder} cannot be read: {error.strerror}.") from error
         if len(files) != len(before) or any(before.get(name) is not loaded for name, loaded in files.items()):
-            self._contents = FolderContents(files, _index_by_id(files))
+            self._contents = FolderContents(files, _index_by_id(files), self.shows_comments)
         return self._contents
 
     def _write_ids_of_copies(self) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from excerpt.base.model import Span
 from excerpt.search.engine import Engine
+from excerpt.text.inline import readable_text
 from excerpt.text.languages import WIDE_CHARACTERS
 
 MAX_SENTENCES = 3
@@ -42,7 +43,7 @@ def find_nearest_sentences(engine: Engine, query: str, text: str) -> tuple[Span,
     spans = list(split_sentences(text))
     if not query_texts or len(spans) < 2:
         return ()
-    plain_sentences = [" ".join(text[span.start : span.end].split()) for span in spans]
+    plain_sentences = [" ".join(readable_text(text[span.start : span.end]).split()) for span in spans]
     vectors = engine.snapshot.embedder.embed([*query_texts, *plain_sentences])
     questions, answers = vectors[: len(query_texts)], vectors[len(query_texts) :]
     above = (questions @ answers.T - (questions @ engine.snapshot.vectors.mean)[:, None]).max(axis=0)

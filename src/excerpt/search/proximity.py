@@ -219,11 +219,8 @@ def _keep_literal_rows(snapshot: Corpus, phrase: str, words: Sequence[QueryWord]
     return rows[literal | np.isin(rows, named)]
 
 
-_FOOTNOTE_MARK = re.compile(r"\[\^[^\]\s]+\]")
-
-
 def _find_readable_rows(snapshot: Corpus, phrase: str, words: Sequence[QueryWord]) -> Rows:
-    """Return the rows whose text has `phrase` as it is read: without addresses of links, footnote marks and comments.
+    """Return the rows whose text has `phrase` as it is read: without addresses of links, footnote marks and block ids.
 
     `words` are the words of the phrase; fragments are compared only if few have all of them.
     """
@@ -231,20 +228,15 @@ def _find_readable_rows(snapshot: Corpus, phrase: str, words: Sequence[QueryWord
     common = reduce(np.intersect1d, rows) if len(rows) > 1 else NO_ROWS
     if not 0 < len(common) <= MAX_LITERAL_FRAGMENTS:
         return NO_ROWS
+    from excerpt.text.inline import readable_text  # needs markdown-it, which a search without phrases does not
+
     plain_phrase = normalize_for_comparison(phrase)
     has_phrase = [
-        plain_phrase in normalize_for_comparison(_readable_text(fragment.text))
+        plain_phrase in normalize_for_comparison(readable_text(fragment.text))
         for fragment in snapshot.fragments(snapshot.table.keys[common].tolist())
     ]
     found: Rows = common[np.array(has_phrase, np.bool_)]
     return found
-
-
-def _readable_text(text: str) -> str:
-    from excerpt.text.inline import visible_characters  # needs markdown-it, which a search without phrases does not
-
-    lines = _FOOTNOTE_MARK.sub("", text).split("\n")
-    return "\n".join("".join(visible_characters(line)) for line in lines)
 
 
 _ASCII_RUN = re.compile(r"[A-Za-z0-9]+")

@@ -330,7 +330,7 @@ class Vault:
         self._open_vaults = OpenVaults(vaults, self._create_engine, self._notify_of_left_out)
         self._reranker: ResultReranker | None = None
         self._query_vectors: QueryVectors | None = None
-        self._memories: Memories | None = None
+        self._memories: dict[bool, Memories] = {}
         self._packer: Packer | None = None
         self._lock: AbstractContextManager[object] = threading.RLock()
         self._refresh_lock = threading.RLock()
@@ -357,8 +357,8 @@ class Vault:
     def close(self) -> None:
         """Close the index. The next query opens it again."""
         self._open_vaults.close()
-        if self._memories is not None:
-            self._memories.close()
+        for memories in self._memories.values():
+            memories.close()
 
     @_one_at_a_time
     def load(self) -> None:
@@ -811,7 +811,6 @@ class Vault:
         as `Sync.md:8-12`. Paths may begin with `prefix`, such as the vault's name. Returns the check, and the places
         that the vault does not have.
         """
-        from excerpt.memory.store import MemoryStore
         from excerpt.pack.check.answer import parse_answer
         from excerpt.pack.check.checker import check_answer
         from excerpt.pack.check.lookup import LookupWithMemories
@@ -820,7 +819,7 @@ class Vault:
         snapshot = self._load_engine_without_comments().snapshot
         paths = snapshot.facets.numbers
         numbered, pack, missing = number_places(answer, sources, paths, self._read_pack_source, prefix)
-        memories = MemoryStore(self._paths.memory_folder(self.folder)).all().memories
+        memories = self._read_memories_without_comments()
         lookup = LookupWithMemories(snapshot, memories)
         return check_answer(parse_answer(numbered), pack, lookup), missing
 
@@ -902,10 +901,14 @@ class Vault:
         ids = {memory_id for mark in saved.marks if (memory_id := memory_id_of(mark.fragment_id)) is not None}
         if not ids:
             return ()
+        return tuple(memory for memory in self._read_memories_without_comments() if memory.id in ids)
+
+    def _read_memories_without_comments(self) -> tuple[Memory, ...]:
+        """Return all memories as they leave the author's hands, in packs and checks."""
         from excerpt.memory.store import MemoryStore
 
-        memories = MemoryStore(self._paths.memory_folder(self.folder)).all().memories
-        return tuple(memory for memory in memories if memory.id in ids)
+        shows_comments = self.settings.text.shows_comments(for_author=False)
+        return MemoryStore(self._paths.memory_folder(self.folder), shows_comments=shows_comments).all().memories
 
     @_query
     def read(self, note: str, *, lines: tuple[int, int] | None = None) -> NoteLines:
@@ -989,16 +992,16 @@ class Vault:
     @_one_at_a_time
     def memories(self) -> Memories:
         """The memories of this vault."""
-        if self._memories is None:
+        if self._for_author not in self._memories:
             make_folders_private(self._paths)
-            self._memories = Memories(
-                OpenMemories(self._memory_folders()),
+            self._memories[self._for_author] = Memories(
+                OpenMemories(self._memory_folders(), for_author=self._for_author),
                 self.settings,
                 lambda: self._load_engine_without_comments().snapshot,
                 self._notice,
                 self._lock,
             )
-        return self._memories
+        return self._memories[self._for_author]
 
     def _memory_folders(self) -> Mapping[str, MemoryFolders]:
         """Return the folders of the memories, by the names of the vaults; "" for a single vault."""

@@ -98,7 +98,8 @@ class MemoryWorker:
             {
                 name: MemoryFolders(paths.memory_folder(vault), paths.memory_index_folder(vault), settings)
                 for name, vault in self._vaults.by_name.items()
-            }
+            },
+            for_author=True,
         )
 
     def recall(self, query: str, on_listing: Callable[[MemoryListing], object]) -> None:

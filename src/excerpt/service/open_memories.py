@@ -31,8 +31,10 @@ class OpenMemories:
     A single vault has the name "". Files are read and indexed on first use. Use it from one thread at a time.
     """
 
-    def __init__(self, vaults: Mapping[str, MemoryFolders]) -> None:
+    def __init__(self, vaults: Mapping[str, MemoryFolders], *, for_author: bool = False) -> None:
+        """Read nothing yet. `for_author` is whether comments are found and shown as to their author."""
         self._vaults = vaults
+        self._for_author = for_author
         self._store: MemoryStore | None = None
         self._recallers: dict[str, Recaller] = {}
 
@@ -48,7 +50,12 @@ class OpenMemories:
             from excerpt.memory.joined_store import JoinedMemoryStore
             from excerpt.memory.store import MemoryStore
 
-            stores = {name: MemoryStore(vault.files) for name, vault in self._vaults.items()}
+            stores = {
+                name: MemoryStore(
+                    vault.files, shows_comments=vault.settings.text.shows_comments(for_author=self._for_author)
+                )
+                for name, vault in self._vaults.items()
+            }
             self._store = stores[""] if "" in stores else JoinedMemoryStore(stores)
         return self._store
 

@@ -230,17 +230,19 @@ class Packer:
 
         The same object as before is returned if possible, because the cache of packs depends on its identity.
         """
+        from excerpt.memory.memory_file import without_comments
         from excerpt.pack.memories import SourceWithMemories
 
         if not request.memories:
             return source
+        memories = tuple(map(without_comments, request.memories))
         if (
             self._memory_source is None
             or self._memory_source[0]() is not source
-            or not self._memory_source[1].add(request.memories)
+            or not self._memory_source[1].add(memories)
         ):
             self._memory_source = ref(source), SourceWithMemories(source, self._open_tokenizer(source.tokenizer).count)
-            self._memory_source[1].add(request.memories)
+            self._memory_source[1].add(memories)
         return self._memory_source[1]
 
     def _tokenizer(self, request: PackRequest) -> Tokenizer:

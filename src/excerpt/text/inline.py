@@ -8,9 +8,11 @@ token's `meta["place"]`, where they began and ended.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Sequence
 from enum import Enum, auto
 from functools import cache
+from itertools import repeat
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
@@ -22,6 +24,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from excerpt.text.display import visible, visible_line
+from excerpt.text.line_context import FENCES, PROSE, Context, contexts_of_passage
 
 # --- spans ------------------------------------------------------------------------------------------------------------
 
@@ -125,19 +128,45 @@ def _visible_range(text: str, span: InlineSpan) -> tuple[int, int]:
 def visible_characters(text: str, matches: Sequence[tuple[int, int]] = ()) -> list[str]:
     """Return, for each character of a line of prose, the text that is displayed: itself, a replacement, or "".
 
-    Marks of Markdown, and a comment that begins in this line, are hidden (""); of a comment with one of `matches`, the
-    ranges (start, end) that a query found, only the marks.
+    Marks of Markdown, of footnotes and block ids, and a comment that begins in this line, are hidden (""); of a comment
+    with one of `matches`, the ranges (start, end) that a query found, only the marks.
     """
     clean = visible(text)
     if not INLINE_MARKS.search(text):
         return list(clean)
     shown = list(clean)
     spans = inline_spans(text)
-    comments = ((*each, "") for span in spans if span.kind is SpanKind.COMMENT for each in _hidden(text, span, matches))
-    for start, end, replacement in (*display_replacements(text, spans), *comments):
+    hidden = [(span.start, span.end) for span in spans if span.kind is SpanKind.BLOCK_ID]
+    hidden += (each for span in spans if span.kind is SpanKind.COMMENT for each in _hidden(text, span, matches))
+    if "[^" in text:
+        hidden += _footnote_marks(text, spans)
+    for start, end, replacement in (*display_replacements(text, spans), *((*each, "") for each in hidden)):
         if start < end:
             shown[start:end] = [replacement, *[""] * (end - start - 1)]
     return shown
+
+
+_FOOTNOTE_MARK = re.compile(r"^[ \t]*\[\^[^\[\]\s]+\]:[ \t]*|\[\^[^\[\]\s]+\]")
+
+
+def _footnote_marks(text: str, spans: Iterable[InlineSpan]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of the marks of footnotes in a line, outside of code and maths."""
+    verbatim = [span for span in spans if span.kind in (SpanKind.CODE, SpanKind.MATH)]
+    starts = [span.start for span in verbatim]
+    for mark in _FOOTNOTE_MARK.finditer(text):
+        before = bisect_right(starts, mark.start()) - 1
+        if before < 0 or verbatim[before].end <= mark.start():
+            yield mark.span()
+
+
+def readable_text(text: str) -> str:
+    """Return a passage as it is read, line by line: prose without its marks and what they hide, code as it is."""
+    lines = text.split("\n")
+    contexts = contexts_of_passage(lines) if any(fence in text for fence in FENCES) else repeat(PROSE, len(lines))
+    return "\n".join(
+        "".join(visible_characters(line)) if context.context is Context.PROSE else line
+        for line, context in zip(lines, contexts, strict=True)
+    )
 
 
 def _hidden(text: str, comment: InlineSpan, matches: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

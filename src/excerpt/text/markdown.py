@@ -57,7 +57,7 @@ def parse_note(path: str, text: str, language: str = "", dialect: Dialect = Dial
     """
     data = read_data(normalise_newlines(text.removeprefix("\ufeff")), path, dialect)
     front = read_frontmatter(data.text)
-    text, comments = _without_comments(data.text, front.lines)
+    text, comments = split_comments(data.text, front.lines)
     lines = text.split("\n")
     warnings = list(front.warnings)
     body = _parse_body(lines, front.lines, warnings)
@@ -78,8 +78,8 @@ def parse_note(path: str, text: str, language: str = "", dialect: Dialect = Dial
     )
 
 
-def _without_comments(text: str, skipped: int) -> tuple[str, tuple[CommentLine, ...]]:
-    """Return a note's text without its comments, and these; the frontmatter of `skipped` lines has none."""
+def split_comments(text: str, skipped: int = 0) -> tuple[str, tuple[CommentLine, ...]]:
+    """Return a Markdown text without its comments, and these; the frontmatter of `skipped` lines has none."""
     if not may_have_comments(text):
         return text, ()
     lines = text.split("\n")

@@ -157,3 +157,18 @@ def test_a_quotation_longer_than_the_text_is_not_found() -> None:
     like = find_most_similar("sync conflict and a great deal more that nobody wrote", "sync conflict")
     assert like is not None
     assert like.similarity < 50
+
+
+@pytest.mark.parametrize(
+    ("quotation", "text"),
+    [
+        ("the wheel spins fast", "So the wheel[^1] spins fast today."),
+        ("das Rad dreht sich", "Heute dreht das Rad[^2] sich; das Rad[^lang] dreht sich."),
+        ("the red barn door", "See the [red barn](https://x.example/a_(b)?c=d) door."),
+        ("an unbelievable story", "It is an un**believ**able story."),
+    ],
+)
+def test_a_quotation_is_compared_with_what_is_read(quotation: str, text: str) -> None:
+    passage = find_quotation(quotation, text)
+    assert passage is not None
+    assert [each.value for each in passage.differences] == ["markup"]

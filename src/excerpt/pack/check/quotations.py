@@ -223,10 +223,10 @@ _EQUIVALENT_SIGNS = {
     **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", ""),
     "…": "...",
 }
-# In this order: HTML tags; the targets of links; the notes of wikilinks that show another text; the marks that lines
-# begin with; block ids; escapes; emphasis at the border of a word; brackets, code and strikes.
+# In this order: HTML tags; the marks of footnotes; the targets of links; the notes of wikilinks that show another text;
+# the marks that lines begin with; block ids; escapes; emphasis at the border of a word; brackets, code and strikes.
 _MARKUP = re.compile(
-    r"</?[A-Za-z][^<>\n]*>|\]\([^()\n]*\)|!?\[\[[^\[\]|\n]*\|(?=[^\[\]|\n]+\]\])"
+    r"</?[A-Za-z][^<>\n]*>|\[\^[^\[\]\s]+\]:?|\]\((?:[^()\n]|\([^()\n]*\))*\)|!?\[\[[^\[\]|\n]*\|(?=[^\[\]|\n]+\]\])"
     r"|^[ \t]*(?:(?:>[ \t]?)+[ \t]*)?(?:#{1,6}[ \t]+|[-*+][ \t]+(?:\[[ xX]\][ \t]+)?|\d{1,9}[.)][ \t]+)?(?=\S)"
     r"|[ \t]\^[A-Za-z0-9-]+[ \t]*$"
     r"|\\(?=[!-/:-@\[-`{-~])|(?<!\w)[*_]+|[*_]+(?!\w)|!?\[|\]|`+|~~|==",

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from excerpt.base.errors import FileOpenError, ReadError, install_hint
 from excerpt.base.kinds import BlockKind, Dialect
-from excerpt.base.model import Block, Link, Note, Section
+from excerpt.base.model import Block, CommentLine, Link, Note, Section
 from excerpt.base.settings import Ocr
 from excerpt.base.vault_files import open_file
 
@@ -70,12 +70,14 @@ class PagedText(Struct, frozen=True):
 
     `place` is its location, written as after "#" in a link (`page=12`, `slide=3`, `Sales!A1:J40`); "" if the file has
     no such locations. `headings` is its heading path; the last item is its own heading ("Page 12"). `text` is
-    paragraphs with blank lines between them.
+    paragraphs with blank lines between them. `comments` are what was taken out of it, at its lines from 1; a text with
+    comments is clean, as by `clean_text`.
     """
 
     place: str
     headings: tuple[str, ...]
     text: str
+    comments: tuple[CommentLine, ...] = ()
 
 
 def paged_note(
@@ -88,36 +90,43 @@ def paged_note(
     links: Sequence[Link] = (),
     warnings: Sequence[str] = (),
     unread: int = 0,
+    is_found_empty: bool = False,
 ) -> Note:
     """Return a note with a section for each of a file's `parts`, in their order.
 
     `title` defaults to the file's name; `unread` is the number of images that OCR could read but has not read. The
     `line` of each link must be the number of its part, from 1; in the note, it is the first line of that part. Headings
-    take no line of the text.
+    take no line of the text. If `is_found_empty`, a file without text is found by its name, as an empty note is.
     """
     from excerpt.text.languages import detect_language  # not needed for the list of file types
 
     lines: list[str] = []
     sections: list[Section] = [Section(0, 0, "", (), 1, 1, ())]
     starts: list[int] = []
+    comments: list[CommentLine] = []
     for part in parts:
-        starts.append(len(lines) + 1)
-        text = _clean_text(part.text)
-        if not text:
-            continue
         first = len(lines) + 1
+        starts.append(first)
+        text = part.text if part.comments else clean_text(part.text)
+        if not text and not part.comments:
+            continue
+        comments += (comment._replace(line=comment.line + first - 1) for comment in part.comments)
         lines += [*text.split("\n"), ""]
+        if not text.strip():
+            continue
         last = len(lines) - 1
         heading = part.headings[-1] if part.headings else ""
         blocks = tuple(paragraph_blocks(lines, first, last))
         level = len(part.headings)
         location = part.place.replace("#", "%23").replace("\n", " ")
         sections.append(Section(len(sections), level, heading, part.headings, first, last, blocks, location))
+    if is_found_empty and len(sections) == 1:
+        sections[0] = replace(sections[0], blocks=(Block(BlockKind.OTHER, 1, 1),))
     text = "\n".join(lines[:-1])
     shifted = tuple(replace(link, line=min(starts[link.line - 1], max(len(lines) - 1, 1))) for link in links)
     return Note(
         path=path,
-        title=_clean_text(title).replace("\n", " ") or PurePosixPath(path).stem,
+        title=clean_text(title).replace("\n", " ") or PurePosixPath(path).stem,
         text=text,
         tags=tuple(tags),
         language=options.language or detect_language(text[:LANGUAGE_LETTERS]),
@@ -125,13 +134,14 @@ def paged_note(
         links=shifted,
         warnings=tuple(warnings),
         unread=unread,
+        comments=tuple(comments),
     )
 
 
 LANGUAGE_LETTERS = 20_000
 
 
-def _clean_text(text: str) -> str:
+def clean_text(text: str) -> str:
     """Return `text` with LF line ends, without NULs, lone surrogates, and newlines at its beginning and end."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").encode("utf-8", "replace").decode()
     return text.strip("\n") if text.strip() else ""

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 
 from excerpt.base.errors import ReadError
 from excerpt.base.kinds import LinkKind
-from excerpt.base.model import Link, Note
-from excerpt.vault.readers import PagedText, ReadOptions, convert_damage_errors, paged_note
+from excerpt.base.model import CommentLine, Link, Note
+from excerpt.text.comments import may_have_comments
+from excerpt.vault.readers import PagedText, ReadOptions, clean_text, convert_damage_errors, paged_note
 from excerpt.vault.readers.markdown import decode
 
 _LONGEST_HEADING = 80
@@ -59,11 +60,11 @@ class CanvasReader(Struct, frozen=True):
     """The reader of canvases (JSON Canvas 1.0, jsoncanvas.org).
 
     Each card is a section, under the label of the card's group. Cards of files become links. The label of an arrow
-    belongs to the card where the arrow begins.
+    belongs to the card where the arrow begins. Comments in a card are for its author, as in a note.
     """
 
     kind: str = "canvas"
-    version: str = "1"
+    version: str = "2"
     extensions: tuple[str, ...] = (".canvas",)
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
@@ -71,28 +72,36 @@ class CanvasReader(Struct, frozen=True):
         board = _read_json(data, "canvas")
         nodes = _dicts_in(board.get("nodes"))
         groups = [node for node in nodes if node.get("type") == "group" and _text(node.get("label")).strip()]
-        names = {_text(node.get("id")): _format_heading(_card_text(node)) for node in nodes}
+        cards = [_split_card(node) for node in nodes]
+        names = {_text(node.get("id")): _format_heading(text) for node, (text, _) in zip(nodes, cards, strict=True)}
         arrows = _arrow_labels(_dicts_in(board.get("edges")), names)
         parts: list[PagedText] = []
         links: list[Link] = []
-        for node in nodes:
+        for node, (card, comments) in zip(nodes, cards, strict=True):
             own, at = _text(node.get("id")), len(parts) + 1
-            text = "\n\n".join(filter(None, (_card_text(node), *arrows.get(own, ()))))
+            text = "\n\n".join(filter(None, (card, *arrows.get(own, ()))))
             if node.get("type") == "file" and _text(node.get("file")):
                 heading = _text(node.get("subpath")).removeprefix("#") or None
                 links.append(Link(LinkKind.EMBED, _text(node.get("file")), at, heading))
             links += _find_links(text, at)
-            if text.strip() or (links and links[-1].line == at):
+            if text.strip() or comments or (links and links[-1].line == at):
                 above = (_text(group["label"]).strip() for group in groups if _contains(group, node))
-                headings = (*above, _format_heading(_card_text(node)))
-                parts.append(PagedText(f"node={own}" if own else "", tuple(filter(None, headings)), text))
-        return paged_note(path, parts, options, links=links)
+                headings = (*above, _format_heading(card))
+                parts.append(PagedText(f"node={own}" if own else "", tuple(filter(None, headings)), text, comments))
+        return paged_note(path, parts, options, links=links, is_found_empty=True)
 
 
-def _card_text(node: Mapping[str, Any]) -> str:
-    """Return the text or web address of a card; "" for other cards."""
+def _split_card(node: Mapping[str, Any]) -> tuple[str, tuple[CommentLine, ...]]:
+    """Return the text or web address of a card without comments, and these; "" for other cards."""
     kind = node.get("type")
-    return _text(node.get("text")) if kind == "text" else _text(node.get("url")) if kind == "link" else ""
+    if kind != "text":
+        return (_text(node.get("url")) if kind == "link" else ""), ()
+    text = _text(node.get("text"))
+    if not may_have_comments(text):
+        return text, ()
+    from excerpt.text.markdown import split_comments
+
+    return split_comments(clean_text(text))
 
 
 def _arrow_labels(edges: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, list[str]]:

@@ -14,11 +14,11 @@ class TextReader(Struct, frozen=True):
     """The reader of text files that are not Markdown."""
 
     kind: str = "text"
-    version: str = "1"
+    version: str = "2"
     extensions: tuple[str, ...] = (".txt", ".text", ".log", ".tex")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
         """Return the text as a note; see Reader.read. A guessed encoding or damage is a warning of the note."""
         text, warning = decode(data)
-        note = paged_note(path, [PagedText("", (), text)], options)
+        note = paged_note(path, [PagedText("", (), text)], options, is_found_empty=True)
         return replace(note, warnings=(warning,)) if warning else note

@@ -13,7 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from excerpt.base.errors import ReadError
-from excerpt.base.model import Note
+from excerpt.base.model import CommentLine, Note
+from excerpt.text.comments import may_have_comments, take_out_comments
 from excerpt.vault.readers import (
     PagedText,
     ReadOptions,
@@ -44,7 +45,7 @@ class SheetReader(Struct, frozen=True):
     """The reader of spreadsheets."""
 
     kind: str = "sheet"
-    version: str = "2"
+    version: str = "3"
     extensions: tuple[str, ...] = (".xlsx", ".xlsm", ".xls", ".ods")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
@@ -67,7 +68,7 @@ class CsvReader(Struct, frozen=True):
     """The reader of CSV and TSV files."""
 
     kind: str = "sheet"
-    version: str = "2"
+    version: str = "3"
     extensions: tuple[str, ...] = (".csv", ".tsv")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
@@ -117,15 +118,17 @@ class _SheetParts:
             if not chunk or self.size >= MAX_TEXT:
                 self.rows_left += len(rows) - start
                 return
-            lines = [_row_text(values, columns) for _, values in chunk]
+            read_rows = [_read_row(values, columns) for _, values in chunk]
             if header and chunk[0][1] != list(header):
-                lines.insert(0, _row_text(header, columns))
-            lines = list(filter(None, lines))
-            whole = "\n".join(lines)
+                read_rows.insert(0, _read_row(header, columns))
+            read_rows = [(line, comments) for line, comments in read_rows if line or comments]
+            whole = "\n".join(line for line, _ in read_rows)
             text = whole[: MAX_TEXT - self.size]
             self.is_cut = len(text) < len(whole)
             location, heading = locate(chunk[0], chunk[-1], columns[0], columns[-1])
-            self.parts.append(PagedText(location, (heading,), text))
+            kept = enumerate(read_rows[: text.count("\n") + (not self.is_cut)], start=1)
+            comments = tuple(each._replace(line=number) for number, (_, own) in kept for each in own)
+            self.parts.append(PagedText(location, (heading,), text, comments))
             self.rows += len(chunk)
             self.size += len(text)
             if len(chunk) < len(rows[start : start + _SECTION_ROWS]):
@@ -145,9 +148,18 @@ class _SheetParts:
         return paged_note(path, self.parts, options, warnings=left)
 
 
-def _row_text(values: Sequence[str], columns: Iterable[int]) -> str:
-    """Return the cells of `columns` in a row as text, without empty cells at its end."""
-    return " | ".join(values[column] if column < len(values) else "" for column in columns).rstrip(" |")
+def _read_row(values: Sequence[str], columns: Iterable[int]) -> tuple[str, list[CommentLine]]:
+    """Return the cells of `columns` in a row as text, without empty cells at its end, and the comments in the cells."""
+    cells = [values[column] if column < len(values) else "" for column in columns]
+    if not any(map(may_have_comments, cells)):
+        return " | ".join(cells).rstrip(" |"), []
+    comments: list[CommentLine] = []
+    at = 0
+    for number, cell in enumerate(cells):
+        cells[number], own = take_out_comments(cell, 0, ())
+        comments += (comment._replace(column=comment.column + at) for comment in own)
+        at += len(cells[number]) + len(" | ")
+    return " | ".join(cells).rstrip(" |"), comments
 
 
 def _find_header(rows: Sequence[NumberedRow], is_text: Callable[[str], bool]) -> list[str]:
