@@ -155,7 +155,7 @@ def test_every_signal_is_described() -> None:
     assert set(listed_names("Scores.md", "Signals")) == {
         *SIGNALS,
         *BOOST_WEIGHTS,
-        *("reopened", "accents", "attachment", "name", "rerank"),
+        *("reopened", "accents", "attachment", "name", "place", "rerank"),
     }
 
 

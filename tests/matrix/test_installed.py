@@ -60,6 +60,7 @@ def test_the_wheel_names_every_licence_and_contains_its_text(wheel: Path) -> Non
         (model,) = (name for name in names if name.endswith("licenses/src/excerpt/embedding/LICENSE-MODEL.md"))
         text = archive.read(model).decode()
     assert told["License-Expression"] == "MIT AND Apache-2.0"
+    assert "src/excerpt/embedding/minilm/LICENSE-MINILM.md" in told.get_all("License-File", [])
     for file in told.get_all("License-File", []):
         assert any(name.endswith(f".dist-info/licenses/{file}") for name in names)
     assert "docs/" not in text
