@@ -198,7 +198,7 @@ def _of_agents(root: Path) -> Iterator[tuple[str, Any]]:
 def _of_order(vault: Path, ask: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
     days = "\n\n".join(f"## Day {day}\n\nA drone was seen." for day in range(14))
     (vault / "Drones.md").write_text(days, encoding="utf-8")
-    yield "joined hit", ask("search", "what do I do against numb fingers")["hits"][0]
+    yield "joined hit", ask("search", "what do I do against numb fingers?")["hits"][0]
     yield "further hit", next(hit for hit in ask("search", "a drone was seen")["hits"] if "more_of_note" in hit)
 
 

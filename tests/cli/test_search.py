@@ -53,7 +53,7 @@ def test_the_text_shows_rank_path_lines_and_text_with_a_summary_on_stderr(excerp
 
 
 def test_the_summary_says_that_words_and_meaning_take_turns(excerpt: Excerpt, vault: Path) -> None:
-    answer = excerpt("search", "what do I do against numb fingers", "--vault", vault)
+    answer = excerpt("search", "what do I do against numb fingers?", "--vault", vault)
     assert "by words and meaning" in answer.err
 
 

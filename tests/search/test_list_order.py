@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -107,7 +108,7 @@ _STRANGE = {
     "Lamp.md": "The lamp takes two bulbs.",
     "Roof.md": "Two slates are loose.",
 }
-STRANGE = "what do I do against numb fingers"
+STRANGE = "what do I do against numb fingers?"
 OWN = "keep your hands warm while you type"
 
 
@@ -129,8 +130,8 @@ def test_where_words_fail_the_nearest_in_meaning_move_up(engine: Engine) -> None
     found = engine.search(STRANGE)
     assert found.is_joined
     place = paths(found).index("Gloves.md")
-    assert found.hits[place].orders == HitOrders(words=4, meaning=2)
-    assert place == 2
+    assert found.hits[place].orders == HitOrders(words=4, meaning=1)
+    assert place == 1
 
 
 def test_each_hit_of_joined_orders_has_its_places_in_both(engine: Engine) -> None:
@@ -176,6 +177,29 @@ def test_the_order_is_the_same_at_every_limit(engine: Engine, query: str, limit:
 )
 def test_meaning_has_no_places_of_its_own_otherwise(engine: Engine, query: str) -> None:
     assert not engine.search(query).is_joined
+
+
+def is_joined_by_letter(engine: Engine, query: str) -> list[bool]:
+    return [engine.search(query[:end]).is_joined for end in range(1, len(query) + 1)]
+
+
+def test_while_a_word_is_typed_the_order_does_not_change(engine: Engine) -> None:
+    whole = "what do I do against "
+    assert is_joined_by_letter(engine, whole + "numb")[len(whole) :] == [engine.search(whole).is_joined] * 4
+
+
+@pytest.mark.parametrize(
+    "query",
+    [STRANGE, "when are my numb fingers warmer again tomorrow", "is there anything on stopping at night and what for "],
+)
+def test_each_order_stays_for_three_further_letters(engine: Engine, query: str) -> None:
+    lengths = [len(list(group)) for _, group in groupby(is_joined_by_letter(engine, query))]
+    assert all(length > 3 for length in lengths[:-1])
+
+
+def test_a_likely_hit_by_the_word_that_is_typed_keeps_one_order(engine: Engine) -> None:
+    assert engine.search("or at the very least some ").is_joined
+    assert not engine.search("or at the very least some icebox").is_joined
 
 
 def test_an_exact_name_stays_first(tmp_path: Path) -> None:
@@ -232,8 +256,8 @@ def test_a_result_listed_by_date_flags_no_hit(engine: Engine) -> None:
 
 
 def test_the_json_form_has_the_keys_of_place_only_where_they_say_something(engine: Engine) -> None:
-    raised = engine.search(STRANGE).to_dict()["hits"][2]
-    assert raised["orders"] == {"words": 4, "meaning": 2}
+    raised = engine.search(STRANGE).to_dict()["hits"][1]
+    assert raised["orders"] == {"words": 4, "meaning": 1}
     assert not {"orders", "more_of_note"} & engine.search("lamp").to_dict()["hits"][0].keys()
 
 
@@ -243,7 +267,7 @@ def test_the_json_form_has_the_keys_of_place_only_where_they_say_something(engin
 def test_why_says_what_each_order_gave_a_raised_hit(engine: Engine) -> None:
     explained = explain_note(engine, STRANGE, "Gloves.md", Strategy.AUTO)
     assert explained.reason == (
-        "3rd: 2nd nearest in meaning; your words are not found together. It is 4th by words and 2nd by meaning."
+        "2nd: nearest in meaning; your words are not found together. It is 4th by words and 1st by meaning."
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, Digests, NameTerms, digest_texts
@@ -228,7 +229,13 @@ class CandidateGenerator:
         is_named = np.zeros(len(rows), np.bool_)
         is_named[np.searchsorted(rows, evidence.named_rows)] = True
         # Rounded, so that fragments with the same words have equal scores and are ordered by path and line.
-        signals = static_signals = np.round(self._compute_signals(evidence, rows), 6)
+        by_name = {
+            **self._compute_word_signals(evidence, rows),
+            "proximity": self._score_proximity(evidence, rows),
+            **self._compute_meaning_signals(evidence.similarities, evidence.meaning_factor, rows),
+        }
+        signals = np.stack([by_name[name] for name in SIGNALS], axis=1).astype(np.float32)
+        signals = static_signals = np.round(signals, 6)
         if evidence.static_similarities is not evidence.similarities:
             by_meaning = self._compute_meaning_signals(evidence.static_similarities, evidence.static_factor, rows)
             static_signals = signals.copy()
@@ -242,7 +249,14 @@ class CandidateGenerator:
             is_named=is_named,
         )
 
-    def _compute_signals(self, evidence: Evidence, rows: Rows) -> Floats:
+    def rescore_words(self, candidates: Candidates, evidence: Evidence) -> Candidates:
+        """Return the same candidates with the signals of words that `evidence` gives; proximity and meaning stay."""
+        signals = candidates.static_signals.copy()
+        for name, values in self._compute_word_signals(evidence, candidates.rows).items():
+            signals[:, SIGNALS.index(name)] = np.round(values, 6)
+        return replace(candidates, static_signals=signals, signals=signals)
+
+    def _compute_word_signals(self, evidence: Evidence, rows: Rows) -> dict[str, Floats]:
         rarity = np.array([match.idf for match in evidence.matches], np.float32)
         weight = rarity / max(float(rarity.sum()), 1e-9)
         notes = self._snapshot.table.notes[rows]
@@ -264,7 +278,7 @@ class CandidateGenerator:
         first = self._find_first_rows(notes)
         unique = merge_rows(first)
         intro_scores = evidence.scores.scores_at(unique)[np.searchsorted(unique, first)]
-        signals = {
+        return {
             "words": words,
             "coverage": _weigh_asked_words(weight, evidence.is_period_word) @ anywhere,
             "title": names,
@@ -273,10 +287,7 @@ class CandidateGenerator:
             "outline": self._score_field_coverage(weight, outline, other_outline, rows, ("above", "heading")),
             "note": _score_notes(words, notes, is_note),
             "intro_words": np.minimum(intro_scores / _top_value(intro_scores, is_note), 1),
-            "proximity": self._score_proximity(evidence, rarity, rows),
-            **self._compute_meaning_signals(evidence.similarities, evidence.meaning_factor, rows),
         }
-        return np.stack([signals[name] for name in SIGNALS], axis=1).astype(np.float32)
 
     def _compute_meaning_signals(self, similarities: QuerySimilarities, factor: float, rows: Rows) -> dict[str, Floats]:
         """Return the signals of meaning by name: of each row, of its note's first fragment, and of its neighbours.
@@ -332,16 +343,16 @@ class CandidateGenerator:
         table = self._snapshot.table
         return np.searchsorted(table.keys, table.first_keys[notes]).astype(np.int32)
 
-    def _score_proximity(self, evidence: Evidence, rarity: Floats, rows: Rows) -> Floats:
+    def _score_proximity(self, evidence: Evidence, rows: Rows) -> Floats:
         plain: list[tuple[ExpandedWord, float]] = []
         seen: set[str] = set()
         is_repeat = False  # a word typed twice counts once, where it is first, and a compound with all of its parts
-        for word, idf in zip(evidence.words, rarity, strict=True):
+        for word, match in zip(evidence.words, evidence.matches, strict=True):
             if not word.is_part:
                 is_repeat = fold(word.surface) in seen
                 seen.add(fold(word.surface))
             if not (is_repeat or word.whole):
-                plain.append((word, float(idf)))
+                plain.append((word, float(np.float32(match.idf))))
         rare = [(word, idf) for word, idf in plain if idf > MIN_POSITION_IDF]
         plain = rare if len(rare) > 1 else plain
         if len(plain) < 2:

@@ -25,8 +25,22 @@ from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.search.accents import add_accents_signal
 from excerpt.search.bm25 import Rows, WordIndex
 from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNoteNames
-from excerpt.search.confidence import JUDGED_HITS, UNSURE_LIKELIHOOD, ConfidenceTable, judge_confidence
-from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, analyze_text, gather_evidence, text_to_embed
+from excerpt.search.confidence import (
+    JUDGED_HITS,
+    LIKELY_LIKELIHOOD,
+    UNSURE_LIKELIHOOD,
+    ConfidenceTable,
+    judge_confidence,
+)
+from excerpt.search.evidence import (
+    POOL_SIZE,
+    Evidence,
+    Flags,
+    analyze_text,
+    drop_open_word,
+    gather_evidence,
+    text_to_embed,
+)
 from excerpt.search.filters import FILTER_FIELDS, sort_newest_first
 from excerpt.search.highlight import HighlightFinder, HighlightTerms, merge_highlight_terms, select_highlight_terms
 from excerpt.search.interpretation import describe_missing_words
@@ -518,7 +532,7 @@ class Engine:
         Not for a few words, which name a thing rather than describe it, nor where the user says what must be there.
         """
         return (
-            evidence.word_count >= MIN_DESCRIBING_WORDS
+            evidence.whole_word_count >= MIN_DESCRIBING_WORDS
             and evidence.is_meaning_trusted
             and not (query.phrases or query.excluded_phrases)
             and not len(evidence.named_rows)
@@ -577,12 +591,38 @@ class Engine:
         if any(scored_query.past_uses for scored_query in scored_queries):
             judged = self._merge([scored_query.without_past_uses for scored_query in scored_queries])
             ranking = structs.replace(ranking, judged=judged)
+        return self._join_by_meaning(ranking) if self._do_words_fail(ranking) else ranking
+
+    def _do_words_fail(self, ranking: Ranking) -> bool:
+        """Return whether the words of all alternatives fail, and meaning may have places of its own.
+
+        A word that is still being typed can only prevent it, by a likely hit: otherwise each letter might change the
+        order. So whole words decide, by the candidates and evidence of all words.
+        """
         likelihood = best_likelihood(ranking)
-        fails = likelihood is not None and likelihood < UNSURE_LIKELIHOOD
-        return self._join_by_meaning(ranking) if fails else ranking
+        if likelihood is None or likelihood >= LIKELY_LIKELIHOOD:
+            return False
+        for scored_query in ranking.scored_queries:
+            if scored_query.candidates is None:
+                return False
+            is_typed = scored_query.evidence.whole_words < len(scored_query.evidence.words)
+            best = self._judge_whole_words(scored_query.candidates, scored_query.evidence) if is_typed else likelihood
+            if best >= UNSURE_LIKELIHOOD:
+                return False
+        return True
+
+    def _judge_whole_words(self, candidates: Candidates, evidence: Evidence) -> float:
+        """Return the highest likelihood of the first JUDGED_HITS candidates without the word that is being typed."""
+        evidence = drop_open_word(evidence, self.snapshot)
+        candidates = self._candidate_generator.rescore_words(candidates, evidence)
+        notes = self.snapshot.table.notes[candidates.rows]
+        weights = weights_for(primary_strategy(evidence.word_count))
+        scores = sum_weighted_signals(candidates.rows, candidates.signals, weights, notes).scores
+        first = np.sort(np.argsort(-scores, kind="stable")[:JUDGED_HITS])
+        return float(judge_confidence(evidence, candidates, candidates.rows[first], notes).likelihoods.max(initial=0))
 
     def _join_by_meaning(self, ranking: Ranking) -> Ranking:
-        """Return a ranking with the order by meaning at every second place; unchanged if its queries do not allow it.
+        """Return a ranking with the order by meaning at every second place.
 
         The candidates and their signals are those of the ranking: nothing is gathered again.
         """
@@ -591,8 +631,6 @@ class Engine:
             for one in ranking.scored_queries
             if one.candidates is not None
         ]
-        if len(by_meaning) < len(ranking.scored_queries):
-            return ranking
         notes, per_note = self.snapshot.table.notes[ranking.rows], self._settings.search.per_note
         nearest = self._merge(by_meaning).rows
         places = np.argsort(ranking.rows)

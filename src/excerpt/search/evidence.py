@@ -360,6 +360,8 @@ class Evidence(Struct, frozen=True):
     `absent_stop_share`: the share of the words' idf that belongs to stop words which the vault lacks.
     `periods`: the periods that the query names. `time`: how near each row's date is to them, 0 to 1; None if
     none is. `is_period_word` flags the words that name a period: their absence from a text says nothing.
+    `whole_words`: how many of `words` are before the word that is still being typed; `whole_word_count`: the number of
+    these that a person would count.
     """
 
     words: tuple[ExpandedWord, ...]
@@ -381,6 +383,8 @@ class Evidence(Struct, frozen=True):
     periods: tuple[NamedPeriod, ...]
     time: Floats | None
     is_period_word: Flags
+    whole_words: int
+    whole_word_count: int
 
     @property
     def is_meaning_trusted(self) -> bool:
@@ -434,6 +438,7 @@ def gather_evidence(
     }
     query = replace(query, words=remove_plain_marks(query.words, today))
     query_words = analyze_text(query.words, snapshot)
+    whole_words = _count_whole_words(query_words, open_word=query.open_word)
     words = index.expand(query_words, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
     shares = _language_weights(words, snapshot)
     matches = tuple(index.match(word).with_share(share) for word, share in zip(words, shares, strict=True))
@@ -483,6 +488,30 @@ def gather_evidence(
         periods=periods,
         time=score_time(snapshot, periods),
         is_period_word=np.array([fold(word.surface) in period_words for word in words], np.bool_),
+        whole_words=whole_words,
+        whole_word_count=count_words(query_words[:whole_words]),
+    )
+
+
+def _count_whole_words(words: Sequence[QueryWord], *, open_word: bool) -> int:
+    """Return the number of words before the one that is still being typed, of which `words` may have several parts."""
+    if not (open_word and words):
+        return len(words)
+    start = min(word.start for word in words if word.end == words[-1].end)
+    return sum(word.start < start for word in words)
+
+
+def drop_open_word(evidence: Evidence, snapshot: Corpus) -> Evidence:
+    """Return the evidence without the word that is still being typed; what is near in meaning stays."""
+    words, matches = evidence.words[: evidence.whole_words], evidence.matches[: evidence.whole_words]
+    return replace(
+        evidence,
+        words=words,
+        matches=matches,
+        scores=WordScores(matches, len(evidence.scores), evidence.is_allowed, snapshot.is_note_row),
+        word_count=evidence.whole_word_count,
+        absent_stop_share=_absent_stop_share(words, matches, snapshot.languages),
+        is_period_word=evidence.is_period_word[: evidence.whole_words],
     )
 
 
