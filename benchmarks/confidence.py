@@ -54,7 +54,7 @@ MAX_FALSE_EMPTY, MIN_EMPTY, MAX_SURE = 0.02, 0.45, 0.05
 has no answer, and the most results of these that are called strong or likely.
 """
 TOKENIZER = open_tokenizer("o200k")
-THRESHOLDS = (0.05, 0.08, WEAK_LIKELIHOOD, 0.15, 0.2, 0.3)
+THRESHOLDS = (0.02, WEAK_LIKELIHOOD, 0.055, 0.08, 0.2, 0.3)
 SAMPLES = 1000
 FIRST = 10
 EXACT = "exact words or phrases, found whole"
@@ -287,7 +287,7 @@ def packs(asked: Sequence[Asked]) -> list[str]:
     ]
     for kind, questions in kinds.items():
         shares = (f"{_share(questions, word):.3f}" for word in Confidence)
-        most = max((one.tokens for one in questions if one.confidence == "unsure"), default=0)
+        most = max((one.tokens for one in questions if one.confidence is Confidence.UNSURE), default=0)
         rows.append(f"| {kind} ({len(questions):,}) | {' | '.join(shares)} | {_empty(questions):.3f} | {most} |")
     sure = _share(foreign, Confidence.STRONG) + _share(foreign, Confidence.LIKELY)
     return [
