@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning embedders packs agents serve-bench serve-soak limits accents messy prompts sentences screenshots keys settings docs breaks model clean
+.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning past_answers embedders packs agents serve-bench serve-soak limits accents messy prompts sentences screenshots keys settings docs breaks model clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -81,6 +81,9 @@ quality: $(READY) ## measure ranking, and what each of its parts is worth (DATA=
 
 learning: $(READY) ## simulate users who search again: what learning from opened hits is worth (DATA=../shared)
 	$(BIN)/python -m benchmarks.learning --write $(if $(DATA),--data $(DATA))
+
+past_answers: $(READY) ## what questions kept with the passage that answered them are worth (DATA=../shared)
+	$(BIN)/python -m benchmarks.past_answers --write $(if $(DATA),--data $(DATA))
 
 embedders: $(READY) ## compare a transformer with the model that ships: ranking, times, reranking (DATA=../shared, an hour)
 	$(BIN)/python -m benchmarks.embedders --write $(if $(DATA),--data $(DATA))

@@ -32,7 +32,7 @@ from benchmarks.quality import prepare
 from excerpt.base.settings import user_paths
 from excerpt.search import reopened
 from excerpt.search.ranking import ScoredFragments
-from excerpt.search.reopened import LearnedUses, PastUses, Words, add_reopened_signal, select_words
+from excerpt.search.reopened import ComparedQuestion, LearnedUses, PastUses, add_reopened_signal, select_words
 from excerpt.search.usage import UseEvent, UseKind
 
 SETS = ("obsidian-help-en.dev", "dendron-site.dev", "powershell-docs-one.dev", "cpp-docs.dev")
@@ -57,7 +57,7 @@ class Ranker:
     name: str
     weight: float = reopened.REOPENED_WEIGHT
     skip_share: float = reopened.SKIP_SHARE
-    similarity: float = reopened.MIN_SIMILARITY
+    common_words: float = reopened.MIN_COMMON_WORDS
     uses: float = reopened.HALF_VALUE_USES
     by_note: bool = False
 
@@ -67,15 +67,16 @@ class Ranker:
         values: dict[str, Any] = {
             "REOPENED_WEIGHT": self.weight,
             "SKIP_SHARE": self.skip_share,
-            "MIN_SIMILARITY": self.similarity,
+            "MIN_COMMON_WORDS": self.common_words,
             "HALF_VALUE_USES": self.uses,
         }
         with patch.multiple(reopened, **values):
             yield
 
-    def words_of(self, text: str) -> Words:
-        """Return the words by which queries are compared; by note, all queries have the same."""
-        return frozenset(("",)) if self.by_note else select_words(text, ("en",))
+    def analyze(self, texts: Sequence[str]) -> list[ComparedQuestion]:
+        """Return what questions are compared by, words alone; by note, all have the same."""
+        every = (frozenset(("",)) if self.by_note else select_words(text, ("en",)) for text in texts)
+        return [ComparedQuestion(words, np.zeros(1, np.float32)) for words in every]
 
 
 SHIPPED = Ranker("shipped")
@@ -85,8 +86,8 @@ RANKERS = (
     replace(SHIPPED, name="weight .4", weight=0.4),
     replace(SHIPPED, name="weight .6", weight=0.6),
     replace(SHIPPED, name="no skips", skip_share=0.0),
-    replace(SHIPPED, name="similarity .67", similarity=0.67),
-    replace(SHIPPED, name="same words only", similarity=1.0),
+    replace(SHIPPED, name="similarity .67", common_words=0.67),
+    replace(SHIPPED, name="same words only", common_words=1.0),
     Ranker("by note, .02", weight=0.02, by_note=True),
     Ranker("by note, .05", weight=0.05, by_note=True),
 )
@@ -203,7 +204,7 @@ class _Learner:
 
     def __init__(self, ranker: Ranker) -> None:
         self._ranker = ranker
-        self._words: dict[str, Words] = {}
+        self._questions: dict[str, ComparedQuestion] = {}
         self._events: list[UseEvent] = []
         self._uses: LearnedUses | None = None
         self._searches = 0
@@ -213,8 +214,8 @@ class _Learner:
         self._searches += 1
         with self._ranker.constants():
             if self._uses is None:
-                self._uses = LearnedUses(self._events, self._words_of)
-            return listing.learned(self._uses.find(self._words_of(listing.text)))
+                self._uses = LearnedUses(self._events, self._analyze)
+            return listing.learned(self._uses.find(self._analyze([listing.text])[0]))
 
     def open(self, listing: Listing, notes: Sequence[str], chosen: str) -> None:
         rank = notes.index(chosen)
@@ -223,10 +224,10 @@ class _Learner:
         self._events.append(event)
         self._uses = None
 
-    def _words_of(self, text: str) -> Words:
-        if text not in self._words:
-            self._words[text] = self._ranker.words_of(text)
-        return self._words[text]
+    def _analyze(self, texts: Sequence[str]) -> list[ComparedQuestion]:
+        new = [text for text in texts if text not in self._questions]
+        self._questions.update(zip(new, self._ranker.analyze(new), strict=True))
+        return [self._questions[text] for text in texts]
 
 
 def _zipf_questions(listings: Sequence[Listing], chance: random.Random) -> Callable[[], int]:

@@ -68,6 +68,7 @@ class AsyncVault:
     status = _awaitable(api.Vault.status)
     tokens = _awaitable(api.Vault.tokens)
     search = _awaitable(api.Vault.search)
+    record_use = _awaitable(api.Vault.record_use)
     search_many = _awaitable(api.Vault.search_many)
     search_for_pack = _awaitable(api.Vault.search_for_pack)
     explain = _awaitable(api.Vault.explain)

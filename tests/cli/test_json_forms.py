@@ -17,6 +17,7 @@ from typing import Any
 import click
 import pytest
 
+import excerpt
 from excerpt.base.settings import user_paths
 from excerpt.cli.main import COMMANDS, program, run
 from excerpt.search import rerank
@@ -200,12 +201,18 @@ def _of_order(vault: Path, ask: Callable[..., Any]) -> Iterator[tuple[str, Any]]
     (vault / "Drones.md").write_text(days, encoding="utf-8")
     yield "joined hit", ask("search", "what do I do against numb fingers?")["hits"][0]
     yield "further hit", next(hit for hit in ask("search", "a drone was seen")["hits"] if "more_of_note" in hit)
+    with excerpt.open(vault, learn=True) as opened:
+        result = opened.search("what do I do against numb fingers")
+        opened.record_use(result, result.hits[-1])
+        opened.search("drone")
+        yield "hit asked before", next(hit for hit in opened.search(result.query) if hit.asked_before).to_dict()
 
 
 FORMS = {
     "hit": "A hit",
     "joined hit": "A hit",
     "further hit": "A hit",
+    "hit asked before": "A hit",
     "search": "search",
     "why": "search --why",
     "absent": "search --why",

@@ -77,6 +77,18 @@ def test_forget_requires_a_query_or_all(
     assert len(filled_log.events()) == 3
 
 
+def test_earlier_questions_are_listed_with_the_query_and_forgotten_by_their_own_words(
+    excerpt: Excerpt, vault: Path, log: UseLog
+) -> None:
+    asked = ("two versions of one note", "my note is there twice")
+    log.record(UseKind.OPENED, [UsedHit("sync conflict", "Sync.md", "", 1, (), "9c0d", asked)], time.time())
+    (line,) = excerpt("learned", "MY note is there twice", "--vault", vault).out.splitlines()
+    assert line.endswith("sync conflict ← my note is there twice ← two versions of one note  Sync.md")
+    assert excerpt("learned", "--vault", vault, "--json").json["learned"][0]["earlier"] == list(asked)
+    assert "1 event" in excerpt("learned", asked[0], "--clear", "--vault", vault).out
+    assert log.events() == ()
+
+
 def test_only_the_named_vault_is_forgotten(excerpt: Excerpt, vault: Path, tmp_path: Path, filled_log: UseLog) -> None:
     other = tmp_path / "other"
     other.mkdir()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from excerpt.base.model import Hit, Result
@@ -13,7 +15,7 @@ from excerpt.insight.topic import find_topic
 from excerpt.search.engine import Engine
 from excerpt.search.explain_note import explain_fragment
 from excerpt.search.rank_reasons import count_past_uses, describe_past_uses
-from excerpt.search.reopened import HALF_LIFE_DAYS, REOPENED_WEIGHT, LearnedUses, select_words
+from excerpt.search.reopened import HALF_LIFE_DAYS, REOPENED_WEIGHT, ComparedQuestion, LearnedUses, select_words
 from excerpt.search.usage import UsedHit, UseEvent, UseKind, UseLog, find_used_hit
 
 NOW = 1_700_000_000.0
@@ -24,9 +26,14 @@ def opened(path: str, query: str = "sync conflict", *, days_ago: float = 0, abov
     return UseEvent(NOW - days_ago * DAY, UseKind.OPENED, query, path, above=above)
 
 
+def split_questions(texts: Sequence[str]) -> list[ComparedQuestion]:
+    """Return questions that are compared by the words between spaces."""
+    return [ComparedQuestion(frozenset(text.split()), np.zeros(2, np.float32)) for text in texts]
+
+
 def values(events: list[UseEvent], query: str = "sync conflict") -> dict[str, float]:
     """Return the value of each note for a query whose words are those between spaces."""
-    learned = LearnedUses(events, lambda text: frozenset(text.split())).find(frozenset(query.split()))
+    learned = LearnedUses(events, split_questions).find(split_questions([query])[0])
     return {path: uses.value for path, uses in learned.items()}
 
 
@@ -118,12 +125,12 @@ def value_of(hit: Hit) -> float:
 
 
 def test_an_opened_fragment_ranks_higher_the_next_time(learning_engine: Engine, log: UseLog) -> None:
-    first = learning_engine.search("water")
+    first = learning_engine.search("when does a sync conflict arise")
     chosen = first.hits[-1]
     for _ in range(3):
         record_use(log, first, chosen)
     learning_engine.search("something else")
-    again = learning_engine.search("water")
+    again = learning_engine.search("when does a sync conflict arise")
     assert rank_of(again, chosen) < rank_of(first, chosen)
     raised = again.hits[rank_of(again, chosen)]
     assert value_of(raised) == pytest.approx(0.75)

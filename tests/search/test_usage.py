@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,8 +16,12 @@ from hypothesis import strategies as st
 from excerpt.base.model import Fragment, Hit, PastUse
 from excerpt.search import usage
 from excerpt.search.usage import (
+    MAX_EARLIER,
     MAX_NOTES_ABOVE,
     MAX_QUERY_CHARS,
+    READING_SECONDS,
+    REWORDING_SECONDS,
+    UnsureQuestions,
     UsedHit,
     UseEvent,
     UseKind,
@@ -57,7 +62,7 @@ def test_recorded_events_are_read_back(log: UseLog) -> None:
 
 
 def test_a_line_is_json_with_a_readable_time(log: UseLog) -> None:
-    log.record(UseKind.OPENED, [used_hit("A.md", rank=2, above=("B.md",))], NOW)
+    log.record(UseKind.OPENED, [UsedHit("sync", "A.md", "4be1", 2, ("B.md",), "9c0d", ("two versions",))], NOW)
     assert json.loads(log.file.read_text(encoding="utf-8")) == {
         "time": "2023-11-14T22:13:20.000Z",
         "kind": "opened",
@@ -67,6 +72,8 @@ def test_a_line_is_json_with_a_readable_time(log: UseLog) -> None:
         "rank": 2,
         "share": 1.0,
         "above": ["B.md"],
+        "digest": "9c0d",
+        "earlier": ["two versions"],
     }
 
 
@@ -83,6 +90,18 @@ def test_marks_of_one_pack_are_one_event_without_skipped_notes(log: UseLog) -> N
         ("A.md", 1, 0.5, ()),
         ("B.md", 4, 0.5, ("C.md",)),
     ]
+
+
+def test_a_line_of_before_has_neither_digest_nor_earlier_questions(log: UseLog) -> None:
+    log.file.parent.mkdir()
+    log.file.write_text(
+        '{"time": "2023-11-14T22:13:20.000Z", "kind": "opened", "query": "sync", "path": "A.md", "fragment": "4be1",'
+        ' "rank": 2, "share": 1.0, "above": ["B.md"]}\n',
+        encoding="utf-8",
+    )
+    open_note(log, "C.md", now=NOW + 1)
+    assert log.events()[0] == UseEvent(NOW, UseKind.OPENED, "sync", "A.md", "4be1", 2, 1.0, ("B.md",))
+    assert len(log.events()) == 2
 
 
 def test_an_event_without_hits_creates_no_file(log: UseLog) -> None:
@@ -220,22 +239,55 @@ def test_concurrent_processes_lose_no_event(log: UseLog) -> None:
     assert len(log.events()) == 120
 
 
+KEEP_UNTIL_KILLED = """
+import sys
+from itertools import count
+from pathlib import Path
+from excerpt.search.usage import UsedHit, UseKind, UseLog
+file, name = sys.argv[1:]
+for number in count():
+    used = UsedHit(f"{name} {number}", "A.md", "4be1", 1, (), "9c0d", (f"{name} before {number}",))
+    UseLog(Path(file)).record(UseKind.OPENED, [used], 1_700_000_000.0)
+    print(number, flush=True)
+"""
+
+
+@pytest.mark.programs
+def test_processes_that_are_killed_lose_no_question_that_they_kept(log: UseLog) -> None:
+    def start(name: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", KEEP_UNTIL_KILLED, str(log.file), name]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    kept: set[tuple[str, ...]] = set()
+    for kill in range(10):
+        pair = {name: start(name) for name in (f"first {kill}", f"second {kill}")}
+        for wait, (name, process) in enumerate(pair.items(), 1):
+            with process:
+                assert process.stdout is not None
+                for _ in range(wait + kill % 4):  # killed while it keeps the next one
+                    number = process.stdout.readline().strip()
+                    kept.add((f"{name} {number}", f"{name} before {number}"))
+                process.kill()
+    assert len(kept) >= 20
+    assert kept <= {(event.query, *event.earlier) for event in log.events()}
+
+
 # --- what is used -----------------------------------------------------------------------------------------------------
 
 
 def hit(path: str, fragment: str) -> Hit:
-    return Hit(Fragment(fragment, path, "", (), 0, 0, 1, 1, "text of a note", 3, ""), 1.0)
+    return Hit(Fragment(fragment, path, "", (), 0, 0, 1, 1, "text of a note", 3, "9c0d"), 1.0)
 
 
 HITS = (hit("A.md", "a1"), hit("B.md", "b1"), hit("A.md", "a2"), hit("C.md", "c1"))
 
 
 def test_a_used_hit_is_recorded_with_its_rank_and_the_notes_above() -> None:
-    assert find_used_hit(" sync ", HITS, "c1") == UsedHit("sync", "C.md", "c1", 4, ("A.md", "B.md"))
+    assert find_used_hit(" sync ", HITS, "c1") == UsedHit("sync", "C.md", "c1", 4, ("A.md", "B.md"), "9c0d")
 
 
 def test_a_note_between_two_fragments_of_the_used_one_was_skipped() -> None:
-    assert find_used_hit("sync", HITS, "a2") == UsedHit("sync", "A.md", "a2", 3, ("B.md",))
+    assert find_used_hit("sync", HITS, "a2") == UsedHit("sync", "A.md", "a2", 3, ("B.md",), "9c0d")
 
 
 def test_a_hit_outside_the_list_is_not_recorded() -> None:
@@ -263,6 +315,78 @@ def test_learned_notes_are_listed_by_query_most_recently_used_first() -> None:
     assert (first.query, first.path, first.opened, first.marked, first.copied) == ("sync conflict", "A.md", 1, 1, 0)
     assert first.last == NOW + 2
     assert (second.query, second.path, second.copied) == ("bread", "B.md", 1)
+
+
+# --- questions and their rewordings -----------------------------------------------------------------------------------
+
+
+def ask_all(questions: UnsureQuestions, *asked: tuple[str, bool], seconds: float = 5.0) -> None:
+    """Ask (query, whether its list is unsure) one after the other, `seconds` apart."""
+    for number, (query, is_unsure) in enumerate(asked):
+        questions.ask(query, is_unsure=is_unsure, now=number * seconds, min_seconds=READING_SECONDS)
+
+
+def test_an_unsure_question_is_kept_with_what_its_rewording_found() -> None:
+    questions = UnsureQuestions()
+    ask_all(questions, ("is it cheaper for students", True), ("education discount", False))
+    earlier = questions.use(10.0)
+    assert earlier == ("is it cheaper for students",)
+    found = find_used_hit("education discount", HITS, "c1", earlier)
+    assert found is not None
+    assert (found.query, found.earlier, found.digest) == ("education discount", earlier, "9c0d")
+
+
+def test_a_question_with_a_sure_answer_is_not_reworded() -> None:
+    questions = UnsureQuestions()
+    ask_all(questions, ("education discount", False), ("refund policy", False))
+    assert questions.use(10.0) == ()
+
+
+def test_a_query_that_is_typed_on_is_one_question() -> None:
+    questions = UnsureQuestions()
+    ask_all(
+        questions, ("is it", True), ("is it cheaper", True), ("is it cheaper for students", True), ("discount", False)
+    )
+    assert questions.use(20.0) == ("is it cheaper for students",)
+
+
+def test_a_list_shown_for_a_moment_was_of_no_question() -> None:
+    questions = UnsureQuestions()
+    ask_all(questions, ("is it cheap", True), ("is it chea", True), ("discount", False), seconds=0.2)
+    assert questions.use(1.0) == ()
+
+
+def test_every_hit_used_in_one_list_belongs_to_the_questions_before() -> None:
+    questions = UnsureQuestions()
+    ask_all(questions, ("is it cheaper for students", True), ("education discount", False))
+    assert questions.use(10.0) == questions.use(11.0) == ("is it cheaper for students",)
+
+
+def test_a_question_after_an_answer_rewords_nothing() -> None:
+    questions = UnsureQuestions()
+    ask_all(questions, ("is it cheaper for students", True), ("education discount", False))
+    questions.use(10.0)
+    questions.ask("dark theme", is_unsure=False, now=15.0)
+    assert questions.use(20.0) == ()
+
+
+def test_a_question_of_long_ago_is_given_up() -> None:
+    questions = UnsureQuestions()
+    ask_all(questions, ("is it cheaper for students", True), ("education discount", False))
+    assert questions.use(5.0 + REWORDING_SECONDS) != ()
+    assert questions.use(5.1 + REWORDING_SECONDS) == ()
+
+
+def test_of_many_rewordings_the_last_are_kept() -> None:
+    questions = UnsureQuestions()
+    ask_all(questions, *((f"{number} words", True) for number in range(10)))
+    assert questions.use(60.0) == tuple(f"{number} words" for number in range(9 - MAX_EARLIER, 9))
+
+
+def test_a_question_too_long_to_be_recorded_is_left_out() -> None:
+    questions = UnsureQuestions()
+    ask_all(questions, ("x" * (MAX_QUERY_CHARS + 1), True), ("education discount", False))
+    assert questions.use(10.0) == ()
 
 
 # --- a list that is shown ---------------------------------------------------------------------------------------------

@@ -18,15 +18,17 @@ from excerpt.index import build as building
 from excerpt.index.build import build
 from excerpt.index.build_control import BuildCancelled, BuildControl
 from excerpt.index.events import IndexingFailed
+from excerpt.search.usage import UseLog
 from excerpt.servers.mcp.server import build_server
 from excerpt.servers.served_vaults import IndexingState, ServedSnapshot, ServedVaults, VaultIndexing
 from excerpt.vault.watched import mark_watched
 from tests.servers.mcp.conftest import Ask, failure_text, indexed_vaults, tool_caller, write_vault
+from tests.servers.mcp.conftest import ask as ask_server
 from tests.servers.mcp.conftest import home as empty_excerpt_home
 from tests.servers.mcp.conftest import vault as vault_of_bees
 from tests.servers.mcp.test_server import server_parameters
 
-home, vault = empty_excerpt_home, vault_of_bees  # fixtures
+home, vault, ask = empty_excerpt_home, vault_of_bees, ask_server  # fixtures
 
 RUNS = int(os.environ.get("EXCERPT_FIRST_INDEX_RUNS", "2"))
 """The number of first builds observed from outside; 100 were run by hand."""
@@ -150,3 +152,32 @@ async def _search(ask: Ask) -> list[tuple[str, int]]:
 async def _status(ask: Ask) -> list[tuple[str, int]]:
     (vault,) = (await ask("status")).data["vaults"]
     return [(vault["freshness"], vault["notes"])]
+
+
+# --- questions that found nothing sure --------------------------------------------------------------------------------
+
+STRANGE, SIMILAR = "why do the insects fly away in spring", "why do the insects fly away from me in spring"
+
+
+async def test_an_agents_question_is_kept_with_the_passage_that_it_reads_after_its_rewording(
+    ask: Ask, vault: Path
+) -> None:
+    await ask("search", query=STRANGE)
+    await ask("search", query="when does a swarm leave the hive")
+    await ask("read", source="Swarms.md")
+    (event,) = UseLog(user_paths().use_file(vault)).events()
+    assert (event.query, event.path, event.earlier) == ("when does a swarm leave the hive", "Swarms.md", (STRANGE,))
+    found = await ask("search", query=SIMILAR)
+    assert f"you once asked this as “{STRANGE}”" in found.text.split("\n1. ")[1].split("\n")[0]
+
+
+async def test_what_an_agent_reads_after_a_sure_question_is_not_kept(ask: Ask, vault: Path) -> None:
+    await ask("search", query="when does a swarm leave the hive")
+    await ask("read", source="Swarms.md")
+    assert UseLog(user_paths().use_file(vault)).events() == ()
+
+
+async def test_a_note_that_was_not_found_is_not_kept(ask: Ask, vault: Path) -> None:
+    await ask("search", query=STRANGE, limit=1)
+    await ask("read", source="kitchen/Tea.md")
+    assert UseLog(user_paths().use_file(vault)).events() == ()

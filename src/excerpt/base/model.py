@@ -227,7 +227,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class PastUse:
-    """A past use of a hit's note by the user for similar words.
+    """A past use of a hit's note by the user for a similar question.
 
     `kind` is "opened", "marked" or "copied", `query` the query of that time, `time` in seconds since 1970, `fragment`
     the id of the fragment used.
@@ -277,10 +277,11 @@ class Hit:
     alone: there is nothing to be sure of. `created` is the day that the note itself gives as its date, in a property
     or its file name; None if it gives none. `date` is the day that the fragment is about, ISO 8601, "" if it has none,
     or if the query neither names a period nor has `sort:`. `past_uses` are the user's uses of the note for similar
-    words (signal `reopened`), newest first. `rerank` is what a reranker said of it (signal `rerank`), None if none
-    read it. `orders` are its places by words and by meaning if every second place of the list is by meaning, else None:
-    a hit that meaning has raised has the score of its place (signal `place`). `more_of_note` says that it is after the
-    first ten hits and its note has `search.per_note` hits above it.
+    words (signal `reopened`), newest first, or the one for a question similar in meaning (`asked_before`). `rerank` is
+    what a reranker said of it (signal `rerank`), None if none read it. `orders` are its places by words and by meaning
+    if every second place of the list is by meaning, else None: a hit that meaning has raised has the score of its place
+    (signal `place`). `more_of_note` says that it is after the first ten hits and its note has `search.per_note` hits
+    above it.
     """
 
     fragment: Fragment
@@ -350,6 +351,11 @@ class Hit:
         """Text of the fragment."""
         return self.fragment.text
 
+    @property
+    def asked_before(self) -> str:
+        """The last similar question for which the user used this hit, which is higher for that; "" for none."""
+        return self.past_uses[0].query if self.past_uses else ""
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that `excerpt search` writes for a hit, with fields of its fragment."""
         return {
@@ -361,6 +367,7 @@ class Hit:
             **(attributes_to_json(self, "rerank") if self.rerank is not None else {}),
             **(attributes_to_json(self, "orders") if self.orders is not None else {}),
             **({"more_of_note": True} if self.more_of_note else {}),
+            **attributes_to_json(self, *(["asked_before"] if self.asked_before else [])),
             **attributes_to_json(self, "tokens", "fragment_id", "text"),
         }
 

@@ -171,7 +171,7 @@ class SearchSettings:
     limit: Hits = setting(50, "Hits of a search; the screen loads as many more at the end.")
     fuzzy_threshold: Share = setting(0.8, "Similarity from which a word counts as misspelt, 0 to 1.")
     fusion: Fusion = setting(Fusion.WEIGHTED, "How signals become a score: weighted adds them up, rrf counts ranks.")
-    learn: bool = setting(True, "Raise what you opened, marked or copied for similar words; if off, none is recorded.")
+    learn: bool = setting(True, "Raise what you used for similar questions; if off, nothing is recorded.")
     per_note: Count = setting(3, "Most fragments of a note among the first ten hits, twice that in fifty; 0: no limit.")
     boosts: BoostSettings = field(default_factory=BoostSettings)
 

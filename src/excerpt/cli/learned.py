@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 @click.option("--all", "clear_all", is_flag=True, help="With --clear: forget everything learned in this vault.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def learned_command(*, vault: Path | None, query: str | None, clear: bool, clear_all: bool, as_json: bool) -> int:
-    """Show what you opened, marked or copied in the app, by query; for QUERY only, if given.
+    """Show what you opened, marked or copied, by query; for QUERY only, if given.
 
-    The app raises these notes for similar words. The last used come first. excerpt records queries, paths and times in
-    one file in its state folder.
+    These notes come higher for similar questions. The last used come first. Behind the query are the questions before
+    it that found nothing sure. excerpt records questions, paths, digests and times in one file in its state folder.
     """
-    from excerpt.search.usage import UseLog, format_time, normalize_query, summarize_by_query
+    from excerpt.search.usage import UseLog, format_time, has_question, summarize_by_query
     from excerpt.service.index_update import update_use_paths
 
     if clear_all and not clear:
@@ -44,7 +44,7 @@ def learned_command(*, vault: Path | None, query: str | None, clear: bool, clear
     events = log.events()
     learned = summarize_by_query(update_use_paths(events, paths.index_folder(chosen)))
     if query is not None:
-        learned = [one for one in learned if normalize_query(one.query) == normalize_query(query)]
+        learned = [one for one in learned if has_question(one, query)]
     if as_json:
         rows = [{**to_json_value(one), "last": format_time(one.last)} for one in learned]
         print_json({"vault": chosen, "file": log.file, "events": len(events), "learned": rows})
@@ -54,7 +54,8 @@ def learned_command(*, vault: Path | None, query: str | None, clear: bool, clear
             for kind, count in (("opened", one.opened), ("marked", one.marked), ("copied", one.copied))
             if count
         )
-        print_line(visible_line(f"{format_time(one.last)[:10]}  {uses:<12}  {one.query}  {one.path}"))
+        asked = " ← ".join((one.query, *reversed(one.earlier)))
+        print_line(visible_line(f"{format_time(one.last)[:10]}  {uses:<12}  {asked}  {one.path}"))
     if learned:
         print_message(f"{format_count(len(learned), 'pair')} of query and note, kept in {log.file}.")
     else:
@@ -68,10 +69,10 @@ def learned_command(*, vault: Path | None, query: str | None, clear: bool, clear
 
 def _forget_uses(log: UseLog, query: str | None, as_json: bool) -> int:
     """Delete the record of uses, or those for `query`, print how many events it had, and return the exit code."""
-    from excerpt.search.usage import normalize_query
+    from excerpt.search.usage import has_question
 
     def is_forgotten(event: UseEvent) -> bool:
-        return query is None or normalize_query(event.query) == normalize_query(query)
+        return query is None or has_question(event, query)
 
     try:
         forgotten = log.forget(is_forgotten)

@@ -8,7 +8,7 @@ index always has all fragments.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
@@ -209,6 +209,10 @@ class Notes(Protocol):
 
     def fragment(self, fragment_id: str) -> Fragment | None:
         """Return the fragment with this id; None if there is none."""
+        ...
+
+    def keys_of_texts(self, digests: Collection[str]) -> dict[str, int]:
+        """Return the key of a fragment with each of these digests of its text, by digest; unknown ones are left out."""
         ...
 
     def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:

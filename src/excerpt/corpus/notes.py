@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import date
 from functools import cached_property
@@ -75,6 +75,10 @@ class NoteReader:
         with self._convert_errors():
             matches = self._queries.fragments_with_id(fragment_id)
         return matches[0] if matches else None
+
+    def keys_of_texts(self, digests: Collection[str]) -> dict[str, int]:
+        with self._convert_errors():
+            return self._queries.keys_of_texts(digests)
 
     def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
         with self._convert_errors():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -128,6 +128,10 @@ class NoteQueries(FacetQueries, Protocol):
 
     def fragments_with_id(self, fragment_id: str) -> list[Fragment]:
         """Return the fragments with this id, ordered by key."""
+        ...
+
+    def keys_of_texts(self, digests: Collection[str]) -> dict[str, int]:
+        """Return the lowest key of a fragment with each of these digests of its text, by digest. Reads every row."""
         ...
 
     def note_fragments(self, path: str, first: int, last: int | None) -> list[Fragment]:

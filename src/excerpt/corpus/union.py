@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
@@ -344,6 +344,12 @@ class UnionCorpus:
             if name in ("", part.name) and (fragment := part.corpus.fragment(own_id)) is not None:
                 return part.fragment(fragment)
         return None
+
+    def keys_of_texts(self, digests: Collection[str]) -> dict[str, int]:
+        keys: dict[str, int] = {}
+        for part in reversed(self.vaults):
+            keys |= {digest: key + part.first_key for digest, key in part.corpus.keys_of_texts(digests).items()}
+        return keys
 
     def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
         """Return the fragments number `first` to `last` (None: to the end) of a note; [] for an unknown note."""

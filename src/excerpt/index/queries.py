@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
 from excerpt.base.model import CommentLine, Fragment, FragmentInfo, Section
@@ -55,6 +55,10 @@ class CatalogQueries:
     def fragments_with_id(self, fragment_id: str) -> list[Fragment]:
         fragment_rows = self._rows(f"{_FRAGMENT_SQL} WHERE f.id = ? ORDER BY f.key", fragment_id)
         return [_parse_checked_fragment(row) for row in fragment_rows]
+
+    def keys_of_texts(self, digests: Collection[str]) -> dict[str, int]:
+        sql = "SELECT digest, min(key) FROM fragments WHERE digest IN ({}) GROUP BY digest"
+        return dict(self._select_in_batches(list(digests), sql.format))
 
     def note_fragments(self, path: str, first: int, last: int | None) -> list[Fragment]:
         sql = f"{_FRAGMENT_SQL} WHERE n.path = ? AND f.ordinal BETWEEN ? AND ? ORDER BY f.ordinal"

@@ -20,6 +20,7 @@ from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, WordIndex, merge_ro
 from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, Floats, QuerySimilarities, scale_above_mean
 from excerpt.search.proximity import FIELD_STARTS, flatten_positions, score_closeness
 from excerpt.search.ranking import SIGNALS
+from excerpt.search.reopened import PastAnswer
 from excerpt.text.folding import fold
 
 Longs = npt.NDArray[np.int64]
@@ -199,7 +200,7 @@ class Candidates(Struct, frozen=True):
 
     `signals` is rows x SIGNALS, each 0 to 1 (`words` up to MAX_ATTACHMENT_WORDS). `static_signals` has those of meaning
     by the static model, which confidence needs. `is_named` flags the rows of notes whose title, file name or alias is
-    the query.
+    the query. `past_answer` is the passage that answered a similar question before, if any.
     """
 
     rows: Rows
@@ -207,6 +208,7 @@ class Candidates(Struct, frozen=True):
     static_signals: Floats
     cosines: Floats
     is_named: Flags
+    past_answer: PastAnswer | None = None
 
 
 class CandidateGenerator:
@@ -217,15 +219,16 @@ class CandidateGenerator:
         self._index = index
         self._names = names
 
-    def generate(self, evidence: Evidence, pool: int = POOL_SIZE) -> Candidates:
+    def generate(self, evidence: Evidence, pool: int = POOL_SIZE, past_answer: PastAnswer | None = None) -> Candidates:
         """Return the candidates: the best `pool` rows by words, as many by meaning, and all rows of named notes.
 
         A note is named if its title, file name or alias is the query. If the query names a period, the best `pool` rows
-        by words of this period are candidates too.
+        by words of this period are candidates too, and so is `past_answer`.
         """
         nearest = evidence.similarities.top_rows(pool) if evidence.meaning_factor else NO_ROWS
         timely = evidence.scores.top_rows_among(evidence.time == 1, pool) if evidence.time is not None else NO_ROWS
-        rows = merge_rows(evidence.scores.top_rows(pool), nearest, timely, evidence.named_rows)
+        answered = NO_ROWS if past_answer is None else np.array([past_answer.row], np.int32)
+        rows = merge_rows(evidence.scores.top_rows(pool), nearest, timely, evidence.named_rows, answered)
         is_named = np.zeros(len(rows), np.bool_)
         is_named[np.searchsorted(rows, evidence.named_rows)] = True
         # Rounded, so that fragments with the same words have equal scores and are ordered by path and line.
@@ -247,6 +250,7 @@ class CandidateGenerator:
             static_signals=static_signals,
             cosines=evidence.similarities.cosines_at(rows),
             is_named=is_named,
+            past_answer=past_answer,
         )
 
     def rescore_words(self, candidates: Candidates, evidence: Evidence) -> Candidates:

@@ -75,7 +75,7 @@ from excerpt.search.ranking import (
     weigh_chosen_meaning,
     weights_for,
 )
-from excerpt.search.reopened import LearnedQueries, PastUses, add_reopened_signal
+from excerpt.search.reopened import LearnedQueries, PastAnswer, PastUses, add_reopened_signal
 from excerpt.search.results import TOP_HITS, flag_more_of_note
 from excerpt.search.time_signal import dates_of_rows, format_dates, sort_by_date
 from excerpt.search.usage import UseLog
@@ -92,7 +92,8 @@ class ScoredQuery(Struct, frozen=True):
     order of their rows. `confidences` tells how likely each fragment of `scored` answers the query; None if the query
     has only filters. `periods` are those that the query names. `past_uses` are the uses for similar words that raise
     fragments, by their position in `scored`; `unlearned` are the fragments scored without them, None if they are the
-    same. `candidates` are those that may be ordered by meaning too if words fail; None if they may not.
+    same. `candidates` are those that may be ordered by meaning too if words fail; None if they may not. `past_answer`
+    is the passage that answered a similar question, under `auto` only.
     """
 
     strategy: Strategy
@@ -104,11 +105,13 @@ class ScoredQuery(Struct, frozen=True):
     past_uses: Mapping[int, PastUses] = field(default_factory=dict)
     unlearned: ScoredFragments | None = None
     candidates: Candidates | None = None
+    past_answer: PastAnswer | None = None
 
     @property
     def without_past_uses(self) -> ScoredQuery:
         """The same query scored without past uses."""
-        return structs.replace(self, scored=self.unlearned or self.scored, past_uses={}, unlearned=None)
+        scored = self.unlearned or self.scored
+        return structs.replace(self, scored=scored, past_uses={}, unlearned=None, past_answer=None)
 
 
 class Ranking(Struct, frozen=True):
@@ -197,7 +200,7 @@ class Engine:
         self._names = OtherNoteNames(snapshot)
         self._boosts = Boosts(snapshot, self._settings.search.boosts)
         log = self._use_log if self._settings.search.learn else None
-        self._learned = LearnedQueries(snapshot, log) if log is not None else None
+        self._learned = LearnedQueries(snapshot, log, self._settings.embedding) if log is not None else None
         self._set_view(snapshot)
 
     def _set_view(self, snapshot: Corpus) -> None:
@@ -468,7 +471,10 @@ class Engine:
         """
         self.prefetch([query], pool)
         evidence = self._gather_evidence(query)
-        return evidence, self._candidate_generator.generate(evidence, pool)
+        past_answer = None
+        if self._learned is not None:
+            past_answer = self._learned.find_answer(query, self.snapshot.table, evidence.is_allowed)
+        return evidence, self._candidate_generator.generate(evidence, pool, past_answer)
 
     def _gather_evidence(self, query: Query) -> Evidence:
         return gather_evidence(
@@ -524,7 +530,10 @@ class Engine:
             periods,
             candidates=candidates if strategy is Strategy.AUTO and self._may_ask_meaning(query, evidence) else None,
         )
-        return answer if self._uses_rrf(strategy) else self._add_learned(answer, query)
+        if self._uses_rrf(strategy):
+            return answer
+        past_answer = candidates.past_answer if strategy is Strategy.AUTO else None
+        return structs.replace(self._add_learned(answer, query), past_answer=past_answer)
 
     def _may_ask_meaning(self, query: Query, evidence: Evidence) -> bool:
         """Return whether meaning may have a say of its own where the words of a query fail.
@@ -591,7 +600,11 @@ class Engine:
         if any(scored_query.past_uses for scored_query in scored_queries):
             judged = self._merge([scored_query.without_past_uses for scored_query in scored_queries])
             ranking = structs.replace(ranking, judged=judged)
-        return self._join_by_meaning(ranking) if self._do_words_fail(ranking) else ranking
+        if self._do_words_fail(ranking):
+            ranking = self._join_by_meaning(ranking)
+        likelihood = best_likelihood(ranking)
+        is_unsure = likelihood is not None and likelihood < UNSURE_LIKELIHOOD
+        return _show_past_answer(ranking) if is_unsure else ranking
 
     def _do_words_fail(self, ranking: Ranking) -> bool:
         """Return whether the words of all alternatives fail, and meaning may have places of its own.
@@ -777,8 +790,27 @@ def _flag_countable_rows(evidence: Evidence) -> Flags:
 
 def _list_past_uses(uses: PastUses | None) -> tuple[PastUse, ...]:
     """Return past uses as a hit has them, newest first."""
-    events = reversed(uses.events) if uses is not None else ()
-    return tuple(PastUse(event.kind, event.query, event.time, event.fragment) for event in events)
+    similar = reversed(uses.uses) if uses is not None else ()
+    return tuple(PastUse(use.event.kind, use.question, use.event.time, use.event.fragment) for use in similar)
+
+
+def _show_past_answer(ranking: Ranking) -> Ranking:
+    """Return a ranking with the first passage that answered a similar question at place 2, if one did."""
+    past_answers = [one.past_answer for one in ranking.scored_queries if one.past_answer is not None]
+    for past_answer in past_answers:
+        for at in np.flatnonzero(ranking.rows == past_answer.row).tolist():
+            number, position = int(ranking.scored_query_indices[at]), int(ranking.positions[at])
+            scored_queries = list(ranking.scored_queries)
+            nearest = PastUses(0.0, (past_answer.uses.most_similar,))
+            past_uses = {position: nearest, **scored_queries[number].past_uses}
+            scored_queries[number] = structs.replace(scored_queries[number], past_uses=past_uses)
+            shown = structs.replace(ranking, scored_queries=tuple(scored_queries), judged=ranking.judged or ranking)
+            order = np.arange(len(ranking.rows))
+            order[1 : at + 1] = np.roll(order[1 : at + 1], 1)
+            scores = ranking.scores[order]
+            scores[1:2] = ranking.scores[1:2]
+            return structs.replace(shown.select(order), scores=scores)
+    return ranking
 
 
 def result_confidence(ranking: Ranking) -> Confidence | None:

@@ -211,6 +211,7 @@ def _fuse_ranks(engine: Engine, alternative: _AlternativeCandidates) -> ScoredQu
         scored=add_name_signal(scored, candidates.is_named, engine.snapshot.table.notes[candidates.rows]),
         past_uses={},
         unlearned=None,
+        past_answer=None,
     )
 
 

@@ -12,11 +12,14 @@ from excerpt.base.json_forms import attributes_to_json
 from excerpt.base.kinds import Strategy
 from excerpt.base.model import Hit, PastUse
 from excerpt.search.results import Explanation, SignalGap, WordContribution
+from excerpt.text.columns import truncate
 
 MIN_TERM_WEIGHT = 0.5
 """The weight (`WordContribution.term_weight`, 0 to 1) from which a word is named: "how" has .35, "undo" .94."""
 _MIN_DIFFERENCE = 0.0005
 """A difference in score below which two scores count as equal."""
+_MAX_QUESTION_CELLS = 40
+"""Maximum width of an earlier question in the row of a hit."""
 _MAX_NAMED_QUERIES = 3
 """Maximum number of past queries that are named."""
 _MAX_NAMED_WORDS = 3
@@ -148,9 +151,12 @@ def describe_rank(explanation: Explanation, gaps: Sequence[SignalGap], compared:
 
     `gaps` are the differences from the `compared` first hits above the fragment, largest first.
     """
-    statement = f"{format_ordinal(explanation.rank)}: {_describe_words(explanation)}"
+    is_answer = _is_past_answer(explanation.hit)
+    clause = f"you once asked this as “{explanation.hit.asked_before}”" if is_answer else _describe_words(explanation)
+    statement = f"{format_ordinal(explanation.rank)}: {clause}"
     orders = explanation.hit.orders
-    gap_reason = "" if orders is not None and orders.is_raised else _describe_gap(explanation, gaps, compared)
+    is_raised = is_answer or (orders is not None and orders.is_raised)
+    gap_reason = "" if is_raised else _describe_gap(explanation, gaps, compared)
     sentences = (
         f"{statement}; {gap_reason}." if gap_reason else f"{statement}.",
         _describe_orders(explanation.hit),
@@ -177,13 +183,23 @@ def describe_past_uses(hit: Hit) -> str:
 
 
 def count_past_uses(hit: Hit) -> str:
-    """Return a phrase on how often the user used the hit for similar words: "opened for this twice"; "" for never."""
+    """Return a phrase on how often the user used the hit for similar words: "opened for this twice"; "" for never.
+
+    Of a passage that answered a similar question, it says which.
+    """
     if not hit.past_uses:
         return ""
+    if _is_past_answer(hit):
+        return f"you once asked this as “{truncate(hit.asked_before, _MAX_QUESTION_CELLS)}”"
     kinds = {use.kind for use in hit.past_uses}
     count = len(hit.past_uses)
     times = {1: "once", 2: "twice"}.get(count, f"{count} times")
     return f"{kinds.pop() if len(kinds) == 1 else 'used'} for this {times}"
+
+
+def _is_past_answer(hit: Hit) -> bool:
+    """Return whether a hit is shown for what it answered before, and not raised for similar words."""
+    return bool(hit.past_uses) and not any(signal.name == "reopened" and signal.part for signal in hit.signals)
 
 
 def _describe_orders(hit: Hit) -> str:

@@ -1,34 +1,44 @@
-"""The signal `reopened`: notes that the user opened, marked or copied for a query with similar words.
+"""What the user opened, marked or copied for similar questions: the signal `reopened`, and the past answer.
 
-It is what this user found before, not what the query says: it only reorders the candidates of a search, never above a
-note that has the query as its name, and changes no confidence. How it was chosen: docs/design/ranking.md.
+It is what this user found before, not what the query says, and changes no confidence. Notes used for a question with
+similar words are raised among the candidates, never above a note that has the query as its name. Where the words of a
+query find nothing sure, the passage that answered the question most similar in words or meaning gets place 2, whatever
+its own words. How it was chosen: docs/design/ranking.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from excerpt.base.settings import EmbeddingSettings
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FragmentTable
-from excerpt.search.evidence import MAX_LANGUAGES
+from excerpt.search.evidence import MAX_LANGUAGES, SHIPPED_LANGUAGES, compute_meaning_factor, trusted_languages
 from excerpt.search.query import Query, parse_alternatives
+from excerpt.search.query_vectors import has_chosen_embedder
 from excerpt.search.ranking import ScoredFragments
 from excerpt.search.usage import UseEvent, UseLog, update_paths
 from excerpt.text.folding import fold
 from excerpt.text.languages import select_stop_words
 from excerpt.text.words import query_terms
 
-Floats = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float32]
 Words = frozenset[str]
 
 REOPENED_WEIGHT = 0.3
 """Weight of the signal: the highest with which notes that were never opened lose nothing (`make learning`)."""
-MIN_SIMILARITY = 0.5
-"""Share of common words, among the different words of two queries, from which they are similar."""
+MIN_COMMON_WORDS = 0.5
+"""Share of common words, among the different words of two questions, from which they are similar."""
+MIN_COSINE = 0.48
+"""Cosine of two questions from which they are similar in meaning (docs/design/quality.md)."""
+MIN_REWORDING = 0.2
+"""Similarity below which an earlier question is no rewording: it was given up for another one."""
 HALF_LIFE_DAYS = 90.0
 """Days after which a use counts half, before the newest use: a pause erases nothing."""
 HALF_VALUE_USES = 1.0
@@ -40,61 +50,111 @@ _DAY_SECONDS = 86_400.0
 _NAME_MARGIN = 0.001  # so that rounding does not make a score equal to that of a note with the query as its name
 
 
+class ComparedQuestion(Struct, frozen=True):
+    """What two questions are compared by: their words, and their vectors, of length 1 or, in other languages, less."""
+
+    words: Words
+    vector: Floats
+
+
+class SimilarUse(Struct, frozen=True):
+    """A use for a similar question: the most similar of the event's questions, and how similar that is, 0 to 1."""
+
+    event: UseEvent
+    question: str
+    similarity: float
+
+
 class PastUses(Struct, frozen=True):
-    """What the user did with one note for similar words: the value of the signal, 0 to 1, and the events, in order."""
+    """What the user did with one note for similar questions, in order.
+
+    `value` is that of the signal, 0 to 1: 0 if all questions are similar in meaning alone.
+    """
 
     value: float
-    events: tuple[UseEvent, ...]
+    uses: tuple[SimilarUse, ...]
+
+    @property
+    def most_similar(self) -> SimilarUse:
+        """The use for the most similar question, the last of equals."""
+        return max(reversed(self.uses), key=lambda use: use.similarity)
+
+
+class PastAnswer(Struct, frozen=True):
+    """The row of the passage that the user used for the most similar question, and what was done with its note."""
+
+    row: int
+    uses: PastUses
 
 
 class LearnedUses:
-    """The uses of notes, by the words of the queries that led to them."""
+    """The uses of notes, by the questions that led to them."""
 
-    def __init__(self, events: Sequence[UseEvent], words_of: Callable[[str], Words]) -> None:
-        """Index `events`, oldest first. `words_of` returns the words of a query by which it is compared."""
+    def __init__(
+        self, events: Sequence[UseEvent], analyze: Callable[[Sequence[str]], Sequence[ComparedQuestion]]
+    ) -> None:
+        """Index `events`, oldest first. `analyze` returns what questions are compared by."""
         self._events = events
-        words = [words_of(event.query) for event in events]
-        self._sizes = np.array([len(of_event) for of_event in words], np.float64)
+        self._texts = [text for event in events for text in (event.query, *event.earlier)]
+        self._starts = np.cumsum([0, *(1 + len(event.earlier) for event in events)])
+        questions = analyze(self._texts)
+        self._sizes = np.array([len(question.words) for question in questions], np.float32)
+        self._vectors = np.array([question.vector for question in questions], np.float32)
         numbers: dict[str, list[int]] = {}
-        for number, of_event in enumerate(words):
-            for word in of_event:
+        for number, question in enumerate(questions):
+            for word in question.words:
                 numbers.setdefault(word, []).append(number)
         self._numbers = {word: np.array(of_word, np.intp) for word, of_word in numbers.items()}
+        self._is_rewording = np.ones(len(questions), np.bool_)
+        for first, end in pairwise(self._starts.tolist()):
+            if end > first + 1:
+                similarities = np.maximum(*self._compare(questions[first]))[first:end]
+                self._is_rewording[first + 1 : end] = similarities[1:] >= MIN_REWORDING
         times = np.array([event.time for event in events], np.float64)
         age = (times.max(initial=0.0) - times) / (HALF_LIFE_DAYS * _DAY_SECONDS)
         self._counts = np.exp2(-age) * np.array([event.share for event in events], np.float64)
 
-    def find(self, words: Words) -> dict[str, PastUses]:
-        """Return the uses of each note for queries with words similar to `words`, by path.
+    def find(self, question: ComparedQuestion) -> dict[str, PastUses]:
+        """Return the uses of each note for questions similar to `question`, by path.
 
-        The similarity of two queries is the share of common words among their different words (Jaccard). An event adds
-        its similarity, less for older ones, to the note that was used, and subtracts from the notes above it. The sum s
-        becomes s / (s + HALF_VALUE_USES). Notes with a sum of 0 or less are left out.
+        An event adds its similarity, less for older ones, to the note that was used, and subtracts from the notes above
+        it. Notes with a sum of 0 or less are left out. The sum s of similarities in words gives the value
+        s / (s + HALF_VALUE_USES).
         """
-        similarities = self._similarities(words)
-        sums: dict[str, float] = {}
-        used: dict[str, list[UseEvent]] = {}
-        for number in np.flatnonzero(similarities >= MIN_SIMILARITY).tolist():
-            event, count = self._events[number], float(similarities[number] * self._counts[number])
-            sums[event.path] = sums.get(event.path, 0.0) + count
-            used.setdefault(event.path, []).append(event)
+        if not self._events:
+            return {}
+        shares, cosines = (values * self._is_rewording for values in self._compare(question))
+        by_words = np.where(shares >= MIN_COMMON_WORDS, shares, 0)
+        similarities = np.maximum(by_words, np.where(cosines >= MIN_COSINE, cosines, 0))
+        highest = np.maximum.reduceat(np.stack((similarities, by_words), axis=1), self._starts[:-1])
+        sums: dict[str, Floats] = {}
+        used: dict[str, list[SimilarUse]] = {}
+        for number in np.flatnonzero(highest[:, 0]).tolist():
+            event, added = self._events[number], highest[number] * self._counts[number]
+            first, end = self._starts[number : number + 2].tolist()
+            nearest = first + int(np.argmax(similarities[first:end]))
+            sums[event.path] = sums.get(event.path, 0) + added
+            used.setdefault(event.path, []).append(
+                SimilarUse(event, self._texts[nearest], float(similarities[nearest]))
+            )
             for path in event.above:
                 if path in sums:
-                    sums[path] = max(sums[path] - SKIP_SHARE * count, 0.0)
+                    sums[path] = np.maximum(sums[path] - SKIP_SHARE * added, 0)
         return {
-            path: PastUses(total / (total + HALF_VALUE_USES), tuple(used[path]))
-            for path, total in sums.items()
+            path: PastUses(float(by_word / (by_word + HALF_VALUE_USES)), tuple(used[path]))
+            for path, (total, by_word) in sums.items()
             if total > 0
         }
 
-    def _similarities(self, words: Words) -> Floats:
-        """Return the similarity of `words` with the query of each event."""
-        common = np.zeros(len(self._events))
-        for word in words:
+    def _compare(self, question: ComparedQuestion) -> tuple[Floats, Floats]:
+        """Return the share of common words (Jaccard) and the cosine of `question` and each question of the events."""
+        common = np.zeros(len(self._texts), np.float32)
+        for word in question.words:
             if (numbers := self._numbers.get(word)) is not None:
                 common[numbers] += 1
-        similarities: Floats = common / np.maximum(self._sizes + len(words) - common, 1)
-        return similarities
+        shares: Floats = common / np.maximum(self._sizes + len(question.words) - common, 1)
+        cosines: Floats = self._vectors @ question.vector
+        return shares, cosines
 
 
 def select_words(text: str, languages: Sequence[str]) -> Words:
@@ -124,14 +184,17 @@ def add_reopened_signal(scored: ScoredFragments, past_uses: Mapping[int, PastUse
 
 
 class LearnedQueries:
-    """What the user opened, marked or copied in a vault, by query, for the notes and words of one snapshot."""
+    """What the user opened, marked or copied in a vault, by question, for the notes and words of one snapshot."""
 
-    def __init__(self, snapshot: Corpus, log: UseLog) -> None:
+    def __init__(self, snapshot: Corpus, log: UseLog, embedding: EmbeddingSettings) -> None:
+        """Read nothing yet."""
         self._snapshot = snapshot
         self._log = log
+        self._embedding = embedding
         self._events: tuple[UseEvent, ...] = ()
         self._uses: LearnedUses | None = None
-        self._words: dict[str, Words] = {}
+        self._found: dict[str, dict[str, PastUses]] = {}
+        self._questions: dict[str, ComparedQuestion] = {}
         self._keys: dict[str, int] = {}
 
     def use_query(self, query: str) -> None:
@@ -139,53 +202,90 @@ class LearnedQueries:
         self._set_events(self._log.events_at_query(query))
 
     def load(self) -> None:
-        """Read the log and analyze its queries, which the first query would otherwise have to do."""
+        """Read the log and analyze its questions, which the first query would otherwise have to do."""
         self._set_events(self._log.events_at_last_query())
 
     def find(self, query: Query, scored: ScoredFragments, table: FragmentTable) -> dict[int, PastUses]:
-        """Return the past uses for similar words that raise fragments, by their position in `scored`.
+        """Return the past uses for questions with similar words, which raise fragments, by position in `scored`.
 
-        The fragment of a note that was used last is raised, or the best one if that is no candidate any more. `table`
-        has the rows of `scored`.
+        The fragment of a note that was used for the most similar question is raised, or the best one of the note if
+        that has changed. `table` has the rows of `scored`.
         """
-        if self._uses is None:
-            self.load()
-        words = select_words(query.words, self._languages)
-        if self._uses is None or not words or not (used := self._uses.find(words)):
-            return {}
-        notes, keys, scores = table.notes[scored.rows], table.keys[scored.rows], scored.scores
         past_uses: dict[int, PastUses] = {}
-        for path, uses in used.items():
+        notes, keys, scores = table.notes[scored.rows], table.keys[scored.rows], scored.scores
+        for path, uses in self._find_uses(query).items():
+            if not uses.value:
+                continue
+            at = np.flatnonzero(keys == (self._find_key(uses.most_similar.event) or -1))
             number = self._snapshot.facets.numbers.get(path)
-            positions = np.flatnonzero(notes == number) if number is not None else ()
-            if len(positions):
-                last_used = positions[keys[positions] == self._find_key(uses.events[-1].fragment)]
-                at = last_used[0] if len(last_used) else positions[np.argmax(scores[positions])]
-                past_uses[int(at)] = uses
+            if not len(at) and number is not None and len(of_note := np.flatnonzero(notes == number)):
+                at = of_note[np.argmax(scores[of_note])][None]
+            if len(at):
+                past_uses[int(at[0])] = uses
         return past_uses
 
-    @property
-    def _languages(self) -> tuple[str, ...]:
-        return self._snapshot.languages[:MAX_LANGUAGES]
+    def find_answer(
+        self, query: Query, table: FragmentTable, is_allowed: npt.NDArray[np.bool_] | None
+    ) -> PastAnswer | None:
+        """Return the passage that was used for the most similar question, None if none is left.
+
+        A passage is left if its text is unchanged, wherever it is now, and `is_allowed` flags its row (None: all).
+        """
+        by_similarity = sorted(self._find_uses(query).values(), key=lambda uses: -uses.most_similar.similarity)
+        for uses in by_similarity:
+            key = self._find_key(uses.most_similar.event)
+            row = int(np.searchsorted(table.keys, key))
+            if key and row < len(table.keys) and table.keys[row] == key and (is_allowed is None or is_allowed[row]):
+                return PastAnswer(row, uses)
+        return None
+
+    def _find_uses(self, query: Query) -> dict[str, PastUses]:
+        if self._uses is None:
+            self.load()
+        if self._uses is None or not query.words.strip():
+            return {}
+        if query.words not in self._found:
+            self._found[query.words] = self._uses.find(self._compare([query.words])[0])
+        return self._found[query.words]
 
     def _set_events(self, events: tuple[UseEvent, ...]) -> None:
+        self._found.clear()
         if self._uses is None or events is not self._events:
             self._events = events
             snapshot = self._snapshot
             current_events = update_paths(events, frozenset(snapshot.table.paths), snapshot.current_path)
-            self._uses = LearnedUses(current_events, self._words_of)
+            self._uses = LearnedUses(current_events, self._analyze)
 
-    def _words_of(self, text: str) -> Words:
-        """Return the words of a query text, of all its alternatives together."""
-        if text not in self._words:
-            facets = self._snapshot.facets
-            queries = parse_alternatives(text, facets.properties, facets.tags)
-            self._words[text] = frozenset().union(*(select_words(query.words, self._languages) for query in queries))
-        return self._words[text]
+    def _analyze(self, texts: Sequence[str]) -> list[ComparedQuestion]:
+        """Return what query texts are compared by: the words of all alternatives of each together."""
+        facets = self._snapshot.facets
+        new = [text for text in dict.fromkeys(texts) if text not in self._questions]
+        parsed = (parse_alternatives(text, facets.properties, facets.tags) for text in new)
+        words = [" ".join(query.words for query in queries) for queries in parsed]
+        self._questions.update(zip(new, self._compare(words), strict=True))
+        return [self._questions[text] for text in texts]
 
-    def _find_key(self, fragment_id: str) -> int:
-        """Return the key of a fragment; 0 if it has changed or gone."""
-        if fragment_id not in self._keys:
-            fragment = self._snapshot.fragment(fragment_id)
-            self._keys[fragment_id] = fragment.key if fragment is not None else 0
-        return self._keys[fragment_id]
+    def _compare(self, texts: Sequence[str]) -> list[ComparedQuestion]:
+        """Return what questions are compared by; `texts` are their words, without filters."""
+        languages = self._snapshot.languages
+        # The static model, whatever embedder the user chose: it takes no time.
+        is_static = not has_chosen_embedder(self._snapshot)
+        trusted = trusted_languages(self._snapshot, self._embedding) if is_static else SHIPPED_LANGUAGES
+        factors = [compute_meaning_factor(text, languages, trusted) for text in texts]
+        vectors = self._snapshot.embedder.embed(texts) * np.array(factors, np.float32)[:, None]
+        words = (select_words(text, languages[:MAX_LANGUAGES]) for text in texts)
+        return [ComparedQuestion(*pair) for pair in zip(words, vectors, strict=True)]
+
+    def _find_key(self, event: UseEvent) -> int:
+        """Return the key of the fragment with the text that was used, in whatever note; 0 if it has changed or gone."""
+        if event.fragment not in self._keys:
+            fragment = self._snapshot.fragment(event.fragment)
+            self._keys[event.fragment] = (
+                fragment.key if fragment is not None else self._keys_by_digest.get(event.digest, 0)
+            )
+        return self._keys[event.fragment]
+
+    @cached_property
+    def _keys_by_digest(self) -> dict[str, int]:
+        """The keys of fragments by the digest of their texts: those that were used, read at once as far as possible."""
+        return self._snapshot.keys_of_texts({event.digest for event in self._events} - {""})

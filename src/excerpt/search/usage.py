@@ -1,13 +1,14 @@
-"""Log of the notes that the user opened, marked or copied in the app, with the query that led to them.
+"""Log of the notes that the user opened, marked or copied, with the questions that led to them.
 
 One file per vault in the state folder, one JSON object per line, newest last:
 
     {"time": "2025-03-01T09:30:00Z", "kind": "opened", "query": "sync conflict", "path": "Guides/Sync.md",
-     "fragment": "4be1…", "rank": 3, "share": 1.0, "above": ["Sync.md", "Plugins.md"]}
+     "fragment": "4be1…", "rank": 3, "share": 1.0, "above": ["Sync.md", "Plugins.md"], "digest": "9c0d…",
+     "earlier": ["two versions of one note"]}
 
-The file contains queries and paths, but no text of a note, and may be deleted. Only the app writes to it: commands and
-agents teach nothing. An event before a note was renamed has the old path, which `update_paths` replaces by the present
-path.
+The file contains queries, paths and digests, but no text of a note, and may be deleted. Commands write nothing to it.
+An event before a note was renamed has the old path, which `update_paths` replaces by the present path; the digest finds
+a passage that was moved to another note. Lines of before have neither a digest nor earlier questions.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from excerpt.base.kinds import Confidence
 from excerpt.base.state_files import append_lines, encode_line, exclusive_lock, open_regular, parse_lines, replace_file
 
 if TYPE_CHECKING:
-    from excerpt.base.model import Hit, PastUse
+    from excerpt.base.model import Hit, PastUse, Result
 
 MAX_EVENTS = 2_000
 """Maximum number of events that remain after a compaction of the log: their queries are analyzed in 0.3 s at start."""
@@ -41,6 +43,12 @@ MAX_QUERY_CHARS = 200
 """Maximum length of a query that is recorded: a longer one may be text pasted from a note."""
 MAX_NOTES_ABOVE = 10
 """Maximum number of notes above a hit that are recorded with it."""
+MAX_EARLIER = 3
+"""Maximum number of earlier questions that are recorded with a hit, the last ones."""
+READING_SECONDS = 2.0
+"""Seconds for which a list that changes with each letter is shown at least if its query was a question."""
+REWORDING_SECONDS = 600.0
+"""Seconds after which a question that found nothing sure is given up: a later one is no rewording of it."""
 
 
 class UseKind(StrEnum):
@@ -52,13 +60,19 @@ class UseKind(StrEnum):
 
 
 class UsedHit(Struct, frozen=True):
-    """A hit that the user used: its note and fragment, the query, its rank from 1, and the notes of the hits above."""
+    """A hit that the user used: its note and fragment, the query, its rank from 1, and the notes of the hits above.
+
+    `digest` is that of the fragment's text. `earlier` are the questions before the query that found nothing sure, of
+    which it is a rewording, the oldest first.
+    """
 
     query: str
     path: str
     fragment: str
     rank: int
     above: tuple[str, ...] = ()
+    digest: str = ""
+    earlier: tuple[str, ...] = ()
 
 
 class UseEvent(Struct, frozen=True):
@@ -76,13 +90,16 @@ class UseEvent(Struct, frozen=True):
     rank: Annotated[int, msgspec.Meta(ge=1)] = 1
     share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
     above: tuple[str, ...] = ()
+    digest: str = ""
+    earlier: tuple[str, ...] = ()
 
 
-def find_used_hit(query: str, hits: Sequence[Hit], fragment: str) -> UsedHit | None:
+def find_used_hit(query: str, hits: Sequence[Hit], fragment: str, earlier: Sequence[str] = ()) -> UsedHit | None:
     """Return the hit whose fragment has the id `fragment`, as what the user used.
 
-    The notes above are those of the hits above it, without its own. Return None if it is not among the `hits` of
-    `query`, or if the query is empty or too long to be recorded.
+    The notes above are those of the hits above it, without its own. `earlier` are the questions of which `query` is a
+    rewording. Return None if the hit is not among the `hits` of `query`, or if the query is empty or too long to be
+    recorded.
     """
     query = query.strip()
     if not 0 < len(query) <= MAX_QUERY_CHARS:
@@ -91,8 +108,53 @@ def find_used_hit(query: str, hits: Sequence[Hit], fragment: str) -> UsedHit | N
         if hit.fragment.id == fragment:
             path = hit.fragment.path
             above = dict.fromkeys(each.fragment.path for each in hits[:row] if each.fragment.path != path)
-            return UsedHit(query, path, fragment, row + 1, tuple(above)[:MAX_NOTES_ABOVE])
+            above_paths = tuple(above)[:MAX_NOTES_ABOVE]
+            return UsedHit(query, path, fragment, row + 1, above_paths, hit.fragment.digest, tuple(earlier))
     return None
+
+
+def is_unsure(result: Result) -> bool:
+    """Return whether the words of a query find nothing sure, so that the next query may be a rewording."""
+    return result.confidence in (Confidence.UNSURE, Confidence.NOTHING)
+
+
+class UnsureQuestions:
+    """The questions of one session that found nothing sure, until a hit of one that rewords them is used.
+
+    Times are in seconds, of any clock that never goes back.
+    """
+
+    def __init__(self) -> None:
+        """Create an empty list."""
+        self._questions: dict[str, float] = {}
+        self._query = ""
+        self._is_unsure = False
+        self._is_used = False
+        self._since = 0.0
+
+    def ask(self, query: str, *, is_unsure: bool, now: float, min_seconds: float = 0.0) -> None:
+        """Note that the list of `query` is shown from now on; `is_unsure` says that it has nothing sure.
+
+        The query before was still being typed, and no question, if its list was shown for less than `min_seconds`, or
+        if `query` goes on from it.
+        """
+        query = query.strip()
+        is_unsure = is_unsure and 0 < len(query) <= MAX_QUERY_CHARS
+        if query == self._query:
+            self._is_unsure = is_unsure
+            return
+        is_typed_on = query.startswith(self._query)
+        if self._is_used:
+            self._questions.clear()
+        elif self._is_unsure and not is_typed_on and now - self._since >= min_seconds:
+            self._questions[self._query] = now
+        self._query, self._is_unsure, self._is_used, self._since = query, is_unsure, False, now
+
+    def use(self, now: float) -> tuple[str, ...]:
+        """Return the questions that the present query rewords: one of its hits is used. The next query rewords none."""
+        self._is_used = True
+        recent = [text for text, time in self._questions.items() if now - time <= REWORDING_SECONDS]
+        return tuple(text for text in recent if text != self._query)[-MAX_EARLIER:]
 
 
 class UseLog:
@@ -157,6 +219,8 @@ class UseLog:
                 hit.rank,
                 share,
                 above=tuple(path for path in hit.above if path not in by_path),  # not passed over, if used too
+                digest=hit.digest,
+                earlier=hit.earlier,
             )
             for hit in by_path.values()
         ]
@@ -212,7 +276,7 @@ def update_paths(
 class LearnedNote(Struct, frozen=True):
     """What the user did with one note for one query: how often it was opened, marked and copied, and when last.
 
-    `last` is in seconds since 1970.
+    `last` is in seconds since 1970. `earlier` are the questions that found nothing sure and were reworded as the query.
     """
 
     query: str
@@ -221,6 +285,7 @@ class LearnedNote(Struct, frozen=True):
     marked: int
     copied: int
     last: float
+    earlier: tuple[str, ...] = ()
 
 
 def summarize_by_query(events: Sequence[UseEvent]) -> list[LearnedNote]:
@@ -236,10 +301,16 @@ def summarize_by_query(events: Sequence[UseEvent]) -> list[LearnedNote]:
             marked=sum(event.kind is UseKind.MARKED for event in group),
             copied=sum(event.kind is UseKind.COPIED for event in group),
             last=max(event.time for event in group),
+            earlier=tuple(dict.fromkeys(text for event in group for text in event.earlier)),
         )
         for (_, path), group in groups.items()
     ]
     return sorted(notes, key=lambda note: (-note.last, note.query, note.path))
+
+
+def has_question(asked: UseEvent | LearnedNote, query: str) -> bool:
+    """Return whether `query` is the query, or an earlier question, of an event or note."""
+    return normalize_query(query) in map(normalize_query, (asked.query, *asked.earlier))
 
 
 def normalize_query(query: str) -> str:

@@ -32,6 +32,7 @@ from excerpt.base.errors import (
 from excerpt.base.model import BuildReport, Progress
 from excerpt.base.settings import user_paths
 from excerpt.index.events import IndexingFailed, VaultEmptied, VaultWatched
+from excerpt.search.usage import UnsureQuestions, is_unsure
 from excerpt.service.indexing_process import IndexingEnded, IndexingProcess, ProcessEvent
 from excerpt.store.address import is_address, parse_address
 from excerpt.text.display import format_count, visible_line
@@ -138,11 +139,43 @@ class VaultIndexing:
                 self.state = replace(self.state, files=None, failed=failed, has_scanned=True)
 
 
+class AskedQuestions:
+    """The questions that the clients of a server asked of one vault, as one session.
+
+    One that found nothing sure is kept with the passage that is opened for it, or for its rewording.
+    """
+
+    def __init__(self, vault: excerpt.Vault) -> None:
+        self._vault = vault
+        self._unsure = UnsureQuestions()
+        self._result: excerpt.Result | None = None
+
+    def ask(self, result: excerpt.Result, min_seconds: float = 0.0) -> None:
+        """Note the question of a result that a client sees; `min_seconds` are as for `UnsureQuestions.ask`."""
+        self._result = result
+        self._unsure.ask(result.query, is_unsure=is_unsure(result), now=time.monotonic(), min_seconds=min_seconds)
+
+    def open(self, path: str, first: int, last: int) -> bool:
+        """Note that a client opened lines of a note; return whether a question was kept with the passage there."""
+        hits = self._result.best_first if self._result is not None else ()
+        inside = (hit for hit in hits if hit.path == path and hit.line_start <= last and first <= hit.line_end)
+        hit = next(inside, None)
+        if self._result is None or hit is None:
+            return False
+        earlier = self._unsure.use(time.monotonic())
+        if not (earlier or is_unsure(self._result)):
+            return False
+        with suppress(OSError):  # the lines are read all the same
+            return self._vault.record_use(self._result, hit, earlier=earlier)
+        return False
+
+
 class ServedSnapshot(Struct, frozen=True):
     """A vault as it is while one question is answered.
 
     `freshness` says in a few words whether the open index is up to date. `is_partial` means that much of the vault may
-    be missing from the index. `notices` are the vault's messages since the question was asked.
+    be missing from the index. `notices` are the vault's messages since the question was asked. `questions` are those
+    asked of it before; None for several vaults as one.
     """
 
     vault: excerpt.Vault
@@ -150,6 +183,7 @@ class ServedSnapshot(Struct, frozen=True):
     freshness: str
     is_partial: bool
     notices: list[str] = field(default_factory=list)
+    questions: AskedQuestions | None = None
 
 
 class ServedVault:
@@ -161,7 +195,8 @@ class ServedVault:
         self.name = name
         self._is_watch_requested = watched
         self._notices: list[str] = []
-        self.vault = excerpt.open(folder, refresh=False, on_notice=self._notice, comments=comments)
+        self.vault = excerpt.open(folder, refresh=False, on_notice=self._notice, comments=comments, learn=True)
+        self._questions = AskedQuestions(self.vault)
         self.indexing = VaultIndexing(self.vault.folder)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="vault")
         self._is_loading = False
@@ -284,7 +319,12 @@ class ServedVault:
         is_behind = self.vault.is_unfinished or self.vault.generation < state.generation
         is_partial = is_behind or (state.files is not None and state.files[1] > _MAX_UNREAD_FILES)
         return ServedSnapshot(
-            self.vault, self.name, self._describe_freshness(state, is_behind=is_behind), is_partial, self._notices
+            self.vault,
+            self.name,
+            self._describe_freshness(state, is_behind=is_behind),
+            is_partial,
+            self._notices,
+            self._questions,
         )
 
     def _describe_freshness(self, state: IndexingState, *, is_behind: bool) -> str:

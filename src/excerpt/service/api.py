@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from excerpt.search.rank_reasons import NoteExplanation
     from excerpt.search.rerank import ResultReranker
     from excerpt.search.results import Explanation, QueryNews
+    from excerpt.search.usage import UseLog
     from excerpt.service.gold.questions import GoldQuestion, GoldSet
     from excerpt.service.gold.run import GoldReport
     from excerpt.service.packer import Packer
@@ -146,6 +148,7 @@ def open(  # noqa: A001 - read as `excerpt.open`
     settings: SettingsChoice | None = None,
     index: str | Path | None = None,
     comments: Literal["author", "everybody"] = "everybody",
+    learn: bool = False,
 ) -> Vault:
     """Open the vault at `path` with the user's settings for it.
 
@@ -158,7 +161,8 @@ def open(  # noqa: A001 - read as `excerpt.open`
     vaults that are gone, one of which may have moved to `path`; otherwise only the first call for a vault without
     memories does. `index` is the folder of the index, outside of the vault; by default one in the user's cache. A store
     has no such folder. With `comments="author"`, comments in the notes are found and shown, as to the author in the
-    app; a pack has none.
+    app; a pack has none. With `learn`, what the user opened for similar questions comes higher, as in the app, and
+    `Vault.record_use` adds to it; several vaults as one learn nothing.
 
     Raises VaultError if there is no such folder, or the folder of the index is in it, SettingsError if the settings are
     not valid, StoreUnusableError for an address with a password or among several vaults, ValueError for `index` with
@@ -178,6 +182,7 @@ def open(  # noqa: A001 - read as `excerpt.open`
                 suggest_moves=suggest_moves,
                 settings=settings,
                 comments=comments,
+                learn=learn,
             )
             for each in path
         ]
@@ -188,7 +193,7 @@ def open(  # noqa: A001 - read as `excerpt.open`
         address, paths = parse_address(str(path)), user_paths()
         save_store_address(paths, address.folder, address.display_text)
         chosen = _choose_settings(address.folder, paths, settings)
-        return StoredVault(address, paths, chosen, on_notice=notice)
+        return StoredVault(address, paths, chosen, on_notice=notice, learns=learn)
     vault, paths = open_vault(path), user_paths()
     refuse_folders_in_vault(vault, paths)
     for sentence in suggest_adoption(paths, vault, suggest_moves=suggest_moves):
@@ -205,7 +210,7 @@ def open(  # noqa: A001 - read as `excerpt.open`
         on_notice=notice,
         for_author=comments == "author",
     )
-    return Vault(vault, chosen, paths, {"": opened}, notice, for_author=comments == "author")
+    return Vault(vault, chosen, paths, {"": opened}, notice, for_author=comments == "author", learns=learn)
 
 
 def _choose_settings(vault: Path, paths: Paths, settings: SettingsChoice | None) -> Settings:
@@ -321,8 +326,14 @@ class Vault:
         on_notice: OnNotice,
         *,
         for_author: bool = False,
+        learns: bool = False,
     ) -> None:
         self._for_author = for_author
+        self._use_log: UseLog | None = None
+        if learns and settings.search.learn:
+            from excerpt.search.usage import UseLog
+
+            self._use_log = UseLog(paths.use_file(folder))
         self.folder = folder
         self.settings = settings
         self._paths = paths
@@ -462,7 +473,7 @@ class Vault:
         from excerpt.search.query_vectors import QueryVectors
 
         self._query_vectors = self._query_vectors or QueryVectors()
-        return Engine(snapshot, settings or self.settings, query_vectors=self._query_vectors)
+        return Engine(snapshot, settings or self.settings, self._use_log, query_vectors=self._query_vectors)
 
     def _notify_of_left_out(self, name: str, error: ExcerptError) -> None:
         self._notice(f"The vault {name} is left out: {error}")
@@ -524,6 +535,22 @@ class Vault:
         paths = list(dict.fromkeys(hit.path for hit in result.hits))
         notes = dict(zip(paths, self._snapshot.note_infos(paths), strict=True))
         return replace(result, hits=tuple(replace(hit, note=notes[hit.path]) for hit in result.hits))
+
+    @_one_at_a_time
+    def record_use(self, result: Result, hit: Hit, *, earlier: Sequence[str] = ()) -> bool:
+        """Record that the user opened `hit` of `result`, so that it comes higher for similar questions.
+
+        `earlier` are the questions before that found nothing sure: they are kept with the passage too. Return whether
+        it was recorded: not unless the vault was opened with `learn`, nor with the setting search.learn off, nor for a
+        query longer than 200 characters. Raises OSError if the record cannot be written.
+        """
+        from excerpt.search.usage import UseKind, find_used_hit
+
+        used = find_used_hit(result.query, result.best_first, hit.fragment_id, earlier)
+        if self._use_log is None or used is None:
+            return False
+        self._use_log.record(UseKind.OPENED, [used], time.time())
+        return True
 
     def search_many(
         self,
@@ -1018,8 +1045,11 @@ class StoredVault(Vault):
     are not in the store: they are the files of the user who searches.
     """
 
-    def __init__(self, address: StoreAddress, paths: Paths, settings: Settings, *, on_notice: OnNotice) -> None:
-        super().__init__(address.folder, settings, paths, {"": OpenStore(address, settings)}, on_notice)
+    def __init__(
+        self, address: StoreAddress, paths: Paths, settings: Settings, *, on_notice: OnNotice, learns: bool = False
+    ) -> None:
+        opened = {"": OpenStore(address, settings)}
+        super().__init__(address.folder, settings, paths, opened, on_notice, learns=learns)
         self._address = address
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
@@ -124,6 +124,10 @@ class StoreQueries:
     def fragments_with_id(self, fragment_id: str) -> list[Fragment]:
         fragment_rows = self.rows(f"{_SELECT_FRAGMENT} WHERE f.id = %s ORDER BY f.key", fragment_id)
         return [fragment_from_row(row) for row in fragment_rows]
+
+    def keys_of_texts(self, digests: Collection[str]) -> dict[str, int]:
+        sql = "SELECT digest, min(key) FROM fragments WHERE digest = ANY(%s) GROUP BY digest"
+        return dict(self.rows(sql, list(digests)))
 
     def note_fragments(self, path: str, first: int, last: int | None) -> list[Fragment]:
         sql = f"{_SELECT_FRAGMENT} WHERE n.path = %s AND f.ordinal BETWEEN %s AND %s ORDER BY f.ordinal"

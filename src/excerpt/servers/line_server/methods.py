@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 
 import excerpt
 from excerpt.base.errors import NotFoundError
+from excerpt.search.usage import READING_SECONDS
 from excerpt.servers.line_server.messages import (
     CompleteParams,
     PackParams,
@@ -67,6 +68,8 @@ def answer_search(snapshot: ServedSnapshot, params: SearchParams) -> JsonObject:
         limit=params.limit,
         spans=params.snippet > 0,
     )
+    if snapshot.questions is not None:
+        snapshot.questions.ask(result, READING_SECONDS)
     answer = result.to_dict()
     answer["hits"] = [_format_hit(hit, params) for hit in result.hits]
     return {**answer, "freshness": snapshot.freshness}
@@ -130,9 +133,14 @@ def answer_complete(snapshot: ServedSnapshot, params: CompleteParams) -> JsonObj
 
 
 def answer_read(snapshot: ServedSnapshot, params: ReadParams) -> JsonObject:
-    """Return a note or lines of it, with `context` more lines on both sides."""
+    """Return a note or lines of it, with `context` more lines on both sides.
+
+    Without `context`, a hit of the last search is opened, and not only looked at.
+    """
     vault = snapshot.vault
     note = vault.read(_resolve_source(vault, params.source))
+    if snapshot.questions is not None and not params.context:
+        snapshot.questions.open(note.path, note.line_start, note.line_end)
     if params.context:
         lines = max(note.line_start - params.context, 1), min(note.line_end + params.context, note.lines)
         note = replace(vault.read(note.path, lines=lines), heading_path=note.heading_path)

@@ -56,6 +56,7 @@ class HitForm(LocatedText):
     rerank: NotRequired[HitRerank]
     orders: NotRequired[HitOrders]
     more_of_note: NotRequired[bool]
+    asked_before: NotRequired[str]
     text: NotRequired[str]
     snippet: NotRequired[SnippetForm]
 
@@ -105,6 +106,7 @@ class WhyResult(LocatedText):
     rerank: NotRequired[HitRerank]
     orders: NotRequired[HitOrders]
     more_of_note: NotRequired[bool]
+    asked_before: NotRequired[str]
     explanation: ExplanationForm
 
 

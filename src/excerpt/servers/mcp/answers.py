@@ -172,7 +172,8 @@ def format_hit(number: int, hit: Hit, characters: int, prefix: str = "") -> str:
     reference = source_reference(f"{prefix}{fragment.path}", fragment.line_start, fragment.line_end, fragment.place)
     tokens = format_count(fragment.tokens, "token")
     day = f" · {hit.date}" if hit.date else ""
-    head = f"{number}. {reference} · {format_headings(fragment)}{day}{sure} · {tokens}"
+    before = f" · you once asked this as “{visible_line(hit.asked_before)}”" if hit.asked_before else ""
+    head = f"{number}. {reference} · {format_headings(fragment)}{day}{sure} · {tokens}{before}"
     return f"{head}\n   {quote_snippet(fragment.text, hit.spans, characters)}" if characters else head
 
 

@@ -157,6 +157,8 @@ def read_source(snapshot: ServedSnapshot, source: str, room: int, *, full: bool,
     """
     requested = resolve_source(snapshot.vault, source)
     note = snapshot.vault.read(requested)
+    if snapshot.questions is not None:
+        snapshot.questions.open(note.path, note.line_start, note.line_end)
     place = answers.source_reference(f"{prefix}{note.path}", note.line_start, note.line_end, note.place)
     is_whole = not (note.heading_path or _LINES_SUFFIX.search(requested))
     shown, lines = note.line_end - note.line_start + 1, format_count(note.lines, "line")

@@ -144,6 +144,8 @@ class Tools(Struct, frozen=True):
 
         def respond(snapshot: ServedSnapshot) -> _Searched:
             result = snapshot.vault.search(query, strategy=strategy, limit=hit_limit)
+            if snapshot.questions is not None:
+                snapshot.questions.ask(result)
             matched = snapshot.vault.map(query, limit=1).notes if group == "notes" else result.matched
             memories = _recall_answers(snapshot, query)
             return _Searched(snapshot, result, matched, memories, _nearest_words(snapshot, result))
@@ -551,6 +553,8 @@ def _pack_text(
     """
     if result is None:
         result = snapshot.vault.search_for_pack(query)
+        if snapshot.questions is not None:
+            snapshot.questions.ask(result)
 
     words = _nearest_words(snapshot, result)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -37,7 +38,7 @@ from excerpt.tui.search.query_bar import QueryBar
 
 if TYPE_CHECKING:
     from excerpt.base.model import Hit, Memory, Result
-    from excerpt.search.usage import UsedHit
+    from excerpt.search.usage import UnsureQuestions, UsedHit
     from excerpt.tui.pack.panel import PackPanel, PackPanelSelection
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.start_list import StartController, StartList
@@ -201,6 +202,8 @@ class HitPane(Vertical):
         Without a result, that is the `error` of the search or the `placeholder`. `progress` is that of the index.
         """
         self._result, self._has_error = result, error is not None
+        if result is not None or "_unsure_questions" in self.__dict__:
+            self._note_question(result)
         self.hit_list.display = bool(result and result.hits)
         self.show_earlier_count()
         self._notice.display = not self.hit_list.display
@@ -210,6 +213,19 @@ class HitPane(Vertical):
             self._notice.empty_state = error or placeholder
         elif not result.hits:
             self._notice.empty_state = no_hits_notice(result, progress, self._bar.correction)
+
+    def _note_question(self, result: Result | None) -> None:
+        from excerpt.search.usage import READING_SECONDS, is_unsure
+
+        query = result.query if result is not None else ""
+        has_nothing_sure = result is not None and is_unsure(result)
+        self._unsure_questions.ask(query, is_unsure=has_nothing_sure, now=monotonic(), min_seconds=READING_SECONDS)
+
+    @cached_property
+    def _unsure_questions(self) -> UnsureQuestions:
+        from excerpt.search.usage import UnsureQuestions
+
+        return UnsureQuestions()
 
     def notify_warnings(self, result: Result | None) -> None:
         """Show the warnings of a result, unless those of the last one were the same."""
@@ -381,7 +397,10 @@ class HitPane(Vertical):
         from excerpt.search.usage import find_used_hit
 
         result = self._result
-        return find_used_hit(result.query, result.best_first, hit.fragment.id) if result is not None else None
+        if result is None:
+            return None
+        earlier = self._unsure_questions.use(monotonic())
+        return find_used_hit(result.query, result.best_first, hit.fragment.id, earlier)
 
     def action_edit(self) -> None:
         """Handle enter: pass it to the focused panel, else open the note in the editor.
