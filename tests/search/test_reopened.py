@@ -156,7 +156,7 @@ def test_a_reopened_note_never_ranks_above_a_note_named_like_the_query(learning_
     assert again.hits[0].score == first.hits[0].score
 
 
-@pytest.mark.parametrize("query", ["water", "conflicts", "salt | sync", "how is bread made", "qqxx vvbb"])
+@pytest.mark.parametrize("query", ["water", "conflicts", "salt | sync", "how is bread made"])
 def test_learning_changes_neither_the_hits_found_nor_the_confidence(
     snapshot: Snapshot, learning_engine: Engine, log: UseLog, query: str
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.base.kinds import Strategy
+from excerpt.base.kinds import Confidence, Strategy
 from excerpt.base.model import Hit, Result
 from excerpt.base.settings import SearchSettings, Settings
 from excerpt.corpus.union import UnionCorpus
@@ -97,6 +97,14 @@ def test_the_offer_changes_neither_confidence_nor_that_scores_fall(open_engine: 
     assert scores == sorted(scores, reverse=True)
     for hit in again.hits:
         assert sum(signal.part for signal in hit.signals) == pytest.approx(hit.score, abs=1e-4)
+
+
+def test_a_query_that_nothing_answers_is_unsure_with_a_past_answer(open_engine: OpenEngine, log: UseLog) -> None:
+    engine = open_engine()
+    before = engine.search("where do tomatoes grow")
+    keep(engine, log, reworded="where do my tomatoes grow")
+    assert before.confidence is Confidence.NOTHING
+    assert engine.search("where do tomatoes grow").confidence is Confidence.UNSURE
 
 
 def test_why_says_how_it_was_asked_before(open_engine: OpenEngine, log: UseLog) -> None:

@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from excerpt.base.kinds import Fill, Format, Scope, Strategy
 from excerpt.base.settings import Paths, ScreenSettings, SearchSettings, Settings
+from excerpt.search import usage
 from excerpt.search.usage import UsedHit, UseEvent, UseLog
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.footer import KeyBar
@@ -324,6 +325,21 @@ async def test_copying_a_fragment_is_logged(app: ExcerptApp, log: UseLog, quiet_
         await pilot.press("unbound-copy-fragment")
         await until(pilot, lambda: bool(log.events()), "the event")
     assert events_by_act(log.events()) == [("copied", "lentil", "Cooking/Lentil soup.md")]
+
+
+@pytest.mark.programs
+async def test_a_question_that_nothing_answers_is_logged_with_what_its_rewording_found(
+    app: ExcerptApp, log: UseLog, quiet_clipboard: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usage, "READING_SECONDS", 0.0)
+    async with app.run_test() as pilot:
+        await search(pilot, "qqxx vvbb")
+        await pilot.press("ctrl+u")
+        await search(pilot, "lentil")
+        await pilot.press("unbound-copy-fragment")
+        await until(pilot, lambda: bool(log.events()), "the event")
+    (event,) = log.events()
+    assert (event.query, event.earlier) == ("lentil", ("qqxx vvbb",))
 
 
 @pytest.mark.programs

@@ -817,14 +817,18 @@ def result_confidence(ranking: Ranking) -> Confidence | None:
     """Return the confidence of a ranking by its first JUDGED_HITS fragments, None if they are listed by filters alone.
 
     It is the highest of theirs, or UNSURE if the words of the query fail: if the best likelihood is below
-    UNSURE_LIKELIHOOD. It is NOTHING for an empty ranking. What the user opened before does not change it.
+    UNSURE_LIKELIHOOD. It is NOTHING for an empty ranking. What the user opened before only makes UNSURE of NOTHING:
+    a passage that answered a similar question is near.
     """
     judged = _list_judged(ranking.judged or ranking)
     if not len(ranking.rows):
         return Confidence.NOTHING
     labels = [table.label_at(position) for table, position in judged]
     highest = min(labels, key=list(Confidence).index, default=None)
-    is_unsure = highest is Confidence.WEAK and (best_likelihood(ranking) or 0) < UNSURE_LIKELIHOOD
+    answers = [one.past_answer for one in ranking.scored_queries if one.past_answer is not None]
+    has_answer = any(answer.row in ranking.rows[:2] for answer in answers)
+    is_near = highest is Confidence.WEAK or (highest is Confidence.NOTHING and has_answer)
+    is_unsure = is_near and (best_likelihood(ranking) or 0) < UNSURE_LIKELIHOOD
     return Confidence.UNSURE if is_unsure else highest
 
 
