@@ -185,6 +185,21 @@ def test_only_an_unsure_result_names_missing_words(engine: Engine, query: str) -
     assert found.notice == ""
 
 
+GAMBLING = {
+    "Strategic Gambling with Ideas.md": "# Strategic Gambling with Ideas\n\nBet on many, drop most of them early.\n",
+    "b.md": "# Other\n\nStrategic plans for the barn.\n",
+    **{f"{n}.md": f"# Day {n}\n\nPlain text number {n} about walking, tea and letters.\n" for n in range(8)},
+}
+
+
+@pytest.mark.parametrize("query", ["strategic gambl", "stratgic gamblng", "strategic gambling wiht idaes"])
+def test_corrected_spellings_and_half_words_count_by_their_likeness(tmp_path: Path, query: str) -> None:
+    with closing(open_vault(tmp_path, GAMBLING)) as snapshot:
+        found = Engine(snapshot, Settings()).search(query)
+        assert found.hits[0].fragment.path.startswith("Strategic")
+        assert Confidence.NOTHING not in {found.confidence, found.hits[0].confidence}
+
+
 def test_without_any_hit_the_best_likelihood_is_zero(engine: Engine) -> None:
     assert find_best_likelihood(engine, "salt path:nowhere/") == 0.0
 

@@ -227,3 +227,22 @@ def test_a_period_has_its_position_in_the_text(library: Snapshot) -> None:
 def test_a_period_without_dated_notes_is_reported(library: Snapshot) -> None:
     warnings = interpret_query(library, "lease in May 2019", TODAY).warnings
     assert [warning.message for warning in warnings] == ["no note has a date in this time"]
+
+
+@pytest.mark.parametrize("query", ["what did I write in 2024", "notes from 2024", "which notes did we write in 2024"])
+def test_a_question_that_is_nothing_but_a_period_lists_it_newest_first(engine: Engine, query: str) -> None:
+    result = engine.search(query)
+    days = [hit.date for hit in result.hits]
+    assert days == ["2024-11-07", "2024-06-09", "2024-05-20", "2024-05-03"]
+    assert result.confidence is None
+    assert [period.filter for period in result.periods] == ["date:2024"]
+    assert result.matched == len(result.hits) == engine.count_matches_by_note(query).sum()
+
+
+@pytest.mark.parametrize("query", ["the lease in 2024", "what did I write in 1998", "2024", '"what" in 2024'])
+def test_a_question_for_more_than_a_period_is_searched(engine: Engine, query: str) -> None:
+    assert engine.search(query).confidence is not None
+
+
+def test_a_listed_period_keeps_its_filters(engine: Engine) -> None:
+    assert found(engine.search("what did I write in 2024 path:Journal/")) == ["Journal/2024/11/07.md:1"]

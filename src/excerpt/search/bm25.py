@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -89,11 +90,12 @@ MIN_FUZZY_LETTERS = 4
 class TermTier(Struct, frozen=True):
     """Terms that match a query word equally well.
 
-    `share`, the factor for their score, is 1 for the exact word.
+    `share`, the factor for their score, and `likeness`, the part of the word that they have, are 1 for the exact word.
     """
 
     terms: tuple[str, ...]
     share: float
+    likeness: float = 1.0
 
 
 class ExpandedWord(Struct, frozen=True):
@@ -273,7 +275,8 @@ class WordIndex:
             if open_word and index == len(query_words) - 1:
                 longer = tuple(t for t in self._complete_prefix(fold(word.surface)) if t not in word.terms)
                 if longer:
-                    tiers.append(TermTier(longer, PREFIX_SHARE))
+                    likeness = min(len(fold(word.surface)) / len(longer[0]), 1.0)
+                    tiers.append(TermTier(longer, PREFIX_SHARE, likeness))
             if not word.is_compound and not any(self._match_terms(tier.terms).count for tier in tiers):
                 if word.surface not in similar_terms and len(similar_terms) < MAX_FUZZY_WORDS:
                     similar_terms[word.surface] = self._similar_terms(word, fuzzy_threshold)
@@ -317,8 +320,18 @@ class WordIndex:
         presence: Floats = self.presence_by_field(words, rows, (field,))[0]
         return presence
 
-    def presence_by_field(self, words: Sequence[ExpandedWord], rows: Rows, fields: Sequence[str | None]) -> Floats:
-        """Return `presence` for several fields (None: any field) as an array, fields x words x rows."""
+    def presence_by_field(
+        self,
+        words: Sequence[ExpandedWord],
+        rows: Rows,
+        fields: Sequence[str | None],
+        *,
+        weigh: Callable[[TermTier], float] = attrgetter("share"),
+    ) -> Floats:
+        """Return `presence` for several fields (None: any field) as an array, fields x words x rows.
+
+        `weigh` returns the value of a tier, by default its share.
+        """
         bits = np.array([0xFF if field is None else 1 << FIELDS_BY_NUMBER.index(field) for field in fields], np.uint8)
         presence = np.zeros((len(fields), len(words), len(rows)), np.float32)
         for number, word in enumerate(words):
@@ -326,7 +339,7 @@ class WordIndex:
                 match = self._match_terms(tier.terms)
                 if match.count:
                     field_bits = match.scores_and_fields_at(rows)[1] & bits[:, None]
-                    presence[:, number][field_bits > 0] = tier.share
+                    presence[:, number][field_bits > 0] = weigh(tier)
         return presence
 
     def _match_terms(self, terms: tuple[str, ...]) -> TermMatches:
@@ -437,8 +450,9 @@ class WordIndex:
             score_cutoff=threshold,
             limit=MAX_FUZZY_TERMS,
         )
+        is_plain = word_text.isalpha()  # a code with another digit is another code
         return [
-            TermTier((term, term + UNACCENTED_MARK), FUZZY_SHARE * similarity)
+            TermTier((term, term + UNACCENTED_MARK), FUZZY_SHARE * similarity, similarity if is_plain else 0.0)
             for term, similarity, _ in sorted(matches, key=lambda f: (-f[1], f[0]))
         ]
 

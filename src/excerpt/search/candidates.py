@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -200,12 +201,15 @@ class Candidates(Struct, frozen=True):
 
     `signals` is rows x SIGNALS, each 0 to 1 (`words` up to MAX_ATTACHMENT_WORDS). `static_signals` has those of meaning
     by the static model, which confidence needs. `is_named` flags the rows of notes whose title, file name or alias is
-    the query. `past_answer` is the passage that answered a similar question before, if any.
+    the query. `judged_signals` are static_signals in which a word of similar spelling, or half a word, counts by how
+    much of the query's word it has, and not by its share of the score: a typing error makes an answer no less likely.
+    `past_answer` is the passage that answered a similar question before, if any.
     """
 
     rows: Rows
     signals: Floats
     static_signals: Floats
+    judged_signals: Floats
     cosines: Floats
     is_named: Flags
     past_answer: PastAnswer | None = None
@@ -248,6 +252,7 @@ class CandidateGenerator:
             rows=rows,
             signals=signals,
             static_signals=static_signals,
+            judged_signals=self._count_by_likeness(evidence, static_signals, rows),
             cosines=evidence.similarities.cosines_at(rows),
             is_named=is_named,
             past_answer=past_answer,
@@ -258,11 +263,35 @@ class CandidateGenerator:
         signals = candidates.static_signals.copy()
         for name, values in self._compute_word_signals(evidence, candidates.rows).items():
             signals[:, SIGNALS.index(name)] = np.round(values, 6)
-        return replace(candidates, static_signals=signals, signals=signals)
+        judged = self._count_by_likeness(evidence, signals, candidates.rows)
+        return replace(candidates, static_signals=signals, signals=signals, judged_signals=judged)
+
+    def _count_by_likeness(self, evidence: Evidence, signals: Floats, rows: Rows) -> Floats:
+        """Return `signals` with the words of the query, and its names, counted by likeness (`TermTier`)."""
+        if all(tier.likeness == 1 for word in evidence.words for tier in word.tiers):
+            return signals
+        weight = _weigh_words(evidence)
+        anywhere, title, heading, above = self._index.presence_by_field(
+            evidence.words, rows, (None, "title", "heading", "above"), weigh=attrgetter("likeness")
+        )
+        other_title, other_heading, other_above = self._index.presence_by_field(
+            evidence.extra_words, rows, ("title", "heading", "above")
+        )
+        outline, other_outline = np.maximum(above, heading), np.maximum(other_above, other_heading)
+        judged = {
+            "coverage": _weigh_asked_words(weight, evidence.is_period_word) @ anywhere,
+            "title": self._score_field_coverage(weight, title, other_title, rows, ("title",)),
+            "heading": self._score_field_coverage(weight, heading, other_heading, rows, ("heading",)),
+            "outline": self._score_field_coverage(weight, outline, other_outline, rows, ("above", "heading")),
+        }
+        result = signals.copy()
+        for name, values in judged.items():
+            column = SIGNALS.index(name)
+            result[:, column] = np.maximum(result[:, column], np.round(values, 6))
+        return result
 
     def _compute_word_signals(self, evidence: Evidence, rows: Rows) -> dict[str, Floats]:
-        rarity = np.array([match.idf for match in evidence.matches], np.float32)
-        weight = rarity / max(float(rarity.sum()), 1e-9)
+        weight = _weigh_words(evidence)
         notes = self._snapshot.table.notes[rows]
         scores = evidence.scores.scores_at(rows)
         # The highest score of all rows is among the candidates. Scores are divided by the highest score of a note, so
@@ -364,6 +393,13 @@ class CandidateGenerator:
         lexical = self._snapshot.lexical
         lines = (flatten_positions(lexical, FIELD_STARTS, self._index.best_terms(word), rows) for word, _ in plain)
         return score_closeness(lines, [idf for _, idf in plain], [word.position for word, _ in plain], len(rows))
+
+
+def _weigh_words(evidence: Evidence) -> Floats:
+    """Return the weight of each word of a query by its rarity; the weights add up to 1."""
+    rarity = np.array([match.idf for match in evidence.matches], np.float32)
+    weights: Floats = rarity / max(float(rarity.sum()), 1e-9)
+    return weights
 
 
 def _weigh_asked_words(weight: Floats, is_period_word: Flags) -> Floats:

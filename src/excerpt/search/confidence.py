@@ -90,8 +90,8 @@ def compute_features(evidence: Evidence, candidates: Candidates, rows: Rows, not
     headings fits; ln(1 + the number of words in the query); and the lead (`_leads`).
     """
     at = np.searchsorted(candidates.rows, rows)
-    coverage = candidates.signals[at, SIGNALS.index("coverage")]
-    names = [candidates.signals[at, SIGNALS.index(name)] for name in ("title", "heading", "outline")]
+    coverage = candidates.judged_signals[at, SIGNALS.index("coverage")]
+    names = [candidates.judged_signals[at, SIGNALS.index(name)] for name in ("title", "heading", "outline")]
     rarest = np.log1p((evidence.corpus_size - 0.5) / 1.5)
     total_idf = sum(match.idf for match in evidence.matches) / max(float(rarest), 1e-9)
     columns = (

@@ -77,7 +77,7 @@ from excerpt.search.ranking import (
 )
 from excerpt.search.reopened import LearnedQueries, PastAnswer, PastUses, add_reopened_signal
 from excerpt.search.results import TOP_HITS, flag_more_of_note
-from excerpt.search.time_signal import dates_of_rows, format_dates, sort_by_date
+from excerpt.search.time_signal import dates_of_rows, format_dates, list_period, sort_by_date
 from excerpt.search.usage import UseLog
 
 MIN_DESCRIBING_WORDS = 4
@@ -407,7 +407,8 @@ class Engine:
 
     def _parse_whole(self, query: str) -> tuple[Query, ...]:
         facets = self.snapshot.facets
-        return parse_alternatives(query, facets.properties, facets.tags)
+        queries = parse_alternatives(query, facets.properties, facets.tags)
+        return tuple(list_period(parsed, self.snapshot, self._today()) for parsed in queries)
 
     def add_condition(self, query: str, condition: str) -> str:
         """Return the query text with the filter `condition` (such as `tag:work`) added to each alternative."""
@@ -511,9 +512,10 @@ class Engine:
         unranked = query.phrases or not evidence.words
         if evidence.is_allowed is not None and unranked and not (scored.scores > 0).any():
             rows = sort_newest_first(evidence.is_allowed, self.snapshot)
-            if query.sort:
-                rows = rows[sort_by_date(dates_of_rows(self.snapshot)[rows], query.sort)]
-            return ScoredQuery(used, evidence, score_by_position(rows[:pool]), None, select_highlight_terms(evidence))
+            if sort := query.sort or ("-date" if query.listed_periods else ""):
+                rows = rows[sort_by_date(dates_of_rows(self.snapshot)[rows], sort)]
+            highlighted = select_highlight_terms(evidence)
+            return ScoredQuery(used, evidence, score_by_position(rows[:pool]), None, highlighted, query.listed_periods)
         if not self._uses_rrf(strategy):
             scored = add_accents_signal(scored, evidence.words, self.snapshot)
         confidences = judge_confidence(evidence, candidates, scored.rows, self.snapshot.table.notes[candidates.rows])

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from excerpt.base.kinds import FilterKind, Strategy
-from excerpt.base.model import QueryHint
+from excerpt.base.model import QueryHint, QueryPeriod
 from excerpt.corpus.facets import property_name
 from excerpt.search.results import Filter, QueryCondition
 from excerpt.text.dates import is_period
@@ -326,7 +326,8 @@ class Query(Struct, frozen=True):
     of `phrases`, none of the `excluded` words and `excluded_phrases`, and pass all `filters`. If `open_word` is true,
     the last word may be unfinished, so that its completions match too; a space or a closing quotation mark ends the
     word. `strategy` is chosen by a leading `!a`, `!p`, `!s` or `!h`; None without such a prefix. `sort` is one of
-    SORT_VALUES, or "" for the best first.
+    SORT_VALUES, or "" for the best first. `listed_periods` are the periods that became filters, because the text names
+    nothing else.
     """
 
     words: str
@@ -337,6 +338,7 @@ class Query(Struct, frozen=True):
     excluded_phrases: tuple[str, ...] = ()
     filters: tuple[Filter, ...] = ()
     sort: str = ""
+    listed_periods: tuple[QueryPeriod, ...] = ()
 
     @property
     def is_filter_only(self) -> bool:

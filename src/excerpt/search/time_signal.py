@@ -6,16 +6,21 @@ are never used: they say when a file was copied, not what a note is about.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import date
 from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
+from excerpt.base.model import QueryPeriod
 from excerpt.corpus.facets import EPOCH_ORDINAL, UNKNOWN_DAY, Ints, Times
 from excerpt.corpus.interface import Corpus
-from excerpt.search.query import Query
+from excerpt.search.query import Query, parse_alternatives
+from excerpt.text.folding import fold
+from excerpt.text.languages import is_function_word, is_question_word
 from excerpt.text.periods import NamedPeriod, find_periods
 
 Floats = npt.NDArray[np.float32]
@@ -35,6 +40,80 @@ def find_query_periods(query: Query, today: date) -> tuple[NamedPeriod, ...]:
         for period in find_periods(query.words, today)
         if not any(query.words[period.start : period.end] in phrase for phrase in query.phrases)
     )
+
+
+_LISTING_WORDS = frozenset(
+    fold(word)
+    for word in [
+        "did",
+        "do",
+        "does",
+        "done",
+        "happen",
+        "happened",
+        "happens",
+        "note",
+        "noted",
+        "notes",
+        "wrote",
+        "write",
+        "written",
+        "entries",
+        "entry",
+        "schrieb",
+        "schreiben",
+        "geschrieben",
+        "notiert",
+        "notizen",
+        "notiz",
+        "einträge",
+        "passiert",
+        "passierte",
+        "gemacht",
+        "écrit",
+        "noté",
+        "notes",
+        "fait",
+        "arrivé",
+        "escribí",
+        "escrito",
+        "anoté",
+        "notas",
+        "hice",
+        "pasó",
+        "scritto",
+        "annotato",
+        "note",
+        "fatto",
+        "successo",
+    ]
+)
+"""Words, beside function words, of a question for all notes of a period: "what did I write last week"."""
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+
+
+def list_period(query: Query, corpus: Corpus, today: date) -> Query:
+    """Return a query that is nothing but a period as the filter for it, any other query unchanged.
+
+    So is one with a period in which no note has a date, or with a date alone, which may be a title.
+    """
+    periods = find_query_periods(query, today)
+    if len(periods) != 1 or query.phrases:
+        return query
+    (period,) = periods
+    text = query.words[period.start : period.end]
+    others = [fold(word) for word in _WORD.findall(f"{query.words[: period.start]} {query.words[period.end :]}")]
+    languages = ("en", *corpus.languages)
+    is_listing = all(
+        word in _LISTING_WORDS or is_question_word(word) or is_function_word(word, languages) for word in others
+    )
+    is_date_alone = not others and any(character.isdigit() for character in text)
+    if not is_listing or is_date_alone or not len(find_notes_in_periods(corpus, periods)):
+        return query
+    name = f"date:{period.filter_value}"
+    (condition,) = parse_alternatives(f"{name} ")[0].filters
+    listed = QueryPeriod(text, *period.bounds, name)
+    return replace(query, words="", open_word=False, filters=(*query.filters, condition), listed_periods=(listed,))
 
 
 def score_time(corpus: Corpus, periods: Sequence[NamedPeriod]) -> Floats | None:
