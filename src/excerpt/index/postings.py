@@ -468,7 +468,7 @@ _POSITION_GAP = 50
 _TermArrays = tuple[Ints, Ints]  # numbers of terms, and their positions
 _NO_TERMS: _TermArrays = (np.zeros(0, np.int32), np.zeros(0, np.int32))
 
-EMBEDDED_TEXT_VERSION = 3
+EMBEDDED_TEXT_VERSION = 2
 """Version of `embedded_text`; a change makes the next build compute all vectors again."""
 
 
