@@ -1,7 +1,8 @@
 """The MCP server: nine tools for one or more vaults, over stdio or HTTP.
 
-Answers are text (docs/design/agents.md says why), each within the token limit of its tool; no state is kept between
-calls. Answers quote the text of notes as data, and no tool writes into a vault.
+Answers are text (docs/design/agents.md says why), each within the token limit of its tool. Between calls, only the
+questions that found nothing sure are kept, for what is read after them (`AskedQuestions`). Answers quote the text of
+notes as data, and no tool writes into a vault.
 """
 
 from __future__ import annotations
