@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -16,12 +17,12 @@ from hypothesis import strategies as st
 
 from excerpt.base.kinds import Confidence
 from excerpt.base.model import Fragment
-from excerpt.base.settings import Settings
+from excerpt.base.settings import SearchSettings, Settings
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview import overview
 from excerpt.insight.overview_parts import LabelKind, Overview, SourceLocation
 from excerpt.insight.significant import log_likelihood
-from excerpt.insight.topic import INCLUDED_HITS, MAX_COUNTED_NOTES, combine_values
+from excerpt.insight.topic import INCLUDED_HITS, MAX_COUNTED_NOTES, combine_values, find_topic
 from excerpt.search.engine import Engine
 from excerpt.text.tokens import open_tokenizer
 from tests.insight.bee_notes import NOTES
@@ -106,6 +107,18 @@ def test_a_filter_narrows_a_topic(bee_engine: Engine) -> None:
 def test_every_alternative_is_part_of_the_topic(bee_engine: Engine) -> None:
     paths = [note.place.path for note in overview(bee_engine, "lentils | varroa").main_notes]
     assert sorted(paths) == ["Bees/Winter.md", "Cooking/Cooking 2.md"]
+
+
+def test_the_limit_of_hits_per_note_changes_no_score_of_an_overview(tmp_path: Path) -> None:
+    sections = "\n\n".join(f"## Winter {year}\n\nCold hands again, no heating at the office." for year in range(9))
+    notes = {"Hands.md": sections, "Desk.md": "A cold desk at the office.", "Tax.md": "Pay the tax office by May."}
+    with closing(open_vault(tmp_path, notes)) as snapshot:
+        limited, unlimited = (
+            find_topic(Engine(snapshot, Settings(search=SearchSettings(per_note=per_note))), "cold hands office")
+            for per_note in (3, 0)
+        )
+    assert limited.best.tolist() == unlimited.best.tolist()
+    assert limited.scores.tolist() == unlimited.scores.tolist()
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------

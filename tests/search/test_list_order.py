@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -13,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.base.kinds import Strategy
-from excerpt.base.model import HitOrders, Result
+from excerpt.base.model import Hit, HitOrders, Result
 from excerpt.base.settings import EmbeddingSettings, Fusion, SearchSettings, Settings
 from excerpt.search.engine import Engine, search_by_strategy
-from excerpt.search.explain_note import explain_note
+from excerpt.search.explain_note import explain_fragment, explain_note
 from excerpt.search.list_order import LISTED_HITS, join_orders, limit_hits_per_note, score_places
 from excerpt.search.results import TOP_HITS, flag_more_of_note
 from tests.search.library import open_vault
@@ -68,6 +69,8 @@ def test_a_joined_order_has_each_hit_once_and_keeps_the_order_by_words(by_meanin
     assert sorted(order.tolist()) == list(range(60))
     kept = [at for at in order.tolist() if not is_raised[at]]
     assert kept == sorted(kept)
+    near_places = {at: place for place, at in enumerate(by_meaning[:near], 1)}
+    assert [HitOrders(at + 1, near_places.get(at, 0)).is_raised for at in range(60)] == is_raised.tolist()
 
 
 @given(
@@ -122,6 +125,10 @@ def paths(found: Result) -> list[str]:
     return [hit.path for hit in found.hits]
 
 
+def paths_above(hits: Sequence[Hit], number: int) -> list[str]:
+    return [hit.path for hit in hits[:number]]
+
+
 def list_ids(engine: Engine, query: str, strategy: Strategy | None = None) -> list[str]:
     return [hit.fragment.id for hit in engine.search(query, strategy, limit=50).hits]
 
@@ -152,10 +159,15 @@ def test_scores_fall_down_the_list_and_are_the_sum_of_their_parts(engine: Engine
     assert all(sum(signal.part for signal in hit.signals) == pytest.approx(hit.score, abs=1e-4) for hit in hits)
 
 
-def test_only_a_hit_that_meaning_raises_has_the_score_of_another_place(engine: Engine) -> None:
-    moved = [hit for hit in engine.search(STRANGE).hits if any(signal.name == "place" for signal in hit.signals)]
-    assert moved
-    assert all(hit.orders is not None and hit.orders.is_raised for hit in moved)
+@pytest.mark.parametrize("query", [STRANGE, "cold hands office"])
+def test_a_hit_has_the_score_of_another_place_if_it_is_raised_or_held_back(engine: Engine, query: str) -> None:
+    hits = engine.search(query).hits
+    parts = {number: signal.part for number, hit in enumerate(hits) for signal in hit.signals if signal.name == "place"}
+    assert parts
+    for number, part in parts.items():
+        orders = hits[number].orders
+        is_raised = orders is not None and orders.is_raised
+        assert (part > 0 and is_raised) or (part < 0 and paths_above(hits, number).count(hits[number].path) >= 3)
 
 
 @given(st.sampled_from((STRANGE, OWN)), st.integers(1, 400))
@@ -267,11 +279,28 @@ def test_the_json_form_has_the_keys_of_place_only_where_they_say_something(engin
 def test_why_says_what_each_order_gave_a_raised_hit(engine: Engine) -> None:
     explained = explain_note(engine, STRANGE, "Gloves.md", Strategy.AUTO)
     assert explained.reason == (
-        "2nd: nearest in meaning; your words are not found together. It is 4th by words and 1st by meaning."
+        "2nd: nearest in meaning; your words are not found together."
+        " It is 4th by words and meaning together, and 1st by meaning alone."
     )
 
 
 def test_why_says_what_each_order_gave_a_hit_by_words(engine: Engine) -> None:
     assert explain_note(engine, STRANGE, "Tax.md", Strategy.AUTO).reason.endswith(
-        " It is 3rd by words and not near in meaning."
+        " It is 3rd by words and meaning together, and not near in meaning."
     )
+
+
+def test_why_names_the_words_of_a_raised_hit_that_has_them_all(engine: Engine) -> None:
+    explained = explain_note(engine, STRANGE, "Gloves.md", Strategy.AUTO)
+    assert explained.explanation is not None
+    words = tuple(replace(word, terms=("found",)) for word in explained.explanation.words)
+    told = replace(explained, explanation=replace(explained.explanation, words=words)).reason
+    assert told.startswith("2nd: nearest in meaning; it has ")
+    assert "not found together" not in told
+
+
+def test_why_never_says_that_meaning_holds_a_hit_back(engine: Engine) -> None:
+    hits = engine.search("cold hands office").hits
+    held_back = next(hit for hit in hits if any(signal.name == "place" for signal in hit.signals))
+    told = explain_fragment(engine, "cold hands office", held_back.fragment, Strategy.AUTO).reason
+    assert told.endswith("; other fragments of its note are among the first hits.")

@@ -250,11 +250,16 @@ class HitRerank:
     moved_from: int
 
 
+PLACES_BY_MEANING = 25
+"""Number of places that meaning gives in a list where the words of the query fail: every second one of the first 50."""
+
+
 @dataclass(frozen=True, slots=True)
 class HitOrders:
     """The places of a hit in the two orders that a list is made of where the words of the query fail.
 
-    They count from 1. `meaning` is 0 for a hit that is not near in meaning.
+    They count from 1. `words` is the place by score, in which words and meaning count together. `meaning` is the place
+    by meaning alone, 0 for a hit that is not near.
     """
 
     words: int
@@ -263,7 +268,7 @@ class HitOrders:
     @property
     def is_raised(self) -> bool:
         """Whether the hit has its place by meaning."""
-        return 0 < self.meaning < self.words
+        return 0 < self.meaning <= PLACES_BY_MEANING and self.meaning < self.words
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -278,10 +283,10 @@ class Hit:
     or its file name; None if it gives none. `date` is the day that the fragment is about, ISO 8601, "" if it has none,
     or if the query neither names a period nor has `sort:`. `past_uses` are the user's uses of the note for similar
     words (signal `reopened`), newest first, or the one for a question similar in meaning (`asked_before`). `rerank` is
-    what a reranker said of it (signal `rerank`), None if none read it. `orders` are its places by words and by meaning
-    if every second place of the list is by meaning, else None: a hit that meaning has raised has the score of its place
-    (signal `place`). `more_of_note` says that it is after the first ten hits and its note has `search.per_note` hits
-    above it.
+    what a reranker said of it (signal `rerank`), None if none read it. `orders` are its places by score and by meaning
+    if every second place of the list is by meaning, else None. A hit that was moved up, or held back among the first
+    ten for others of its note, has the score of its place (signal `place`). `more_of_note` says that it is after the
+    first ten hits and its note has `search.per_note` hits above it.
     """
 
     fragment: Fragment

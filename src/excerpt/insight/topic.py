@@ -224,7 +224,7 @@ def find_topic(engine: Engine, text: str) -> Topic:
         rows = np.union1d(rows, _find_likely_rows(ranking)).astype(np.int32)
     chosen = np.flatnonzero(np.isin(ranking.rows, rows))
     table = engine.snapshot.table
-    best, scores = ranking.rows[chosen], ranking.scores[chosen]
+    best, scores = ranking.rows[chosen], ranking.own_scores[chosen]
     # By score: the order of the hit list moves further fragments of the same note down.
     order = np.lexsort((table.lines[best], table.notes[best], -scores))
     max_score = float(scores.max(initial=0.0)) or 1.0

@@ -117,11 +117,12 @@ class ScoredQuery(Struct, frozen=True):
 class Ranking(Struct, frozen=True):
     """The fragments of all alternatives of a query text, best first.
 
-    The four arrays are parallel, one element for each fragment: its row; its score; the index, in `scored_queries`, of
-    the alternative that scored it highest; and its position in that alternative's `scored`. `sort` is one of
+    The four arrays are parallel, one element for each fragment: its row; the score of its place; the index, in
+    `scored_queries`, of the alternative that scored it highest; and its position in that alternative's `scored`, which
+    has its own score. `sort` is one of
     SORT_VALUES if the first fragments are in order of date instead. `judged` is the ranking by words alone and without
     the signal `reopened`, by which the result is judged; None if that is the same. `orders` are two rows with the
-    places, from 1, of the fragments in the order by words and in that by meaning (0 for none), if every second place is
+    places, from 1, of the fragments in the order by score and in that by meaning (0 for none), if every second place is
     by meaning; else None.
     """
 
@@ -133,6 +134,15 @@ class Ranking(Struct, frozen=True):
     sort: str = ""
     judged: Ranking | None = None
     orders: IndexArray | None = None
+
+    @property
+    def own_scores(self) -> Floats:
+        """The sum of each fragment's signals: `scores` has that of its place, for a fragment that was moved."""
+        own = np.zeros(len(self.rows), np.float32)
+        for index, scored_query in enumerate(self.scored_queries):
+            chosen = self.scored_query_indices == index
+            own[chosen] = scored_query.scored.scores[self.positions[chosen]]
+        return own
 
     def select(self, indices: IndexArray) -> Ranking:
         """Return the ranking of the fragments at `indices`, in that order."""

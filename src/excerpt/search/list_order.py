@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from excerpt.base.model import PLACES_BY_MEANING
 from excerpt.search.bm25 import Rows
 from excerpt.search.filters import Flags
 from excerpt.search.ranking import Floats
@@ -59,11 +60,11 @@ def join_orders(by_words: IndexArray, by_meaning: IndexArray) -> tuple[IndexArra
     """Return one order of two of the same positions, and a flag for each position: whether meaning gives its place.
 
     The k-th by words has place 2k - 1, the k-th by meaning place 2k; what both orders have has the better place of the
-    two, and what follows moves up. Meaning gives places among the first LISTED_HITS.
+    two, and what follows moves up. Meaning gives PLACES_BY_MEANING places.
     """
     places = np.zeros(len(by_words), np.intp)
     places[by_words] = np.arange(1, 2 * len(by_words), 2)
-    nearest = by_meaning[: LISTED_HITS // 2]
+    nearest = by_meaning[:PLACES_BY_MEANING]
     places_by_meaning = np.arange(2, 2 * len(nearest) + 1, 2)
     is_raised = np.zeros(len(by_words), np.bool_)
     is_raised[nearest] = places_by_meaning < places[nearest]

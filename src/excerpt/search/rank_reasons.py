@@ -152,7 +152,7 @@ def describe_rank(explanation: Explanation, gaps: Sequence[SignalGap], compared:
     `gaps` are the differences from the `compared` first hits above the fragment, largest first.
     """
     is_answer = _is_past_answer(explanation.hit)
-    clause = f"you once asked this as “{explanation.hit.asked_before}”" if is_answer else _describe_words(explanation)
+    clause = f"you once asked this as “{explanation.hit.asked_before}”" if is_answer else _describe_match(explanation)
     statement = f"{format_ordinal(explanation.rank)}: {clause}"
     orders = explanation.hit.orders
     is_raised = is_answer or (orders is not None and orders.is_raised)
@@ -203,18 +203,25 @@ def _is_past_answer(hit: Hit) -> bool:
 
 
 def _describe_orders(hit: Hit) -> str:
-    """Return a sentence on the places of a hit by words and by meaning; "" unless a list has both orders."""
+    """Return a sentence on the places of a hit by score and by meaning; "" unless a list has both orders."""
     if (orders := hit.orders) is None:
         return ""
-    by_meaning = f"{format_ordinal(orders.meaning)} by meaning" if orders.meaning else "not near in meaning"
-    return f"It is {format_ordinal(orders.words)} by words and {by_meaning}."
+    by_meaning = f"{format_ordinal(orders.meaning)} by meaning alone" if orders.meaning else "not near in meaning"
+    return f"It is {format_ordinal(orders.words)} by words and meaning together, and {by_meaning}."
+
+
+def _describe_match(explanation: Explanation) -> str:
+    """Return a clause on what gives the fragment its place: its place by meaning if that raised it, and its words."""
+    if (orders := explanation.hit.orders) is None or not orders.is_raised:
+        return _describe_words(explanation)
+    number = "" if orders.meaning == 1 else f"{format_ordinal(orders.meaning)} "
+    lacks_words = any(word.is_missing for word in _select_important_words(explanation.words))
+    words = "your words are not found together" if lacks_words else _describe_words(explanation)
+    return f"{number}nearest in meaning; {words}"
 
 
 def _describe_words(explanation: Explanation) -> str:
     """Return a clause on which words of the query the fragment has and lacks."""
-    if (orders := explanation.hit.orders) is not None and orders.is_raised:
-        number = "" if orders.meaning == 1 else f"{format_ordinal(orders.meaning)} "
-        return f"{number}nearest in meaning; your words are not found together"
     parts = {signal.name: signal.part for signal in explanation.hit.signals}
     if parts.get("name"):
         return "its note has exactly the name that you typed"
@@ -295,6 +302,9 @@ def _describe_gap(explanation: Explanation, gaps: Sequence[SignalGap], compared:
         return ""
     subject = _FIRST_HIT if compared == 1 else _HITS_ABOVE
     difference = sum(gap.cost for gap in gaps)
+    is_held_back = any(signal.name == "place" and signal.part < 0 for signal in explanation.hit.signals)
+    if is_held_back:
+        return "other fragments of its note are among the first hits"
     if abs(difference) < _MIN_DIFFERENCE:
         return f"{subject['who']} {subject['has']} the same score and an earlier path or line"
     if difference < 0:
