@@ -66,6 +66,23 @@ def test_a_tool_of_uv_is_installed_again_from_where_it_came(environment: Path, e
     assert shlex.split(uv_command(environment, entry)) == ["uv", "tool", "install", *added, *words]
 
 
+@pytest.mark.parametrize(
+    "receipt",
+    [
+        "",
+        "[tool",
+        "tool = 1",
+        "[tool]\nrequirements = ['excerpt']",
+        "[tool]\nrequirements = [{ version = 1 }]",
+        "[tool]\nrequirements = [{ name = 'excerpt', git = 1 }]",
+    ],
+)
+def test_an_unknown_form_of_uvs_receipt_gives_the_command_for_this_python(environment: Path, receipt: str) -> None:
+    (environment / "uv-receipt.toml").write_text(receipt, encoding="utf-8")
+    command = install_command(PACKAGES)
+    assert shlex.split(command) == ["uv", "pip", "install", "--python", sys.executable, *PACKAGES]
+
+
 def test_a_tool_of_uv_keeps_the_packages_that_were_added_before(environment: Path) -> None:
     command = uv_command(environment, 'name = "excerpt"', 'name = "six", specifier = ">=1"')
     assert command.startswith("uv tool install --with 'six>=1' --with ")

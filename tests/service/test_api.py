@@ -672,6 +672,19 @@ def test_fused_hits_keep_the_order_within_each_vault(opened: excerpt.Vault) -> N
     assert [each.hit.score for each in excerpt.fuse_results(found, 5)] == [2.0, 0.6, 0.5, 1.0, 0.7]
 
 
+@pytest.mark.parametrize(("sort", "flags"), [("", [False] * 10 + [True, True]), ("date", [False] * 12)])
+def test_fused_hits_are_flagged_as_more_of_their_note_by_their_place_in_the_joint_list(
+    opened: excerpt.Vault, sort: str, flags: list[bool]
+) -> None:
+    result = replace(opened.search("sync conflict"), sort=sort)
+    first = replace(result.hits[0], score=1.0)
+    others = tuple(
+        replace(first, score=2.0, fragment=replace(first.fragment, path=f"{number}.md")) for number in range(7)
+    )
+    found = {"mine": replace(result, hits=(first,) * 5), "other": replace(result, hits=others)}
+    assert [each.hit.more_of_note for each in excerpt.fuse_results(found, 20)] == flags
+
+
 def test_fused_hits_are_ordered_by_date_if_the_query_says_so(tmp_path: Path, home: Path) -> None:
     results = {}
     for name, days in (("a", ("2024-05-01", "2024-07-01")), ("b", ("2024-06-01", "undated"))):

@@ -106,6 +106,7 @@ def test_it_is_not_said_where_it_cannot_be_recorded(paths: Paths) -> None:
         ("where can I change how it looks", Confidence.LIKELY, False),
         ("where can I change how it looks", Confidence.WEAK, False),
         ("change looks", Confidence.NOTHING, False),
+        ("change looks - how?", Confidence.NOTHING, False),
     ],
 )
 def test_it_helps_with_a_question_whose_words_are_not_found(query: str, confidence: Confidence, helps: bool) -> None:

@@ -23,12 +23,19 @@ def install_command(requirements: Sequence[str]) -> str:
     if (environment / _PIPX_FILE).is_file():
         words = ["pipx", "inject", environment.name, *requirements]
     elif (environment / _UV_FILE).is_file():
-        words = _uv_tool_command(environment / _UV_FILE, requirements)
+        try:
+            words = _uv_tool_command(environment / _UV_FILE, requirements)
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):  # a receipt of another version of uv
+            words = _uv_pip_command(requirements)
     elif find_spec("pip") is None:  # an environment made by uv has none
-        words = ["uv", "pip", "install", "--python", sys.executable, *requirements]
+        words = _uv_pip_command(requirements)
     else:
         words = [sys.executable, "-m", "pip", "install", *requirements]
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+
+
+def _uv_pip_command(requirements: Sequence[str]) -> list[str]:
+    return ["uv", "pip", "install", "--python", sys.executable, *requirements]
 
 
 def _uv_tool_command(receipt: Path, requirements: Sequence[str]) -> list[str]:

@@ -170,7 +170,8 @@ def _search_with_stores(
                 query, strategy=strategy, limit=hit_limit, spans=not as_json, rerank=rerank
             )
             print_answering_memories(vault, [query])
-    hits = [_prefix_hit(each.vault, each.hit) for each in fuse_results(results, hit_limit)]
+    fused = fuse_results(results, hit_limit, per_note=vaults[0].settings.search.per_note)
+    hits = [_prefix_hit(each.vault, each.hit) for each in fused]
     messages = [hint.message for result in results.values() for hint in result.hints]
     messages += [warning for result in results.values() for warning in result.warnings]
     for message in dict.fromkeys(messages):

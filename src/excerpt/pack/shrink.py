@@ -18,11 +18,7 @@ from excerpt.pack.expand import LineSpan
 from excerpt.text.languages import WIDE_CHARACTERS
 
 _MAX_CACHED_FRAGMENTS = 64  # whose blocks stay parsed: the best hits of the last queries
-
-
 _MIN_WORDS_PER_SIDE = 4  # words kept on each side of a match: fewer have no meaning
-
-
 _MAX_SIDE_CHARACTERS = 100_000  # characters read on each side of a match: a block may be a whole file
 
 _NONBLANK_LINE = re.compile(r"[^\n]*\S[^\n]*")

@@ -6,15 +6,12 @@ from functools import lru_cache
 from itertools import pairwise
 
 from excerpt.base.model import Fragment, FragmentInfo, Pack
-from excerpt.pack.expand import (
-    LineSpan,
-)
+from excerpt.pack.expand import LineSpan
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.source import CachedNote
 from excerpt.text.tokens import Tokenizer
 
 _MAX_CACHED_COUNTS = 8192
-
 
 _ESCAPE_SAMPLE = "Qa Éb\nc\n\n    d <&>\"'`\\{}[]*#=\t.\n" + "A long line of words. " * 50 + "\nThe End."
 """A text with everything that a pack format may rewrite: both cases, an indent, special characters, a long line.

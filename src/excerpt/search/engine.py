@@ -119,11 +119,10 @@ class Ranking(Struct, frozen=True):
 
     The four arrays are parallel, one element for each fragment: its row; the score of its place; the index, in
     `scored_queries`, of the alternative that scored it highest; and its position in that alternative's `scored`, which
-    has its own score. `sort` is one of
-    SORT_VALUES if the first fragments are in order of date instead. `judged` is the ranking by words alone and without
-    the signal `reopened`, by which the result is judged; None if that is the same. `orders` are two rows with the
-    places, from 1, of the fragments in the order by score and in that by meaning (0 for none), if every second place is
-    by meaning; else None.
+    has its own score. `sort` is one of SORT_VALUES if the first fragments are in order of date instead. `judged` is the
+    ranking by score alone and without the signal `reopened`, by which the result is judged; None if that is the same.
+    `orders` are two rows with the places, from 1, of the fragments in the order by score and in that by meaning (0 for
+    none), if every second place is by meaning; else None.
     """
 
     scored_queries: tuple[ScoredQuery, ...]
@@ -473,8 +472,6 @@ class Engine:
         """Return the ranges of `text` to highlight for a query, ascending. `language` is a code such as "en"."""
         return self._highlight_finder.find_in_text(text, self.highlight_terms(query), language)
 
-    # --- from the query to scores -------------------------------------------------------------------------------------
-
     def find_candidates(self, query: Query, pool: int = POOL_SIZE) -> tuple[Evidence, Candidates]:
         """Return the evidence for all rows, and the best rows by words and by meaning with their signals.
 
@@ -599,8 +596,6 @@ class Engine:
 
     def _note_numbers(self, scored: ScoredFragments) -> Rows:
         return self.snapshot.table.notes[scored.rows]
-
-    # --- from scores to hits ------------------------------------------------------------------------------------------
 
     def merge_ranking(self, scored_queries: Sequence[ScoredQuery]) -> Ranking:
         """Merge the scored fragments of several alternatives into one list, best first.

@@ -21,10 +21,6 @@ from excerpt.text.folding import fold
 from excerpt.text.languages import WIDE_CHARACTERS
 from excerpt.text.words import QueryWord
 
-# Division of a query text into pieces: words, phrases in quotation marks, filters, bars. The section `query` below
-# interprets them.
-
-
 DATE_KINDS = frozenset({FilterKind.MODIFIED, FilterKind.CREATED, FilterKind.DATE})
 """The kinds of filters whose value is a period, such as `7d` or `2025-03`."""
 SORT_VALUES = ("date", "-date")

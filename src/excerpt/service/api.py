@@ -43,6 +43,7 @@ from excerpt.base.settings import (
     MAX_TOKENS,
     PackSettings,
     Paths,
+    SearchSettings,
     Settings,
     change_settings,
     find_changes,
@@ -227,13 +228,18 @@ def _day_text(day: date) -> str:
     return day.isoformat()
 
 
-def fuse_results(results: Mapping[str, Result], limit: int) -> tuple[VaultHit, ...]:
+def fuse_results(
+    results: Mapping[str, Result], limit: int, *, per_note: int = SearchSettings().per_note
+) -> tuple[VaultHit, ...]:
     """Return the best `limit` hits of several vaults by score; `results` are the results of one query by vault name.
 
     The hits of one vault keep their order, ties that of the vaults. Scores are relative to the best value in each
     vault, so no vault always comes first. The confidence of a hit is not relative: it says how well the hit matches. If
-    the query has `sort:`, the hits are in order of date, those without a date last.
+    the query has `sort:`, the hits are in order of date, those without a date last. Else `per_note` hits of one note
+    let its further ones after the tenth have `more_of_note`, as in the list of one vault.
     """
+    from excerpt.search.results import flag_more_of_note
+
     check_count("limit", limit, *_COUNTS["limit"])
     hits = [VaultHit(name, hit) for name, result in results.items() for hit in result.hits]
     # A hit that comes after one with a lower score, as further hits of one note do, stays after it.
@@ -242,7 +248,11 @@ def fuse_results(results: Mapping[str, Result], limit: int) -> tuple[VaultHit, .
     sort = next((result.sort for result in results.values() if result.sort), "")
     dated = [each for each in best if each.hit.date] if sort else []
     dated.sort(key=lambda each: each.hit.date, reverse=sort.startswith("-"))
-    return (*dated, *(each for each in best if not (sort and each.hit.date)))
+    fused = (*dated, *(each for each in best if not (sort and each.hit.date)))
+    flags = flag_more_of_note(((each.vault, each.hit.path) for each in fused), 0 if sort else per_note)
+    return tuple(
+        replace(each, hit=replace(each.hit, more_of_note=is_more)) for each, is_more in zip(fused, flags, strict=True)
+    )
 
 
 def _one_at_a_time(

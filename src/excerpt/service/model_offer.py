@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from excerpt.base.model import Result
     from excerpt.corpus.interface import Corpus
 
-_MIN_QUESTION_WORDS = 4
 _WEIGHTS_MB, _RUNTIME_MB = 23, 28
 _PASSAGE_SECONDS = 0.026
 """Processor time of a passage, measured."""
@@ -24,8 +23,13 @@ _PASSAGE_SECONDS = 0.026
 
 def is_minilm_helpful(result: Result) -> bool:
     """Return whether a result is of a question, rather than of a few words, whose words are not found together."""
-    is_question = len(result.query.split()) >= _MIN_QUESTION_WORDS
-    return is_question and bool(result.hits) and result.confidence in (Confidence.UNSURE, Confidence.NOTHING)
+    if not result.hits or result.confidence not in (Confidence.UNSURE, Confidence.NOTHING):
+        return False
+    from excerpt.search.engine import MIN_DESCRIBING_WORDS
+    from excerpt.search.evidence import count_words
+    from excerpt.text.words import query_terms
+
+    return count_words(query_terms(result.query, LANGUAGES)) >= MIN_DESCRIBING_WORDS
 
 
 def offer_minilm(corpus: Corpus, settings: Settings, paths: Paths) -> str:

@@ -69,7 +69,7 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
         _ENVIRONMENT.max_characters, _ENVIRONMENT.too_long = request["max_characters"], request["too_long"]
         template = _compile(request["template"])
         for part in template.generate(
-            sources=sources, questions=questions, question=" | ".join(questions), notice=request.get("notice", "")
+            sources=sources, questions=questions, question=" | ".join(questions), notice=request["notice"]
         ):
             parts.append(part)
             size += len(part)
