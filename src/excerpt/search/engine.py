@@ -27,7 +27,6 @@ from excerpt.search.bm25 import Rows, WordIndex
 from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNoteNames
 from excerpt.search.confidence import (
     JUDGED_HITS,
-    STRONG_LIKELIHOOD,
     UNSURE_LIKELIHOOD,
     ConfidenceTable,
     judge_confidence,
@@ -616,11 +615,11 @@ class Engine:
     def _do_words_fail(self, ranking: Ranking) -> bool:
         """Return whether the words of all alternatives fail, and meaning may have places of its own.
 
-        A word that is still being typed can only prevent it, by a strong hit: otherwise each letter might change the
-        order. So whole words decide, by the candidates and evidence of all words.
+        A word that is still being typed can only prevent it: otherwise each letter might change the order. So the
+        other words must fail too without it, by the candidates and evidence of all words.
         """
         likelihood = best_likelihood(ranking)
-        if likelihood is None or likelihood >= STRONG_LIKELIHOOD:
+        if likelihood is None or likelihood >= UNSURE_LIKELIHOOD:
             return False
         for scored_query in ranking.scored_queries:
             if scored_query.candidates is None:
