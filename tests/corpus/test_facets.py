@@ -252,3 +252,44 @@ def test_a_note_changed_after_the_copy_has_the_time_of_its_file(tmp_path: Path, 
     snapshot = opened_with_times(tmp_path, settings, notes, [NOON] * 29 + [NOON + 90_000])
     assert [path for path in notes if snapshot.note_modified(path)] == ["29.md"]
     snapshot.close()
+
+
+SESSION = {f"Note {number}.md": "Text.\n" for number in range(12)}
+
+
+@pytest.mark.parametrize(
+    ("notes", "gap"),
+    [
+        pytest.param(dict(list(SESSION.items())[:3]), 0, id="a few notes made by a program"),
+        pytest.param(dict(list(SESSION.items())[:3]), 600, id="a few notes written within an hour"),
+        pytest.param(SESSION, 240, id="many notes written within an hour"),
+        pytest.param({**dict(list(SESSION.items())[:3]), "2025-03-01.md": "Text.\n"}, 1, id="a note of the same day"),
+        pytest.param({"Old.md": "---\ncreated: 2020-01-01\n---\n", "New.md": "Text.\n"}, 900, id="an older note"),
+    ],
+)
+def test_a_new_vault_has_the_times_of_its_files(
+    tmp_path: Path, settings: Settings, notes: dict[str, str], gap: int
+) -> None:
+    snapshot = opened_with_times(tmp_path, settings, notes, [NOON + gap * number for number in range(len(notes))])
+    assert {snapshot.note_modified(path) for path in notes} == {"2025-03-01"}
+    snapshot.close()
+
+
+@pytest.mark.parametrize(
+    ("notes", "gap"),
+    [
+        pytest.param(SESSION, 0, id="a fast copy"),
+        pytest.param(SESSION, 4, id="a slow copy"),
+        pytest.param(
+            {"Old.md": "---\ncreated: 2020-01-01\n---\n", "New.md": "Text.\n"}, 1, id="a few, one with its date"
+        ),
+        pytest.param({"2019-05-04.md": "Text.\n", "New.md": "Text.\n"}, 1, id="a few, one named by its day"),
+        pytest.param(
+            {"Old.md": "---\nupdated: 2019-01-01\n---\n", "New.md": "Text.\n"}, 1, id="a few, one updated before"
+        ),
+    ],
+)
+def test_a_copied_vault_has_no_times(tmp_path: Path, settings: Settings, notes: dict[str, str], gap: int) -> None:
+    snapshot = opened_with_times(tmp_path, settings, notes, [NOON + gap * number for number in range(len(notes))])
+    assert snapshot.facets.is_copied.all()
+    snapshot.close()

@@ -35,7 +35,11 @@ EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _SECOND_NS = 1_000_000_000
 BULK_SHARE = 0.9
 BULK_SPAN_NS = 3600 * _SECOND_NS
-"""If more than BULK_SHARE of the notes were modified within BULK_SPAN_NS, the vault was copied."""
+"""More than BULK_SHARE of the notes, if they were modified within BULK_SPAN_NS, have one time."""
+MAX_COPY_GAP_NS = 5 * _SECOND_NS
+"""Maximum mean time between two files of a copy: nobody writes ten notes faster."""
+MIN_COPIED_NOTES = 10
+"""Number of notes from which their pace alone tells a copy; fewer need a date of their own that is before it."""
 # Names of properties that hold a date of a note, the most trusted first, without hyphens and underscores.
 _DATE_PROPERTIES = ("date", "datum", "fecha", "日期")
 _CREATION_PROPERTIES = (
@@ -64,7 +68,7 @@ _FIRST_CHANGE_DAY = 0
 """The first day, since 1970, that a date in a name, a heading or the property `date` can be of a change."""
 
 
-def flag_copied(modified_ns: Times) -> Flags:
+def flag_bulk(modified_ns: Times) -> Flags:
     """Return flags of the times in the span of BULK_SPAN_NS that has more than BULK_SHARE of all, if there is one."""
     times = np.sort(modified_ns)
     counts = np.searchsorted(times, times + BULK_SPAN_NS, side="right") - np.arange(len(times))
@@ -186,8 +190,23 @@ class Facets:
 
     @cached_property
     def is_copied(self) -> Flags:
-        """Whether the time of each note's file is one that nearly all have, as after a copy: it says nothing of it."""
-        return flag_copied(self.modified)
+        """Whether the time of each note's file is that of a copy, as by `cp` or `git clone`: it says nothing of it.
+
+        Nearly all have it then, and followed each other faster than anybody writes notes. Of a few notes that is not
+        enough, as a program may have made them: one must have a date of its own that is before that time.
+        """
+        is_bulk = flag_bulk(self.modified)
+        times = self.modified[is_bulk]
+        if len(times) < 2 or np.ptp(times) > MAX_COPY_GAP_NS * (len(times) - 1):
+            return np.zeros(len(is_bulk), np.bool_)
+        if len(times) < MIN_COPIED_NOTES:
+            own_days = self.created.copy()
+            self._set_days_from_properties(own_days, _CHANGE_PROPERTIES)
+            first_day = int(times.min()) // (86_400 * _SECOND_NS)
+            # With a day for time zones.
+            if not ((own_days >= _FIRST_CHANGE_DAY) & (own_days < first_day - 1))[is_bulk].any():
+                return np.zeros(len(is_bulk), np.bool_)
+        return is_bulk
 
     @cached_property
     def change_days(self) -> Times:

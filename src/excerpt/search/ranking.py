@@ -15,7 +15,7 @@ from msgspec.structs import astuple, replace
 
 from excerpt.base.kinds import Strategy
 from excerpt.base.settings import BoostSettings
-from excerpt.corpus.facets import flag_copied
+from excerpt.corpus.facets import flag_bulk
 from excerpt.corpus.interface import Corpus
 from excerpt.search.bm25 import Rows
 
@@ -65,7 +65,7 @@ def score_recency(modified_ns: Times, now_ns: int, half_life_days: float = HALF_
     `modified_ns` are the modification times, in nanoseconds since 1970. Return 0 for all notes if nearly all have the
     same time, as after a checkout or copy.
     """
-    if flag_copied(modified_ns).any():
+    if flag_bulk(modified_ns).any():
         return np.zeros(len(modified_ns), np.float32)
     # As floats, since the difference of two 64-bit times may need more than 64 bits.
     age = np.maximum(float(now_ns) - modified_ns.astype(np.float64), 0) / (half_life_days * DAY_NS)
