@@ -47,7 +47,9 @@ def hooks() -> ModuleType:
         ("The screen.md", "> only quoted", "> only quoted"),
     ],
 )
-def test_vault_syntax_becomes_site_syntax(hooks: ModuleType, path: str, line: str, expected: str) -> None:
+def test_links_and_callouts_of_notes_become_those_of_the_site(
+    hooks: ModuleType, path: str, line: str, expected: str
+) -> None:
     assert "\n".join(hooks.converted([line], path, NOTES)) == expected
 
 

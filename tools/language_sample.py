@@ -26,6 +26,7 @@ DRAWN = 40
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[])")
 _FRONTMATTER_END = 10
 """Line before which `---` delimits the frontmatter of a guide page."""
+_NO_SENTENCE = re.compile(r"\n|[{;] *}|\(\?")  # SQL, style sheets, regular expressions
 _NO_PROSE = re.compile(r"^(#|\||```|---|!\[|>\s*\[|\s{4,})")
 
 
@@ -65,11 +66,21 @@ def names(path: Path, tree: ast.AST, lines: list[str]) -> Iterator[Item]:
 
 
 def shown_sentences(path: Path, tree: ast.AST) -> Iterator[Item]:
-    """Yield the sentences that the program prints or draws, errors included, with the function that they are in."""
-    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    """Yield the sentences that the program prints or draws, errors included, with the function that they are in.
+
+    Leaves out docstrings, annotations, the pieces of a sentence that has values in it, style sheets and patterns.
+    """
+    no_sentences = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            no_sentences.update(id(part) for part in node.values)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "cast":
+            no_sentences.add(id(node.args[0]))
+        elif isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias" and node.value:
+            no_sentences.add(id(node.value))
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     for node in ast.walk(tree):
-        if id(node) in docs:
+        if id(node) in no_sentences:
             continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             text = node.value
@@ -80,7 +91,7 @@ def shown_sentences(path: Path, tree: ast.AST) -> Iterator[Item]:
             )
         else:
             continue
-        if len(text.split()) > 3 and text[0].isupper() and text[1].islower() and "\n" not in text:  # excludes SQL
+        if len(text.split()) > 3 and text[0].isupper() and text[1].islower() and not _NO_SENTENCE.search(text):
             within = [f.name for f in functions if f.lineno <= node.lineno <= (f.end_lineno or 0)]
             yield Item(f"{_place(path, node.lineno)}{f', {within[-1]}' if within else ''}", text)
 

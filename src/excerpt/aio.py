@@ -20,7 +20,7 @@ MethodParams = ParamSpec("MethodParams")
 Answer = TypeVar("Answer")
 
 
-def _awaitable(
+def _make_awaitable(
     method: Callable[Concatenate[api.Vault, MethodParams], Answer],
 ) -> Callable[Concatenate[AsyncVault, MethodParams], Awaitable[Answer]]:
     """Return a method that runs the vault's method of the same name on the vault's thread."""
@@ -62,38 +62,38 @@ class AsyncVault:
         finally:
             token.cancel()
 
-    load = _awaitable(api.Vault.load)
-    reload = _awaitable(api.Vault.reload)
-    refresh = _awaitable(api.Vault.refresh)
-    status = _awaitable(api.Vault.status)
-    tokens = _awaitable(api.Vault.tokens)
-    search = _awaitable(api.Vault.search)
-    record_use = _awaitable(api.Vault.record_use)
-    search_many = _awaitable(api.Vault.search_many)
-    search_for_pack = _awaitable(api.Vault.search_for_pack)
-    explain = _awaitable(api.Vault.explain)
-    why_not = _awaitable(api.Vault.why_not)
-    notes = _awaitable(api.Vault.notes)
-    complete = _awaitable(api.Vault.complete)
-    nearest_words = _awaitable(api.Vault.nearest_words)
-    fragment = _awaitable(api.Vault.fragment)
-    fragments = _awaitable(api.Vault.fragments)
-    news = _awaitable(api.Vault.news)
-    run_gold = _awaitable(api.Vault.run_gold)
-    link = _awaitable(api.Vault.link)
-    pack = _awaitable(api.Vault.pack)
-    count_saved = _awaitable(api.Vault.count_saved)
-    check = _awaitable(api.Vault.check)
-    check_places = _awaitable(api.Vault.check_places)
-    read = _awaitable(api.Vault.read)
-    peek = _awaitable(api.Vault.peek)
-    related = _awaitable(api.Vault.related)
-    related_many = _awaitable(api.Vault.related_many)
-    overview = _awaitable(api.Vault.overview)
-    map = _awaitable(api.Vault.map)
+    load = _make_awaitable(api.Vault.load)
+    reload = _make_awaitable(api.Vault.reload)
+    refresh = _make_awaitable(api.Vault.refresh)
+    status = _make_awaitable(api.Vault.status)
+    tokens = _make_awaitable(api.Vault.tokens)
+    search = _make_awaitable(api.Vault.search)
+    record_use = _make_awaitable(api.Vault.record_use)
+    search_many = _make_awaitable(api.Vault.search_many)
+    search_for_pack = _make_awaitable(api.Vault.search_for_pack)
+    explain = _make_awaitable(api.Vault.explain)
+    why_not = _make_awaitable(api.Vault.why_not)
+    notes = _make_awaitable(api.Vault.notes)
+    complete = _make_awaitable(api.Vault.complete)
+    nearest_words = _make_awaitable(api.Vault.nearest_words)
+    fragment = _make_awaitable(api.Vault.fragment)
+    fragments = _make_awaitable(api.Vault.fragments)
+    news = _make_awaitable(api.Vault.news)
+    run_gold = _make_awaitable(api.Vault.run_gold)
+    link = _make_awaitable(api.Vault.link)
+    pack = _make_awaitable(api.Vault.pack)
+    count_saved = _make_awaitable(api.Vault.count_saved)
+    check = _make_awaitable(api.Vault.check)
+    check_places = _make_awaitable(api.Vault.check_places)
+    read = _make_awaitable(api.Vault.read)
+    peek = _make_awaitable(api.Vault.peek)
+    related = _make_awaitable(api.Vault.related)
+    related_many = _make_awaitable(api.Vault.related_many)
+    overview = _make_awaitable(api.Vault.overview)
+    map = _make_awaitable(api.Vault.map)
 
 
-def _opens(
+def _make_async_opener(
     open_vault: Callable[Concatenate[api.VaultPaths, OpenParams], api.Vault],
 ) -> Callable[Concatenate[api.VaultPaths, OpenParams], AbstractAsyncContextManager[AsyncVault]]:
     """Return a function that opens a vault on a new thread, and closes both at the end of an `async with`."""
@@ -114,4 +114,4 @@ def _opens(
     return wrapper
 
 
-open = _opens(api.open)  # noqa: A001 - read as `excerpt.aio.open`
+open = _make_async_opener(api.open)  # noqa: A001 - read as `excerpt.aio.open`

@@ -91,7 +91,7 @@ def test_a_failing_or_missing_reader_is_named(installed: Path) -> None:
     assert "attached   1 srt" in status
 
 
-def test_an_embed_of_such_a_file_is_a_link(installed: Path) -> None:
+def test_an_embed_of_a_file_with_a_plugin_reader_is_a_link(installed: Path) -> None:
     assert "film.srt" in excerpt(installed, "search", "from:note kind:srt")
 
 

@@ -36,7 +36,7 @@ def test_translations_count_as_one_set() -> None:
     assert by_family([GERMAN, ENGLISH, OTHER], values) == pytest.approx(0.7)
 
 
-def test_weights_for_a_set_are_chosen_without_it_and_its_translations() -> None:
+def test_weights_for_a_set_are_chosen_without_that_set_and_its_translations() -> None:
     good_here = {GERMAN.name: 1.0, ENGLISH.name: 1.0, OTHER.name: 0.1}
     good_elsewhere = {GERMAN.name: 0.1, ENGLISH.name: 0.1, OTHER.name: 0.2}
     assert chosen_without(GERMAN, [GERMAN, ENGLISH, OTHER], [good_here, good_elsewhere]) is good_elsewhere

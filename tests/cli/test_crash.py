@@ -289,7 +289,7 @@ def test_too_little_memory_is_reported_as_such(
     assert "inside excerpt" not in answer.err
 
 
-def test_another_panic_of_a_library_is_reported_in_a_sentence(
+def test_a_panic_of_a_rust_library_is_reported_in_a_sentence(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:

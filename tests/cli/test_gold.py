@@ -50,7 +50,7 @@ def test_a_run_without_questions_exits_with_1(excerpt: Excerpt, vault: Path) -> 
     assert excerpt("gold", "run", "--vault", vault).code == 1
 
 
-def test_a_run_reports_changes_and_exits_with_1_if_it_got_worse(excerpt: Excerpt, vault: Path) -> None:
+def test_a_run_reports_changes_and_exits_with_1_if_results_got_worse(excerpt: Excerpt, vault: Path) -> None:
     excerpt("gold", "add", *QUESTION, "--vault", vault)
     assert excerpt("gold", "run", "--vault", vault).code == 0
     (vault / "Two devices change one note.md").write_text("Two devices change one note.\n", encoding="utf-8")

@@ -125,7 +125,9 @@ def test_hits_of_several_vaults_are_lines_with_their_paths(excerpt: Excerpt, vau
 
 
 @pytest.mark.parametrize("option", ["--json", "--explain"])
-def test_lines_exclude_other_output_formats(excerpt: Excerpt, vault: Path, option: str) -> None:
+def test_the_option_lines_cannot_be_combined_with_other_output_formats(
+    excerpt: Excerpt, vault: Path, option: str
+) -> None:
     assert excerpt("search", "lentils", "--lines", option, "--vault", vault).code == 2
 
 

@@ -281,7 +281,7 @@ def test_a_copied_vault_adopts_a_copy_of_the_memories(excerpt: Excerpt, old_vaul
         assert memory_texts(excerpt("recall", "--vault", vault, "--json")) == ["Lentils keep well."]
 
 
-def test_data_taken_over_is_merged_with_existing_data(excerpt: Excerpt, old_vault: Path, home: Path) -> None:
+def test_adopted_data_is_merged_with_existing_data(excerpt: Excerpt, old_vault: Path, home: Path) -> None:
     new = old_vault.rename(old_vault.with_name("renamed"))
     where = user_paths()
     for vault, limit in ((old_vault, 1), (new, 2)):
@@ -337,7 +337,7 @@ def test_memories_of_an_unknown_path_are_adopted_by_their_folder(excerpt: Excerp
         (("--adopt", "/nowhere", "--fix"), 2, "--adopt"),
     ],
 )
-def test_what_cannot_be_adopted_is_reported_in_a_sentence(
+def test_data_that_cannot_be_adopted_is_reported_in_a_sentence(
     excerpt: Excerpt, vault: Path, argv: tuple[str, ...], code: int, said: str
 ) -> None:
     answer = excerpt("doctor", "--vault", vault, *argv)

@@ -105,7 +105,7 @@ def changes(added: int = 0, changed: int = 0, removed: int = 0) -> Callable[[Eve
 
 
 @pytest.mark.programs
-def test_it_updates_the_index_and_then_reports_that_it_watches(home: Path, vault: Path) -> None:
+def test_watching_is_reported_after_the_index_is_updated(home: Path, vault: Path) -> None:
     run(["index", "--vault", str(vault)])
     (vault / "Colour.md").write_text("The colour of a pear tells little.\n", encoding="utf-8")
     child = Child(vault)
@@ -260,7 +260,7 @@ def test_a_failed_build_is_reported_and_repeated_at_the_next_change(child: Child
 
 @pytest.mark.programs
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
-def test_a_termination_signal_ends_it_cleanly(child: Child) -> None:
+def test_a_termination_signal_ends_watching_cleanly(child: Child) -> None:
     child.process.terminate()
     assert child.process.wait(PATIENCE) == 0
     assert child.process.stderr is not None

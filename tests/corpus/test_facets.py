@@ -114,7 +114,7 @@ def test_links_are_unique_pairs_of_different_notes(snapshot: Snapshot) -> None:
     assert len(set(found)) == len(found)
 
 
-def test_links_resolve_as_elsewhere(snapshot: Snapshot) -> None:
+def test_links_of_facets_resolve_as_by_the_link_resolver(snapshot: Snapshot) -> None:
     targets = LinkResolver(snapshot.table.paths)
     written = [*((ONE, link) for link in ("Two", "two", "Two.md", "One", "Three")), (TWO, "a/One"), (TWO, "/a/Two")]
     meant = {(path, to) for path, link in written if (to := targets.resolve(link, path))}
@@ -161,7 +161,7 @@ LOGSEQ = {
         ("((64f1b2c3-1111-2222-3333-abcdefabcde0))", None),
     ],
 )
-def test_links_of_logseq_are_to_names_of_pages(
+def test_links_of_a_logseq_vault_lead_to_page_names(
     tmp_path: Path, settings: Settings, written: str, path: str | None
 ) -> None:
     for name, text in {**LOGSEQ, "pages/a.md": f"- See {written}\n"}.items():
@@ -217,7 +217,9 @@ DATED = {
 
 
 @pytest.mark.parametrize("days_apart", [0, 3])
-def test_a_note_was_changed_when_it_says_so_itself(tmp_path: Path, settings: Settings, days_apart: int) -> None:
+def test_the_change_date_written_in_a_note_takes_precedence(
+    tmp_path: Path, settings: Settings, days_apart: int
+) -> None:
     times = [NOON + 86_400 * days_apart * number for number in range(len(DATED))]
     snapshot = opened_with_times(tmp_path, settings, DATED, times)
     assert {path: snapshot.note_modified(path) for path in DATED} == dict.fromkeys(DATED, "2024-05-01")
@@ -233,7 +235,7 @@ PLANS = {
 }
 
 
-def test_a_plan_or_a_distant_day_is_no_change(tmp_path: Path, settings: Settings) -> None:
+def test_a_planned_or_distant_day_is_not_the_change_date(tmp_path: Path, settings: Settings) -> None:
     snapshot = opened_with_times(tmp_path, settings, PLANS, [NOON + 7200 * number for number in range(len(PLANS))])
     assert {path: snapshot.note_modified(path) for path in PLANS} == dict.fromkeys(PLANS, "2025-03-01")
     snapshot.close()

@@ -77,7 +77,7 @@ def test_best_and_mean_similarity_are_mapped_to_the_scale_of_the_first_model(
     assert np.array_equal(np.argsort(kitchen), np.argsort(own_cosines(vaults, "kitchen", text)))
 
 
-def test_products_without_a_query_are_not_mapped(union: UnionCorpus) -> None:
+def test_products_with_a_vector_of_no_query_are_not_mapped(union: UnionCorpus) -> None:
     shifted = union.vectors.rows(np.array([0]))[0] - union.vectors.mean
     expected = union.vectors.rows(np.arange(6)) @ shifted
     assert np.allclose(union.vectors.similarities(shifted), expected, atol=1e-3)

@@ -616,7 +616,7 @@ def test_another_analyzer_rebuilds_the_words_from_the_catalog(
     assert build(vault, index, settings).rebuilt == ""
 
 
-def test_the_words_of_another_version_are_not_read_to_be_rebuilt(
+def test_a_word_index_of_another_format_is_rebuilt_without_being_read(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("Roses.md", ROSES)
@@ -631,7 +631,7 @@ def test_the_words_of_another_version_are_not_read_to_be_rebuilt(
     assert build(vault, index, settings).rebuilt == ""
 
 
-def test_another_fragmentation_reads_all_notes_again(
+def test_another_way_to_cut_fragments_reads_all_notes_again(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("Roses.md", ROSES)
@@ -658,7 +658,7 @@ def test_another_language_setting_reads_all_notes_again(
     assert matching_notes(index, settings, "haus") == []
 
 
-def test_another_embedded_text_embeds_everything_again(
+def test_another_rule_for_embedded_texts_embeds_everything_again(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("Roses.md", ROSES)

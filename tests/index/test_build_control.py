@@ -130,9 +130,7 @@ def test_during_a_rebuild_the_last_generation_answers(built_index: Path, vault: 
     assert not (built_index / REBUILD_FOLDER).exists()
 
 
-def test_a_rebuilt_index_is_updated_like_any_other(
-    built_index: Path, vault: Path, settings: Settings, write: WriteNote
-) -> None:
+def test_a_rebuilt_index_can_be_updated(built_index: Path, vault: Path, settings: Settings, write: WriteNote) -> None:
     first = build(vault, built_index, settings, rebuild=True)
     again = build(vault, built_index, settings)
     assert (again.added, again.unchanged, again.rebuilt, again.generation) == (0, 3, "", first.generation)

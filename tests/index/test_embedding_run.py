@@ -220,7 +220,9 @@ def test_a_rebuild_keeps_the_vectors(opened: Vault, server: ModelTestServer) -> 
     assert (opened.model_in_use, len(embedded_passages(server))) == ("letters", asked)
 
 
-def test_answers_equal_those_of_newly_made_vectors(opened: Vault, write: WriteNote, tmp_path: Path) -> None:
+def test_answers_after_updates_equal_those_of_vectors_made_at_once(
+    opened: Vault, write: WriteNote, tmp_path: Path
+) -> None:
     opened.embed()
     write("2.md", "kettle and winter\n")
     write("5.md", "sugar and water\n")

@@ -169,7 +169,7 @@ def test_a_term_is_found_at_any_position_in_the_dictionary(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("read_all", [False, True])
-def test_continuations_are_listed_shortest_first_with_and_without_the_lexicon(tmp_path: Path, read_all: bool) -> None:
+def test_completions_are_listed_shortest_first_with_and_without_the_lexicon(tmp_path: Path, read_all: bool) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "synching sync z")
     add(writer, 2, "synchrony syncing sea 東京")

@@ -88,7 +88,7 @@ class CountedNames(list[bytes]):
         raise AssertionError("all names are read")
 
 
-def test_only_the_terms_of_the_documents_are_read_of_all_that_are_known() -> None:
+def test_of_all_known_terms_only_those_of_the_documents_are_read() -> None:
     names = CountedNames(f"word{number}".encode() for number in range(1_000))
     terms = np.array([7, 7, 900], np.int32)
     field = count_terms(NumberedOccurrences(terms, np.zeros(3, np.int32), np.arange(3, dtype=np.int32), 1), names)
@@ -101,7 +101,7 @@ def test_terms_are_sorted_by_their_bytes() -> None:
 
 
 @given(st.lists(WORDS.map(document), min_size=2, max_size=2))
-def test_a_term_has_its_fields_side_by_side(documents: list[Document]) -> None:
+def test_entries_of_a_term_in_several_fields_are_adjacent(documents: list[Document]) -> None:
     first, second = documents
     found = content(merge_fields([invert([first]), invert([second])]))
     of_first, of_second = expected([first]), expected([second])

@@ -142,7 +142,7 @@ def test_two_equally_similar_notes_are_ambiguous_and_not_a_move(vault_with_notes
     assert vault_with_notes.current_path("Tea.md") is None
 
 
-def test_copies_are_told_apart_by_their_names_and_folders(vault_with_notes: Vault) -> None:
+def test_copies_are_distinguished_by_their_names_and_folders(vault_with_notes: Vault) -> None:
     for path in ("a/One.md", "a/Two.md", "b/One.md"):
         vault_with_notes.write(path, TEA)
     vault_with_notes.remove("Tea.md")

@@ -256,7 +256,7 @@ def test_a_missing_derived_file_is_named(examine_index: Look, built_index: Path)
     assert fault_lines(examine_index()) == [f"{name}: The file is missing."]
 
 
-def test_words_of_another_analyzer_are_stale_not_wrong(examine_index: Look, built_index: Path) -> None:
+def test_words_of_another_analyzer_are_reported_as_stale_not_as_damaged(examine_index: Look, built_index: Path) -> None:
     sql(built_index, "UPDATE meta SET value = '0/0' WHERE name = 'analyzer'")
     health = examine_index()
     assert fault_lines(health) == []
@@ -286,7 +286,7 @@ def test_a_vector_that_differs_between_catalog_and_matrix_is_rebuilt(
     assert fault_lines(examine_index()) == []
 
 
-def test_vectors_of_another_model_are_stale_not_wrong(
+def test_vectors_of_another_model_are_reported_as_stale_not_as_damaged(
     examine_index: Look, settings: Settings, models: tuple[Path, Path]
 ) -> None:
     using = replace(settings, embedding=replace(settings.embedding, model=str(models[1])))
@@ -314,7 +314,9 @@ def test_text_that_is_not_utf8_is_named_and_its_note_read_again(
     assert fault_lines(examine_index()) == []
 
 
-def test_a_catalog_of_another_version_is_stale_not_wrong(examine_index: Look, built_index: Path) -> None:
+def test_a_catalog_of_another_version_is_reported_as_stale_not_as_damaged(
+    examine_index: Look, built_index: Path
+) -> None:
     with closing(sqlite3.connect(built_index / CATALOG_FILE)) as connection:
         connection.execute("PRAGMA user_version = 999")
     health = examine_index()

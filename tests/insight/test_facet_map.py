@@ -247,7 +247,7 @@ VAULTS = st.lists(
 @pytest.mark.programs
 @given(VAULTS, st.sampled_from(sorted(QUERIES)), st.sampled_from(["zebra lion", "!s zebra", '" lion | zebra']))
 @settings(max_examples=scaled_examples(10))
-def test_any_map_equals_a_count_by_hand_and_the_searches_by_its_filters(
+def test_counts_of_any_map_equal_those_of_the_files_and_of_searches_with_its_filters(
     vault: list[Written], query: str, words: str
 ) -> None:
     with TemporaryDirectory() as folder:

@@ -371,7 +371,7 @@ def test_themes_of_a_chinese_vault_are_named_by_words(tmp_path: Path) -> None:
         assert sum(told in one for one in words) == 1, words
 
 
-def test_each_further_note_of_a_group_counts_half() -> None:
+def test_each_further_value_of_a_group_counts_half_of_the_one_before() -> None:
     assert combine_values(["a", "b", "b", "b"], [1.0, 0.8, 0.8, 0.4]) == pytest.approx({"b": 1.0, "a": 1 / 1.3})
 
 

@@ -33,7 +33,7 @@ def vault(tmp_path: Path) -> Path:
     return folder
 
 
-def test_three_pythons_are_tested_if_there_are_three() -> None:
+def test_at_least_three_python_versions_are_tested_where_they_are_installed() -> None:
     there = {path.name for folder in _folders_of_pythons() for path in folder.glob("python3.1[1-4]")}
     assert len(pythons_here()) >= min(3, len(there))
 
@@ -67,7 +67,7 @@ def test_the_wheel_names_every_licence_and_contains_its_text(wheel: Path) -> Non
     assert "| wordnet-base |" in text
 
 
-def test_the_demo_answers_packs_and_quits(installed: Installed) -> None:
+def test_the_demo_vault_is_searched_and_packed_and_the_app_quits(installed: Installed) -> None:
     with Terminal([installed.excerpt, "demo"], installed.environment, 80, 24) as app:
         _ask_mark_and_copy(app, "token budget")
         app.press("f1")

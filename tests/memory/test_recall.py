@@ -346,7 +346,7 @@ def test_a_source_without_lines_is_the_whole_note() -> None:
     assert find_memories_at([one], "a.md", 8, 9) == (one,)
 
 
-def test_the_badge_follows_moved_lines_and_notes(vault: Vault) -> None:
+def test_the_badge_of_a_memory_follows_its_moved_source(vault: Vault) -> None:
     source, text = source_from_lines(vault.snapshot(), f"{SYNC}:13")
     one = memory_of(source, text)
     assert MemoriesByLocation([one], vault.snapshot()).at(SYNC, 11, 13) == (one,)

@@ -54,7 +54,7 @@ def test_missing_lines_are_an_error(vault: Vault, place: str) -> None:
         source_from_lines(vault.snapshot(), place)
 
 
-def test_a_memory_without_a_source_has_that_status(vault: Vault, store: MemoryStore) -> None:
+def test_a_memory_without_a_source_has_the_status_none(vault: Vault, store: MemoryStore) -> None:
     assert check_source(store.remember("a thought"), vault.snapshot()).kind is SourceStatus.NONE
 
 

@@ -486,7 +486,7 @@ def test_all_words_must_match_in_any_form_and_the_last_as_a_prefix(
 
 @given(st.text(st.characters(codec=None)))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_any_word_may_be_enough(three_memories: MemoryStore, words: str) -> None:
+def test_one_matching_word_is_enough_if_requested(three_memories: MemoryStore, words: str) -> None:
     assert set(ids_with_words(three_memories, words)) <= {memory.text for memory in three_memories.all().memories}
 
 

@@ -863,7 +863,7 @@ def test_each_query_is_parsed_on_its_own(engine: Engine) -> None:
     assert fused.requested_strategy is Strategy.PROXIMITY
 
 
-def test_one_query_is_the_search_itself(engine: Engine) -> None:
+def test_a_single_query_gives_the_result_of_a_plain_search(engine: Engine) -> None:
     assert scores(search_queries(engine, ["lentils"], Strategy.AUTO, 10)) == scores(engine.search("lentils", limit=10))
 
 

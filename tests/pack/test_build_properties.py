@@ -389,7 +389,7 @@ def test_a_pack_from_an_index_equals_one_from_its_notes(folders: tuple[Path, Pat
     snapshot.close()
 
 
-def test_parts_are_the_fragments_without_text(folders: tuple[Path, Path]) -> None:
+def test_the_parts_of_a_note_are_its_fragments_without_their_text(folders: tuple[Path, Path]) -> None:
     snapshot = Snapshot.open(folders[1], Settings())
     ranges = [("guide.md", 0, None), ("gone.md", 0, None), ("b/plain.md", 1, 1), ("b/plain.md", 2, 9)]
     for (path, first, last), parts in zip(ranges, snapshot.parts(ranges), strict=True):

@@ -107,7 +107,7 @@ def test_a_note_is_named_with_and_without_its_accents(language: str, tmp_path_fa
         ("práce", "prače", "To je {} a není to nic, co by se na jaře nedalo."),
     ],
 )
-def test_typed_accents_count_between_equal_passages(
+def test_typed_accents_order_passages_that_are_equal_otherwise(
     tmp_path_factory: pytest.TempPathFactory, typed: str, other: str, text: str
 ) -> None:
     notes = {"A.md": text.format(other), "B.md": text.format(typed), "C.md": text.format(fold(typed))}

@@ -272,7 +272,7 @@ def test_notes_of_a_week_month_or_quarter_are_dated_by_all_of_it(tmp_path: Path,
 
 
 @pytest.mark.parametrize("typed", ["modified:2025 ", "date:2025 ", "modified:today "])
-def test_the_one_time_of_copied_files_matches_nothing(tmp_path: Path, typed: str) -> None:
+def test_a_time_that_copied_files_share_matches_no_time_filter(tmp_path: Path, typed: str) -> None:
     texts = {"a.md": "Text.\n", "b.md": "---\ndate: 2024-05-01\n---\nText.\n"}
     snapshot = open_vault(tmp_path, texts, dict.fromkeys(texts, TODAY))
     assert notes_allowed(snapshot, typed) == []
@@ -290,7 +290,7 @@ LINKS = {
 
 
 @pytest.mark.parametrize("typed", ["link:Target ", "link:targ", 'link:"[[Target]]" '])
-def test_a_link_finds_the_passages_that_have_it(tmp_path: Path, typed: str) -> None:
+def test_a_link_filter_finds_the_passages_with_the_link(tmp_path: Path, typed: str) -> None:
     snapshot = open_vault(tmp_path, LINKS)
     flags = rows_allowed(snapshot, queries(snapshot, typed)[0])
     assert flags is not None
@@ -302,7 +302,7 @@ def test_a_link_finds_the_passages_that_have_it(tmp_path: Path, typed: str) -> N
     snapshot.close()
 
 
-def test_a_negated_link_takes_whole_notes_away(tmp_path: Path) -> None:
+def test_a_negated_link_filter_excludes_whole_notes(tmp_path: Path) -> None:
     snapshot = open_vault(tmp_path, LINKS)
     assert notes_allowed(snapshot, "-link:Target ") == ["Target"]
     snapshot.close()
@@ -539,7 +539,9 @@ def _without_words(query: Query) -> tuple[object, ...]:
     ],
 )
 @pytest.mark.parametrize("condition", ["tag:project", "path:/Diary/", "status:*", "modified:2025-03", "-path:/*/"])
-def test_a_condition_divides_the_matches(engine: Engine, library: Snapshot, typed: str, condition: str) -> None:
+def test_a_condition_and_its_negation_divide_the_matches(
+    engine: Engine, library: Snapshot, typed: str, condition: str
+) -> None:
     held = engine.find_matching_rows(f"{condition} ")
     inside, outside = (engine.add_condition(typed, sign + condition) for sign in ("", "-"))
     if condition.startswith("-"):

@@ -97,16 +97,16 @@ def test_an_incomplete_operator_is_words(typed: str) -> None:
 
 
 @pytest.mark.parametrize(("typed", "is_open"), [("syn", True), ("syn ", False), ('"syn"', False), ("C++", False)])
-def test_the_last_word_is_open_until_it_is_ended(typed: str, is_open: bool) -> None:
+def test_the_last_word_may_be_incomplete_until_a_space_follows(typed: str, is_open: bool) -> None:
     assert parse_one(typed).open_word is is_open
 
 
 @pytest.mark.parametrize("typed", ["sync tag:project", "sync -phone", "sync modified:7d"])
-def test_an_operator_after_a_word_ends_it(typed: str) -> None:
+def test_an_operator_after_a_word_completes_the_word(typed: str) -> None:
     assert not parse_one(typed).open_word
 
 
-def test_a_word_after_a_filter_is_open() -> None:
+def test_a_last_word_after_a_filter_may_be_incomplete() -> None:
     assert parse_one("tag:project syn").open_word
 
 
@@ -182,7 +182,7 @@ def test_an_excluded_phrase_may_precede_the_words() -> None:
     assert query.excluded_phrases == ("two devices",)
 
 
-def test_exclusions_alone_list_the_rest() -> None:
+def test_a_query_of_exclusions_lists_all_other_notes() -> None:
     assert parse_one("-phone").is_filter_only
     assert parse_one('-"two devices" ').is_filter_only
 
@@ -246,7 +246,7 @@ def test_a_key_is_a_filter_only_if_notes_have_it() -> None:
     assert parse_alternatives("status:done", frozenset())[0].words == "status:done"
 
 
-def test_a_hash_is_a_tag_only_if_notes_have_it_or_its_completion() -> None:
+def test_a_hash_begins_a_tag_only_if_notes_have_the_tag_or_one_that_it_begins() -> None:
     assert filters("#proj") == [("tag", "proj")]
     assert filters("#proj ") == []
     assert filters("#proj x") == []
@@ -256,7 +256,7 @@ def test_a_hash_is_a_tag_only_if_notes_have_it_or_its_completion() -> None:
     ("typed", "is_open"),
     [("tag:proj", True), ("tag:proj ", False), ('tag:"a b', True), ('tag:"a b"', False), ("tag:proj sync", False)],
 )
-def test_the_filter_typed_last_is_open(typed: str, is_open: bool) -> None:
+def test_the_filter_typed_last_may_be_incomplete(typed: str, is_open: bool) -> None:
     assert [f.open for f in parse_one(typed).filters] == [is_open]
 
 
@@ -285,7 +285,7 @@ def test_there_is_at_least_one_query(typed: str) -> None:
     assert parse_one(typed).words.split() == typed.replace('"', "").replace("!a", "").split()
 
 
-def test_only_the_last_alternative_is_open() -> None:
+def test_only_the_last_alternative_may_end_with_an_incomplete_word() -> None:
     assert [query.open_word for query in parse_alternatives("syn | confl")] == [False, True]
 
 
@@ -305,7 +305,7 @@ def test_the_number_of_alternatives_is_limited() -> None:
         ("!H", Strategy.HYBRID),
     ],
 )
-def test_a_leading_mark_forces_a_strategy_for_all_alternatives(typed: str, strategy: Strategy) -> None:
+def test_a_strategy_prefix_applies_to_all_alternatives(typed: str, strategy: Strategy) -> None:
     queries = parse_alternatives(f"  {typed} sync | devices")
     assert [(query.words.strip(), query.strategy) for query in queries] == [("sync", strategy), ("devices", strategy)]
 
@@ -459,7 +459,7 @@ def test_every_text_is_a_query(typed: str) -> None:
 
 
 @given(ANY_TEXT)
-def test_no_letter_is_lost(typed: str) -> None:
+def test_every_letter_of_the_input_is_in_a_parsed_query(typed: str) -> None:
     """Check that every letter of the input, except an operator's own, is somewhere in some query."""
     if typed.lstrip()[:2].lower() in ("!a", "!p", "!s", "!h"):
         return
@@ -479,7 +479,9 @@ def test_no_letter_is_lost(typed: str) -> None:
 @given(ANY_TEXT, st.sampled_from([FILTER_KINDS, MEMORY_FILTER_KINDS]))
 @example("tga:x", FILTER_KINDS)
 @example("-statsu:*", FILTER_KINDS)
-def test_a_hinted_text_is_a_word_that_would_be_a_filter(typed: str, kinds: Mapping[str, FilterKind]) -> None:
+def test_a_hint_is_given_for_a_word_that_becomes_a_filter_when_corrected(
+    typed: str, kinds: Mapping[str, FilterKind]
+) -> None:
     queries = parse_alternatives(typed, ONE_PROPERTY, ONE_TAG, kinds)
     for hint in suggest_filters(typed, KnownNames(ONE_PROPERTY, ONE_TAG, kinds)):
         assert typed[hint.start : hint.end] == hint.written
@@ -489,7 +491,7 @@ def test_a_hinted_text_is_a_word_that_would_be_a_filter(typed: str, kinds: Mappi
 
 
 @given(ANY_TEXT, st.sampled_from(["tag:project", "-path:a", "modified:7d", "status:x", "-#project", "file:a"]))
-def test_a_filter_in_front_changes_nothing_else(typed: str, one: str) -> None:
+def test_a_filter_before_the_query_does_not_change_how_the_rest_is_parsed(typed: str, one: str) -> None:
     if typed.lstrip().startswith("!") or any(c in typed for c in '|"'):
         return
     before, after = (

@@ -61,7 +61,7 @@ def test_a_long_passage_starts_with_its_best_sentence_and_is_cut_after_a_word() 
     assert f"{text} " in hit.text
 
 
-def test_a_passage_in_a_script_without_spaces_has_as_many_tokens() -> None:
+def test_a_passage_in_a_script_without_spaces_is_cut_at_the_same_number_of_tokens() -> None:
     vault = Vault({"日本語.md": "# 保管庫\n\n" + "ノートを同期します。" * 40})
     hit = Hit(vault.fragments[0], 1.0)
     assert len(build_passage(hit, ())) <= PASSAGE_TOKENS + 2

@@ -72,7 +72,7 @@ def test_a_note_of_the_period_comes_first(engine: Engine, query: str, first: str
     assert found(engine.search(query))[0] == first
 
 
-def test_the_signal_is_one_inside_falls_nearby_and_is_zero_without_a_date(engine: Engine) -> None:
+def test_the_signal_is_one_in_the_period_less_near_it_and_zero_without_a_date(engine: Engine) -> None:
     values = time_values(engine.search("lease in May 2024"))
     assert values["Daily/2024-05-03.md"] == 1
     assert 1 > values["Daily/2024-06-09.md"] > values["Journal/2024/11/07.md"]
@@ -118,14 +118,14 @@ def test_a_result_has_its_periods_and_the_filter_for_each(engine: Engine) -> Non
     assert periods == [("since May 2024", "2024-05-01", None, "date:>=2024-05-01")]
 
 
-def test_best_first_orders_by_score_for_any_order_of_hits(engine: Engine) -> None:
+def test_the_property_best_first_is_ordered_by_score_whatever_the_order_of_hits(engine: Engine) -> None:
     result = engine.search("landlord lease office sort:date")
     scores = [hit.score for hit in result.best_first]
     assert scores == sorted(scores, reverse=True)
     assert [hit.score for hit in result.hits] != scores
 
 
-def test_best_first_orders_by_date_without_ranking(engine: Engine) -> None:
+def test_the_property_best_first_is_ordered_by_date_without_ranking(engine: Engine) -> None:
     result = engine.search("date:2024 sort:-date")
     assert result.best_first == result.hits
 

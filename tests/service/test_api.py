@@ -119,7 +119,7 @@ def test_the_notes_of_a_vault_are_listed_with_their_data(opened: excerpt.Vault) 
 @pytest.mark.parametrize(
     "day", [date(2025, 5, 1), datetime(2025, 5, 1, 23, 30), [date(2025, 5, 1)]], ids=["day", "time", "list"]
 )
-def test_a_filter_may_be_a_day(opened: excerpt.Vault, vault: Path, day: date | list[date]) -> None:
+def test_the_value_of_a_filter_may_be_a_date_object(opened: excerpt.Vault, vault: Path, day: date | list[date]) -> None:
     (vault / "Diary.md").write_text("---\ndate: 2025-05-01\n---\nTea with Ada.\n")
     opened.refresh()
     assert [hit.path for hit in opened.search("tea", where={"date": day})] == ["Diary.md"]
@@ -192,7 +192,7 @@ def test_every_number_has_a_maximum(opened: excerpt.Vault, ask: Callable[[excerp
 
 
 @pytest.mark.parametrize("key", ["search.limit", "pack.limit", "pack.neighbors", "pack.budget"])
-def test_a_setting_is_no_way_around_the_maximum(home: Path, vault: Path, key: str) -> None:
+def test_a_setting_cannot_exceed_the_maximum_of_an_argument(home: Path, vault: Path, key: str) -> None:
     with pytest.raises(excerpt.SettingsError, match=key.partition(".")[2]):
         excerpt.open(vault, settings={key: 10_000_001})
 
@@ -402,7 +402,7 @@ def in_new_python(code: str, **environment: str) -> str:
     return done.stdout
 
 
-def test_importing_it_imports_nothing_heavy() -> None:
+def test_importing_the_package_imports_no_large_module() -> None:
     loaded = in_new_python("import excerpt, sys; print(*sys.modules)").split()
     assert not {"numpy", "sqlite3", "msgspec", "click", "textual", "excerpt.service.api"} & set(loaded)
 

@@ -109,12 +109,12 @@ def test_a_number_out_of_its_range_is_refused_with_the_range() -> None:
 
 
 @pytest.mark.parametrize("value", ["5", 5.0, [5]])
-def test_what_is_no_whole_number_is_refused(value: object) -> None:
+def test_a_value_that_is_not_a_whole_number_is_refused(value: object) -> None:
     with pytest.raises(InputError, match="limit must be a whole number"):
         check_count("limit", value, 1, 10_000)
 
 
-def test_a_text_may_have_the_length_its_parameter_allows() -> None:
+def test_each_parameter_has_its_own_maximum_length() -> None:
     check_input("query", "a" * MAX_QUERY_LENGTH)
     check_input("answer", "a" * MAX_QUERY_LENGTH * 10)
     with pytest.raises(InputError, match="query has 10,001 characters, and at most 10,000 are allowed"):

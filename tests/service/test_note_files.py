@@ -36,7 +36,7 @@ def test_files_outside_the_vault_are_not_found(vault: Path, tmp_path: Path, path
     assert find(path, vault) is None
 
 
-def test_of_several_vaults_the_path_names_the_one(vault: Path, tmp_path: Path) -> None:
+def test_with_several_vaults_the_path_begins_with_the_name_of_its_vault(vault: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     assert find("vault/Note.md", vault, other) == NoteFile(vault / "Note.md", "")

@@ -38,7 +38,7 @@ def test_a_fragment_that_is_in_the_pack_costs_nothing_whatever_heading_its_passa
     assert packer.cost_of_mark(vault, request, mark).tokens == 0
 
 
-def test_a_fragment_outside_of_the_pack_costs_what_the_pack_grows_by(packer: Packer) -> None:
+def test_a_fragment_outside_the_pack_costs_the_tokens_that_it_adds(packer: Packer) -> None:
     vault = Vault({"a.md": NOTE}, "o200k")
     before, mark = marks_of(vault, "first0 ", "third0 ")
     settings = PackSettings(scope=Scope.NONE)

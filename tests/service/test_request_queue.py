@@ -83,12 +83,12 @@ def bench() -> Iterator[Bench]:
     bench.thread.close()
 
 
-def test_kinds_of_questions_are_registered() -> None:
+def test_the_tested_kinds_include_those_of_the_app() -> None:
     assert {"search", "pack", "cost", "window", "explain", "related", "map", "overview"} <= KINDS.keys()
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_a_request_of_any_kind_can_be_answered_fail_be_forgotten_and_be_superseded(bench: Bench, kind: str) -> None:
+def test_a_request_of_any_kind_can_be_answered_fail_be_cancelled_and_be_superseded(bench: Bench, kind: str) -> None:
     priority = KINDS[kind]
     bench.ask(kind, lambda: "answer", priority)
     assert bench.thread.is_waiting(kind)

@@ -41,7 +41,7 @@ def test_a_note_changed_only_here_is_written_or_removed(ours: str, theirs: str, 
     assert [name for name in ("write", "remove", "kept", "conflicts", "unseen") if getattr(found, name)] == done
 
 
-def test_a_mirror_writes_every_note_as_it_is_here() -> None:
+def test_a_mirror_makes_every_stored_note_equal_to_the_local_one() -> None:
     found = plan({"a": "1", "b": "2"}, {"b": "3", "c": "4"}, {}, MIRROR)
     assert (found.write, found.remove, found.kept) == (("a", "b"), ("c",), ())
 

@@ -32,7 +32,7 @@ def test_a_replica_shows_what_the_primary_has_committed(database: str, running: 
         assert replica.execute("SELECT path FROM note").fetchall() == [("Bees.md",)]
 
 
-def test_a_replica_answers(store: str, running: Servers, folder_and_store: tuple[Vault, Vault]) -> None:
+def test_a_replica_answers_queries(store: str, running: Servers, folder_and_store: tuple[Vault, Vault]) -> None:
     base, _, name = store.partition("?")
     with excerpt.open(f"{replica_address(base, running)}?{name}") as replica:
         assert matches_by_place(replica.search("token budget")) == matches_by_place(

@@ -411,7 +411,7 @@ def test_an_answer_during_a_revocation_is_one_without_the_right(
         assert snapshot.read_transaction(answer) == {"staff/Salaries.md", "staff/Empty.md", "staff/lists/Bees.md"}
 
 
-def test_the_rest_of_a_vault_can_be_closed(
+def test_notes_outside_the_folders_with_rights_can_be_hidden(
     guarded_addresses: dict[str, str], vault: Path, users: dict[str, str]
 ) -> None:
     change_rights(vault, users["owner"], forbidden=["excerpt_reader="])

@@ -260,7 +260,7 @@ def test_corrections_are_the_same(folder_and_store: tuple[Vault, Vault], query: 
 
 @pytest.mark.store
 @pytest.mark.parametrize("query", ["token budget", "#guide memory", ""])
-def test_suggestions_find_as_many_as_stated(folder_and_store: tuple[Vault, Vault], query: str) -> None:
+def test_suggested_queries_find_as_many_matches_as_stated(folder_and_store: tuple[Vault, Vault], query: str) -> None:
     folder, stored = folder_and_store
     found = suggest_queries(stored._load_engine(), query)
     assert found

@@ -137,7 +137,7 @@ def test_weeks_months_and_quarters_are_spans(text: str, first: date, last: date)
 
 
 @pytest.mark.parametrize("text", ["2023-W53", "2024-W00", "2024-W1", "2024-Q5", "2024-Q22", "9999-W99", "12024-W18"])
-def test_what_is_no_week_or_quarter(text: str) -> None:
+def test_text_that_is_not_a_week_or_quarter_is_none(text: str) -> None:
     assert parse_date_span(text) is None
 
 

@@ -115,14 +115,14 @@ DRAWING = (
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_a_drawing_is_known_by_its_property(newline: str) -> None:
+def test_a_drawing_is_recognised_by_its_property(newline: str) -> None:
     note = parse_note("Drawing 1.md", DRAWING.replace("\n", newline))
     lines = [(number, line) for number, line in enumerate(note.lines, 1) if line and number > 4]
     assert lines == [(7, "# Excalidraw Data"), (9, "## Text Elements"), (10, "Orders service")]
     assert len(note.lines) == DRAWING.count("\n") + 1
 
 
-def test_a_note_about_drawings_is_none() -> None:
+def test_a_note_about_drawings_is_not_a_drawing() -> None:
     text = "---\ntitle: x\n---\nexcalidraw-plugin: parsed\n\n# Drawing\n\nText ^a1B2c3D4\n"
     assert parse_note("a.md", text).text == text
 

@@ -56,7 +56,7 @@ def test_a_property_in_the_text_is_read(text: str, name: str, value: str) -> Non
         "https://x.example/a:: b",
     ],
 )
-def test_what_is_no_property(text: str) -> None:
+def test_text_that_is_not_a_property_is_not_read(text: str) -> None:
     assert properties(text) == {}
 
 

@@ -32,7 +32,7 @@ def test_a_changed_line_is_found_although_the_lines_around_it_moved() -> None:
     assert find_replacement(COPIED, changed, 9) == (9, 12)
 
 
-def test_equal_blank_lines_do_not_attract_the_match() -> None:
+def test_equal_blank_lines_do_not_change_which_lines_match() -> None:
     changed = [*NOTE[:8], "Something else altogether.", "", "A new line.", *NOTE[10:]]
     place = find_replacement(COPIED, changed, 9)
     assert place is not None

@@ -85,7 +85,7 @@ def test_omitted_text_after_the_snippet_is_marked() -> None:
         assert fit(snippet_with_matches(text, width=width)[0], width).endswith("…"), width
 
 
-def test_it_starts_with_the_sentence_that_has_most_words() -> None:
+def test_a_snippet_starts_with_the_sentence_that_has_most_matches() -> None:
     best = "When a sync meets a conflict of two sync devices, wait. "
     text = "Sync alone here. " + "Padding words. " * 30 + best + "More. " * 20
     line, found = snippet_with_matches(text, "sync", "conflict")

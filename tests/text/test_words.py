@@ -197,7 +197,7 @@ def test_parts_of_a_version_number_are_not_searched() -> None:
     assert [word.surface for word in query_terms("C++", ["en"])] == ["C++"]
 
 
-def test_a_query_marks_whole_compounds() -> None:
+def test_a_query_word_states_whether_it_is_a_whole_compound() -> None:
     words = query_terms("snake_case names", ["en"])
     assert [(w.surface, w.is_compound, w.position) for w in words] == [
         ("snake_case", True, 0), ("snake", False, 0), ("case", False, 1), ("names", False, 2),
@@ -228,7 +228,7 @@ def test_terms_are_ordered_and_inside_the_text(text: str) -> None:
 
 
 @given(ANY_TEXT, st.sampled_from(["", "en", "fr", "ar"]))
-def test_a_text_is_indexed_by_the_terms_of_a_query_of_it(text: str, language: str) -> None:
+def test_a_text_typed_as_a_query_has_terms_of_the_indexed_text(text: str, language: str) -> None:
     terms = set(terms_of(text, language)[0])
     for word in query_terms(text, [language]):
         assert terms & set(word.terms)
@@ -243,7 +243,7 @@ ACCENTED_WORDS = st.text(
 
 
 @given(ACCENTED_WORDS, st.sampled_from(["", "en", "fr", "pl", "cs", "es", "tr", "hu", "pt", "sv", "de", "vi", "ro"]))
-def test_a_word_and_the_word_without_accents_meet_both_ways(word: str, language: str) -> None:
+def test_a_word_with_accents_and_the_word_without_them_find_each_other(word: str, language: str) -> None:
     for written, typed in ((word, fold(word)), (fold(word), word)):
         terms = [term for asked in query_terms(typed, [language]) for term in asked.terms]
         assert not set(terms).isdisjoint(terms_of(written, language)[0])

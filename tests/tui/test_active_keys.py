@@ -24,7 +24,7 @@ DROPPED = PackPanelSelection(2, 2, 3, is_dropped=True)
         ("mark", HitState(has_query=True, is_on_name=True), "The name of a note is selected, not a passage."),
         ("obsidian", HitState(row_kind=SelectedRowKind.MEMORY), "A memory is not a note of the vault."),
         ("remember", HitState(is_in_panel=True, selection=DROPPED), "Put it back first (x)."),
-        ("mark_nearest", FOUND, "This is for a query that nothing answers."),
+        ("mark_nearest", FOUND, "This works only for a query that no note answers."),
     ],
 )
 def test_disabled_actions_on_hits_give_their_reason(action: str, state: HitState, reason: str) -> None:

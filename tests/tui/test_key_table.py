@@ -83,7 +83,7 @@ TYPING = ("Always", "Everywhere", "Search")
 TABS = ("Search", "Overview", "Memory")
 
 
-def test_at_most_twenty_actions_have_keys_while_typing() -> None:
+def test_at_most_twenty_actions_have_keys_that_work_while_typing() -> None:
     typing = [
         row
         for place in TYPING

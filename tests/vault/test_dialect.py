@@ -39,7 +39,7 @@ def write(root: Path, *paths: str) -> Path:
         (["a.md"], Dialect.MARKDOWN),
     ],
 )
-def test_a_dialect_is_told_by_names_in_the_root(tmp_path: Path, paths: list[str], dialect: Dialect) -> None:
+def test_a_dialect_is_detected_by_names_in_the_root_folder(tmp_path: Path, paths: list[str], dialect: Dialect) -> None:
     assert detect_dialect(write(tmp_path, *paths)) is dialect
 
 
@@ -47,14 +47,14 @@ def test_a_folder_that_is_gone_has_no_dialect(tmp_path: Path) -> None:
     assert detect_dialect(tmp_path / "gone") is Dialect.MARKDOWN
 
 
-def test_a_link_shows_no_dialect(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_no_evidence_of_a_dialect(tmp_path: Path) -> None:
     write(tmp_path, "outside/config.edn", "vault/a.md")
     (tmp_path / "vault/logseq").symlink_to(tmp_path / "outside")
     (tmp_path / "vault/.obsidian").symlink_to(tmp_path / "outside")
     assert detect_dialect(tmp_path / "vault") is Dialect.MARKDOWN
 
 
-def test_copies_of_pages_are_not_read(tmp_path: Path) -> None:
+def test_backup_copies_that_logseq_makes_of_pages_are_not_read(tmp_path: Path) -> None:
     write(tmp_path, "logseq/config.edn", "logseq/bak/pages/a/1.md", "logseq/version-files/b.md", "pages/a.md")
     write(tmp_path, "pages/logseq/bak/c.md")
     assert [file.path for file in scan(tmp_path, VaultSettings()).files] == ["pages/a.md", "pages/logseq/bak/c.md"]
@@ -76,7 +76,7 @@ def test_the_folder_of_pages_or_journals_of_a_graph_is_read_like_the_graph(tmp_p
         ([], Dialect.MARKDOWN),
     ],
 )
-def test_notes_whose_paths_alone_are_known_are_of_a_graph_if_all_are_pages_or_journals(
+def test_by_paths_alone_a_vault_is_logseq_if_all_notes_are_pages_or_journals(
     paths: list[str], dialect: Dialect
 ) -> None:
     assert guess_dialect(paths) is dialect

@@ -149,7 +149,7 @@ def test_every_known_vault_is_listed_except_those_that_need_confirmation(
     )
 
 
-def test_several_vaults_have_one_key_in_any_order_and_one_vault_its_folder() -> None:
+def test_the_key_of_several_vaults_ignores_their_order_and_that_of_one_vault_is_its_folder() -> None:
     work, family = Path("/home/ada/work"), Path("/home/ada/family")
     assert VaultFolders.of([work, family]).key == VaultFolders.of([family, work]).key
     assert VaultFolders.of([work, family]).key not in (work, family)

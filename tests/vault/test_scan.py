@@ -53,7 +53,7 @@ def test_a_file_has_its_size_and_time(write: Callable[..., Path]) -> None:
 
 
 @pytest.mark.parametrize("year", [1900, 2300, 2400])
-def test_a_time_that_64_bits_cannot_hold_is_the_nearest_they_can(write: Callable[..., Path], year: int) -> None:
+def test_a_time_outside_64_bits_is_replaced_by_the_nearest_one_within(write: Callable[..., Path], year: int) -> None:
     vault = write("a.md")
     seconds = int((datetime(year, 1, 1, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
     os.utime(vault / "a.md", (seconds, seconds))
@@ -303,7 +303,7 @@ def test_files_that_no_reader_knows_are_counted_by_suffix(tmp_path: Path) -> Non
     assert scan(tmp_path, without).unread == ()
 
 
-def test_of_countless_suffixes_the_first_are_counted_apart(tmp_path: Path) -> None:
+def test_of_very_many_suffixes_only_the_first_are_counted_separately(tmp_path: Path) -> None:
     for number in range(230):
         (tmp_path / f"a.x{number}").touch()
     unread = dict(scan(tmp_path, VaultSettings()).unread)

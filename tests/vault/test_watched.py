@@ -34,7 +34,7 @@ def test_a_vault_is_watched_while_any_process_does(tmp_path: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_one_of_two_watchers_is_enough(tmp_path: Path) -> None:
+def test_a_vault_stays_watched_while_one_of_two_watchers_runs(tmp_path: Path) -> None:
     with holder(tmp_path):
         with mark_watched(tmp_path):
             pass

@@ -18,7 +18,7 @@ class WorkCancelledError(Exception):
 
 
 class CancelToken:
-    """Says whether somebody still waits for a piece of work. Any thread may use it."""
+    """A token by which a piece of work can be cancelled. Any thread may use it."""
 
     def __init__(self) -> None:
         self._is_cancelled = threading.Event()
@@ -29,7 +29,7 @@ class CancelToken:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether nobody waits any more."""
+        """Whether the work has been cancelled."""
         return self._is_cancelled.is_set()
 
 
@@ -38,7 +38,7 @@ _current_token: ContextVar[CancelToken | None] = ContextVar("cancel_token", defa
 
 @contextmanager
 def cancelled_by(token: CancelToken) -> Iterator[None]:
-    """Let `token` end the work that this thread does until the end of the `with` block."""
+    """Make the work of this thread in the `with` block cancellable by `token`."""
     previous = _current_token.set(token)
     try:
         check_cancelled()

@@ -32,7 +32,7 @@ class LinkKind(StrEnum):
 
 
 class Dialect(StrEnum):
-    """The program whose Markdown a vault is in, as its folder shows; `markdown` if it shows none.
+    """The program whose Markdown syntax a vault uses, detected from its folder; `markdown` if unknown.
 
     Files of Logseq and Joplin are read in another way. The other dialects are told from each note or link.
     """

@@ -241,7 +241,7 @@ class PastUse:
 
 @dataclass(frozen=True, slots=True)
 class HitRerank:
-    """What a reranker says of a hit: its score, 0 (the lowest of the first hits) to 1, and the hit's place before.
+    """The result of reranking a hit: its score, from 0 (the lowest of the first hits) to 1, and its rank before.
 
     Places count from 1.
     """
@@ -398,7 +398,7 @@ class QueryHint:
 
 @dataclass(frozen=True, slots=True)
 class QueryPeriod:
-    """A period that the words `text` of a query name; notes dated in it are raised.
+    """A period that a query names with the words `text`; notes dated in it rank higher.
 
     `first` and `last` are its days, ISO 8601; None for no bound. `filter` is the filter for the same period.
     """
@@ -448,7 +448,7 @@ class Result:
 
     @property
     def is_reranked(self) -> bool:
-        """Whether a reranker has read the first hits, so that they may have other places."""
+        """Whether a reranker has scored the first hits, so that their order may have changed."""
         return any(hit.rerank is not None for hit in self.hits)
 
     @property
@@ -458,7 +458,7 @@ class Result:
 
     @property
     def reranked_hits(self) -> tuple[Hit, ...]:
-        """The first hits, up to the last one that a reranker has read; none if it has read none."""
+        """The first hits, up to the last one that a reranker has scored; none if it has scored none."""
         count = max((place for place, hit in enumerate(self.hits, 1) if hit.rerank is not None), default=0)
         return self.hits[:count]
 
@@ -520,7 +520,7 @@ class TableHeader:
     text: str
 
     def render_above(self, line: int) -> str:
-        """Return what is written above a passage that begins at `line`: the header, and CUT_MARK for rows between."""
+        """Return the lines above a passage that begins at `line`: the header, and CUT_MARK for omitted rows."""
         return f"{self.text}\n{CUT_MARK}\n" if self.line_end + 1 < line else f"{self.text}\n"
 
 

@@ -108,7 +108,7 @@ class AttachmentSettings:
     """Which attachments are read: a file over a limit is reported, and skipped or read up to the limit."""
 
     read: bool = setting(True, "Read PDFs, slides, documents, sheets, canvases and others too.")
-    weight: Share = setting(0.8, "Weight of an attachment beside a note, 0 to 1.")
+    weight: Share = setting(0.8, "Weight of an attachment's score against a note's, 0 to 1.")
     ocr: Ocr = setting(Ocr.OFF, "Read images and scanned pages by OCR: auto uses tesseract if installed.")
     max_bytes: Bytes = setting(64 * 1024 * 1024, "Larger attachments are skipped.")
     max_pages: Positive = setting(2000, "Pages read of one attachment.")
@@ -151,16 +151,16 @@ class RerankSettings:
     """A second model that reads the first hits again and changes their order."""
 
     model: str = setting("", "Folder or address of a cross-encoder, as in the guide; if empty, none.")
-    weight: Share = setting(0.5, "Weight of its score beside the first order's, 0 to 1.")
-    seconds: Seconds = setting(2.0, "Seconds after which the first order stays.")
+    weight: Share = setting(0.5, "Weight of its score against that of the first order, 0 to 1.")
+    seconds: Seconds = setting(2.0, "Seconds that it may take; if it takes longer, the first order stays.")
 
 
 @dataclass(frozen=True, slots=True)
 class BoostSettings:
     """The score boosts that are enabled."""
 
-    links: bool = setting(True, "Raise notes that many matching notes link to.")
-    recency: bool = setting(False, "Raise notes that changed recently.")
+    links: bool = setting(True, "Rank notes higher that many matching notes link to.")
+    recency: bool = setting(False, "Rank notes higher that changed recently.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +168,9 @@ class SearchSettings:
     """How fragments are scored, and how many hits a search has."""
 
     strategy: Strategy = setting(Strategy.AUTO, "How fragments are scored.")
-    limit: Hits = setting(50, "Hits of a search; the screen loads as many more at the end.")
+    limit: Hits = setting(50, "Number of hits; the screen loads as many more at the end of the list.")
     fuzzy_threshold: Share = setting(0.8, "Similarity from which a word counts as misspelt, 0 to 1.")
-    fusion: Fusion = setting(Fusion.WEIGHTED, "How signals become a score: weighted adds them up, rrf counts ranks.")
+    fusion: Fusion = setting(Fusion.WEIGHTED, "How signals become a score: weighted (a sum) or rrf (by ranks).")
     learn: bool = setting(True, "Raise what you used for similar questions; if off, nothing is recorded.")
     per_note: Count = setting(3, "Most fragments of a note among the first ten hits, twice that in fifty; 0: no limit.")
     boosts: BoostSettings = field(default_factory=BoostSettings)

@@ -114,7 +114,7 @@ def open_regular(file: Path) -> io.FileIO:
 
 
 def open_nonblocking(path: str, flags: int) -> int:
-    """Open a file, for the argument `opener` of `open`: a pipe that nobody reads or writes is opened or refused."""
+    """Open a file without waiting for the other end of a pipe; for the argument `opener` of `open`."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)
 
 
@@ -164,7 +164,7 @@ def write_value(file: Path, value: object, *, lasting: bool = False) -> None:
 
     `lasting`: sync the file to disk, and indent the JSON so that people can read it.
     """
-    replace_file(file, _json(value, indent=2 if lasting else None), lasting=lasting)
+    replace_file(file, _encode_json(value, indent=2 if lasting else None), lasting=lasting)
 
 
 def parse_lines(data: bytes, shape: type[Shape]) -> Iterator[Shape]:
@@ -188,10 +188,10 @@ def append_lines(file: Path, values: Iterable[object]) -> int:
 
 def encode_line(value: object) -> bytes:
     """Return the JSON of a value as one UTF-8 line with its line end."""
-    return _json(value)
+    return _encode_json(value)
 
 
-def _json(value: object, indent: int | None = None) -> bytes:
+def _encode_json(value: object, indent: int | None = None) -> bytes:
     if not isinstance(value, dict):  # of plain values already: the prompt hook saves the time to import msgspec
         import msgspec
 

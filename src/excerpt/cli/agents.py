@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _AGENTS = ("claude", "codex", "cursor", "vscode")
 
 _agent_argument = click.argument("agent", type=click.Choice(_AGENTS))
-_project_option = click.option("--project", is_flag=True, help="In the working directory, not for you in all projects.")
+_project_option = click.option("--project", is_flag=True, help="Only for the project in the working directory.")
 _yes_option = click.option("--yes", is_flag=True, help="Write without asking.")
 
 
@@ -44,23 +44,23 @@ def agents_command() -> None:
     "$EXCERPT_VAULT, else the vault last opened]",
 )
 @_project_option
-@click.option("--hook", is_flag=True, help="Also add passages to prompts that a vault surely answers.")
+@click.option("--hook", is_flag=True, help="Also install the prompt hook, which adds passages to prompts.")
 @_yes_option
 def install_command(agent: str, *, vaults: tuple[Path, ...], project: bool, hook: bool, yes: bool) -> None:
     """Install the MCP server and a skill for an agent; with --hook, the prompt hook too."""
     from excerpt.cli.mcp import format_absolute_vault
     from excerpt.servers.agents.install import install, installed, plan_install
 
-    folder, paths = _project(project), user_paths()
+    folder, paths = _resolve_project_folder(project), user_paths()
     addresses: Sequence[str] = [format_absolute_vault(vault) for vault in vaults]
     addresses = addresses or installed(agent, folder, paths).vaults or [format_absolute_vault(find_last_vault())]
     edits = plan_install(agent, addresses, folder, paths, hook=hook)
     if not edits:
-        print_message(f"excerpt is installed for {agent} like this already: {_describe(agent, folder)}.")
+        print_message(f"excerpt is installed for {agent} like this already: {_describe_installation(agent, folder)}.")
     elif _confirm(edits, yes=yes):
         install(edits, paths)
         print_message(
-            f"Installed for {agent}: {_describe(agent, folder)}. Start it anew. "
+            f"Installed for {agent}: {_describe_installation(agent, folder)}. Restart it. "
             f"To undo this: excerpt agents uninstall {agent}{' --project' if project else ''}"
         )
 
@@ -73,13 +73,13 @@ def uninstall_command(agent: str, *, project: bool, yes: bool) -> None:
     """Remove everything that `install` has added for an agent."""
     from excerpt.servers.agents.install import installed, plan_uninstall, uninstall
 
-    edits = plan_uninstall(agent, _project(project), user_paths())
+    edits = plan_uninstall(agent, _resolve_project_folder(project), user_paths())
     if not edits:
         print_message(f"excerpt is not installed for {agent}.")
     elif _confirm(edits, yes=yes):
         uninstall(edits, user_paths())
         print_message(f"Removed from {agent}.")
-    if left := installed(agent, _project(project), user_paths()).problem:
+    if left := installed(agent, _resolve_project_folder(project), user_paths()).problem:
         print_message(f"Left as it is: {left}")
 
 
@@ -109,7 +109,7 @@ def status_command(*, as_json: bool) -> int:
 
 
 def _print_hook(hook: HookState) -> None:
-    """Print who answers the prompt hook, and how often it gave up."""
+    """Print which servers answer the prompt hook, and how often the hook reached its time limit."""
     if not hook.sockets:
         print_line("hook: this system has no Unix sockets, so each prompt starts a search, which takes about .4 s")
     for vault in hook.served:
@@ -123,12 +123,12 @@ def _print_hook(hook: HookState) -> None:
         )
 
 
-def _project(chosen: bool) -> Path | None:
+def _resolve_project_folder(chosen: bool) -> Path | None:
     return Path.cwd() if chosen else None
 
 
-def _describe(agent: str, project: Path | None) -> str:
-    """Return in words what is in effect for an agent, as its files say after a change."""
+def _describe_installation(agent: str, project: Path | None) -> str:
+    """Return in words what is installed for an agent, read from its files after a change."""
     from excerpt.servers.agents.install import installed
 
     return visible(installed(agent, project, user_paths()).describe())
@@ -141,7 +141,7 @@ def _confirm(edits: Sequence[Edit], *, yes: bool) -> bool:
     if yes:
         return True
     if not sys.stdin.isatty():
-        raise click.UsageError("Nobody can be asked here. With --yes, the changes shown above are written.")
+        raise click.UsageError("There is no terminal to ask you at. Add --yes to write the changes shown above.")
     return click.confirm("Write these changes?", err=True)
 
 

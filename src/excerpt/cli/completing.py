@@ -47,10 +47,10 @@ def complete_notes(ctx: click.Context, _param: click.Parameter, incomplete: str)
 
     from excerpt.service.note_listing import list_note_paths
 
-    paths = list_note_paths(user_paths().index_folder(_vault_of(ctx)))
+    paths = list_note_paths(user_paths().index_folder(_find_typed_vault(ctx)))
     names = Counter(path.rpartition("/")[2] for path in paths) if incomplete and "/" not in incomplete else {}
     unique = (name for name, count in names.items() if count == 1)
-    return [CompletionItem(each, "note") for each in _begin_with(dict.fromkeys((*paths, *unique)), incomplete)]
+    return [CompletionItem(each, "note") for each in _filter_by_beginning(dict.fromkeys((*paths, *unique)), incomplete)]
 
 
 def complete_tags(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
@@ -59,15 +59,15 @@ def complete_tags(ctx: click.Context, _param: click.Parameter, incomplete: str) 
 
     from excerpt.service.note_listing import list_tags
 
-    tags = list_tags(user_paths().index_folder(_vault_of(ctx)))
-    return [CompletionItem(tag) for tag in _begin_with(tags, incomplete)]
+    tags = list_tags(user_paths().index_folder(_find_typed_vault(ctx)))
+    return [CompletionItem(tag) for tag in _filter_by_beginning(tags, incomplete)]
 
 
-def _begin_with(values: Iterable[str], beginning: str) -> list[str]:
+def _filter_by_beginning(values: Iterable[str], beginning: str) -> list[str]:
     return [value for value in values if value.startswith(beginning)]
 
 
-def _vault_of(ctx: click.Context) -> Path:
+def _find_typed_vault(ctx: click.Context) -> Path:
     """Return the folder of the vault that a command line names, or else of the last one. Raises VaultError."""
     named = ctx.params.get("vault") or next(iter(ctx.params.get("vaults") or ()), None)
     vault = Path(named) if named else find_last_vault()

@@ -97,17 +97,17 @@ def completion_command(*, action: str, shell: str | None) -> None:
     home = Path.home()
     if chosen == "fish":
         config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
-        _write(config / "fish/completions/excerpt.fish", script)
+        _write_script(config / "fish/completions/excerpt.fish", script)
     else:
         file = user_paths().data / f"completion.{chosen}"
-        _write(file, script)
+        _write_script(file, script)
         start = home / ".bashrc" if chosen == "bash" else Path(os.environ.get("ZDOTDIR") or home) / ".zshrc"
         name = shlex.quote(str(file))
-        _add_line(start, f"[ -r {name} ] && . {name}  # completion of excerpt")
+        _add_startup_line(start, f"[ -r {name} ] && . {name}  # completion of excerpt")
     print_line("Open a new shell to use it.")
 
 
-def _write(file: Path, script: str) -> None:
+def _write_script(file: Path, script: str) -> None:
     """Write a script, unless the file has it already, and print which."""
     try:
         if file.is_file() and file.read_text(encoding="utf-8") == script:
@@ -120,7 +120,7 @@ def _write(file: Path, script: str) -> None:
     print_line(f"Wrote {file}.")
 
 
-def _add_line(file: Path, line: str) -> None:
+def _add_startup_line(file: Path, line: str) -> None:
     """Append a line to a file, unless the file has it already, and print which."""
     try:
         text = file.read_text(encoding="utf-8", errors="surrogateescape") if file.exists() else ""

@@ -63,7 +63,7 @@ def config_command(vault: Path | None, path: bool, check: bool, edit: bool, sche
     if check or edit:
         for each in files:
             check_settings_file(each)
-        _check_keys(settings, file)
+        _check_keymap(settings, file)
         state = f"{file} is valid." if file.exists() else f"{file} does not exist: {_describe_fallback(chosen)}."
         print_line(visible_line(state))
         return
@@ -72,7 +72,7 @@ def config_command(vault: Path | None, path: bool, check: bool, edit: bool, sche
         model = tables[name]["model"]
         tables[name]["model"] = hide_secrets(model)
         if tables[name]["model"] != model:
-            print_message(f"What may be a key in the address of {name}.model is hidden.")
+            print_message(f"The part of the address in {name}.model that may be a key is hidden.")
     for table, values in tables.items():
         print_line(f"[{table}]")
         for line in _format_toml_lines(values):
@@ -85,7 +85,7 @@ def _describe_fallback(vault: Path | None) -> str:
     return "every setting has its default" if vault is None else "the settings for all vaults apply"
 
 
-def _check_keys(settings: Settings, file: Path) -> None:
+def _check_keymap(settings: Settings, file: Path) -> None:
     """Raise SettingsError, with the name of the file, if screen.keys is invalid.
 
     The app only warns about invalid keys, and uses the default keys instead.

@@ -156,18 +156,18 @@ def _print_diagnosis(diagnosis: Diagnosis, repairs: Repairs | None, seconds: flo
         for finding in group.findings:
             level = f"{finding.level:<8}"
             label = click.style(level, fg=_LEVEL_COLOURS[finding.level]) if coloured else level
-            print_line(f"  {label} {_wrap(visible_line(f'{finding.what} {finding.todo}'.strip()))}")
+            print_line(f"  {label} {_wrap_sentence(visible_line(f'{finding.what} {finding.todo}'.strip()))}")
     if repairs is not None:
         print_line("repairs")
         nothing = () if repairs.done or repairs.left else ("There was nothing to repair.",)
         for title, sentences in (("done", repairs.done), ("left", repairs.left), ("ok", nothing)):
             for sentence in sentences:
-                print_line(f"  {title:<8} {_wrap(visible_line(sentence))}")
+                print_line(f"  {title:<8} {_wrap_sentence(visible_line(sentence))}")
     problems, warnings = format_count(diagnosis.problems, "problem"), format_count(diagnosis.warnings, "warning")
     print_line(f"{problems}, {warnings} · {seconds:.1f} s")
 
 
-def _wrap(text: str) -> str:
+def _wrap_sentence(text: str) -> str:
     """Wrap a sentence to the width of the terminal, if stdout is one; a command stays whole, for copying."""
     if not sys.stdout.isatty():
         return text

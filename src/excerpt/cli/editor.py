@@ -30,17 +30,17 @@ def editor_command(editor: str, vault: Path | None, path: bool) -> None:
         return
     program = find_program("excerpt")
     command = [program] if program else excerpt_command()
-    options = [f"cmd = {{ {', '.join(map(_quote, command))} }}"]
+    options = [f"cmd = {{ {', '.join(map(_quote_for_lua, command))} }}"]
     if vault is not None:
-        options.append(f"vault = {_quote(str(resolve_vault(vault)))}")
+        options.append(f"vault = {_quote_for_lua(str(resolve_vault(vault)))}")
     print_message("Add these lines to init.lua, below those of a plugin manager. In Neovim, :help excerpt says more.")
     entry = folder.as_posix().replace(",", "\\,")  # a comma separates entries of the option
-    print_line(f"vim.opt.runtimepath:append({_quote(entry)})")
+    print_line(f"vim.opt.runtimepath:append({_quote_for_lua(entry)})")
     print_line(f'require("excerpt").setup({{ {", ".join(options)} }})')
     print_line('vim.keymap.set("n", "<leader>n", "<Cmd>Excerpt<CR>", { desc = "Search my notes" })')
     print_line('vim.keymap.set("x", "<leader>n", ":Excerpt<CR>", { desc = "Search my notes for the selection" })')
 
 
-def _quote(text: str) -> str:
+def _quote_for_lua(text: str) -> str:
     """Return a text as a string of Lua on one line: control characters, quotes and backslashes by their codes."""
     return '"' + re.sub(r'[\x00-\x1f\x7f"\\]', lambda match: f"\\{ord(match[0]):03}", text) + '"'

@@ -43,28 +43,28 @@ def embedding_command(vault: Path | None, *, runs: bool, tried: str | None, as_j
     build_index(chosen, settings, paths)
     index = paths.index_folder(chosen)
     if tried is not None:
-        return _try(chosen, settings, paths, tried, as_json=as_json)
+        return _try_model(chosen, settings, paths, tried, as_json=as_json)
     is_static = is_static_model(settings.embedding.model)
     if runs and not is_static:
-        return _run(chosen, index, settings, as_json=as_json)
-    _show(index, settings, as_json=as_json)
+        return _embed_vault(chosen, index, settings, as_json=as_json)
+    _show_model(index, settings, as_json=as_json)
     if runs and not as_json:
         print_message("There is nothing to run: the vectors of this model are made with the index.")
     return 0
 
 
-def _show(index: Path, settings: Settings, *, as_json: bool) -> None:
+def _show_model(index: Path, settings: Settings, *, as_json: bool) -> None:
     """Print the model's figures, and what it costs to embed the rest of the vault."""
     from excerpt.service.embedding_models import measure_model
 
-    status = measure_model(index, settings, _print_wait)
+    status = measure_model(index, settings, _print_waiting_time)
     if as_json:
         counts = attributes_to_json(status, "embedded", "passages", "seconds_left", "in_use")
         print_json({**to_json_value(status.figures), **counts})
         return
-    _print_figures(status.figures)
+    _print_model_figures(status.figures)
     if is_static_model(settings.embedding.model):
-        _print_rows([("embedded", "with the index")])
+        _print_table([("embedded", "with the index")])
         return
     is_unfinished = status.embedded < status.passages
     share = format_percent(status.embedded / max(status.passages, 1))
@@ -75,17 +75,17 @@ def _show(index: Path, settings: Settings, *, as_json: bool) -> None:
     ]
     if notice := remote_notice(settings):
         rows.append(("sent", notice))
-    _print_rows(rows)
+    _print_table(rows)
     if is_unfinished:
         print_message("The app embeds them while it is open; `excerpt embedding --run` does it now.")
 
 
-def _run(vault: Path, index: Path, settings: Settings, *, as_json: bool) -> int:
+def _embed_vault(vault: Path, index: Path, settings: Settings, *, as_json: bool) -> int:
     """Embed the vault, with progress on stderr, and let searches use the vectors."""
     from excerpt.service.embedding_models import embed_vault
 
     embedded = embed_vault(
-        vault, index, settings, on_progress=ProgressLine(sys.stderr).show_embedding, on_silence=_print_wait
+        vault, index, settings, on_progress=ProgressLine(sys.stderr).show_embedding, on_silence=_print_waiting_time
     )
     if as_json:
         print_json(embedded)
@@ -94,12 +94,12 @@ def _run(vault: Path, index: Path, settings: Settings, *, as_json: bool) -> int:
     return 0
 
 
-def _try(vault: Path, settings: Settings, paths: Paths, model: str, *, as_json: bool) -> int:
+def _try_model(vault: Path, settings: Settings, paths: Paths, model: str, *, as_json: bool) -> int:
     """Print what an embedder costs, and what it would change for the gold set and the last queries."""
     from excerpt.service.embedding_models import try_model
 
     on_progress = ProgressLine(sys.stderr).show_embedding
-    trial = try_model(vault, settings, paths, model, on_progress=on_progress, on_silence=_print_wait)
+    trial = try_model(vault, settings, paths, model, on_progress=on_progress, on_silence=_print_waiting_time)
     status, report = trial.status, trial.report
     if as_json:
         print_json({
@@ -109,9 +109,9 @@ def _try(vault: Path, settings: Settings, paths: Paths, model: str, *, as_json: 
             "queries": [attributes_to_json(each, "query", "before", "after", "common") for each in report.queries],
         })  # fmt: skip
         return 0
-    _print_figures(status.figures)
+    _print_model_figures(status.figures)
     cost = f"{format_count(status.passages, 'passage')}, {format_duration(status.seconds_left)}"
-    _print_rows([("cost", cost)])
+    _print_table([("cost", cost)])
     _print_trial(trial)
     return 0
 
@@ -133,17 +133,17 @@ def _print_trial(trial: ModelTrial) -> None:
     print_message(f"Ranked among the {format_count(trial.candidates, 'passage')} that may be found for them.")
 
 
-def _print_wait(label: str, seconds: float) -> None:
+def _print_waiting_time(label: str, seconds: float) -> None:
     """Say on stderr what excerpt waits for if a server does not answer."""
     print_message(
         f"Waiting for {label}. It may be loading the model; excerpt waits up to {seconds:.0f} s for an answer."
     )
 
 
-def _print_figures(figures: ModelFigures) -> None:
+def _print_model_figures(figures: ModelFigures) -> None:
     languages = "all" if "*" in figures.languages else ", ".join(figures.languages)
     speed = f"{format_count(round(figures.passages_per_second), 'passage')} a second"
-    _print_rows([
+    _print_table([
         ("model", f"{figures.model} (id {figures.id})"),
         ("languages", languages),
         ("dimensions", f"{figures.dimensions:,}"),
@@ -151,6 +151,6 @@ def _print_figures(figures: ModelFigures) -> None:
     ])  # fmt: skip
 
 
-def _print_rows(rows: Sequence[tuple[str, str]]) -> None:
+def _print_table(rows: Sequence[tuple[str, str]]) -> None:
     for name, value in rows:
         print_line(visible_line(f"{name:<10} {value}"))

@@ -315,7 +315,7 @@ def _was_raised_in_click(error: OSError) -> bool:
 
 
 def _silence_if_broken(stream: TextIO) -> None:
-    """Redirect a stream to the null device if it cannot be flushed, or the flush at exit would fail."""
+    """Redirect a stream to the null device if it cannot be flushed, so that the flush at exit does not fail."""
     try:
         stream.flush()
     except OSError:

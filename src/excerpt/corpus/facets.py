@@ -84,7 +84,7 @@ def property_name(name: str) -> str:
     return "-".join(fold(name).split())
 
 
-def _joined_name(name: str) -> str:
+def _name_without_hyphens(name: str) -> str:
     """Return a property's name as `_CREATION_PROPERTIES` has it, without hyphens and underscores."""
     return name.replace("-", "").replace("_", "")
 
@@ -157,7 +157,7 @@ class Label(NamedTuple):
 
 
 class Facets:
-    """What the notes of one snapshot are filtered by. Folded names are without case, accents and full-width forms."""
+    """Data by which notes of a snapshot are filtered. Folded names are without case, accents and full-width forms."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class Facets:
 
     @cached_property
     def change_days(self) -> Times:
-        """Day of each note's last change as the note itself has it, in days since 1970, or UNKNOWN_DAY.
+        """Day of each note's last change as written in the note, in days since 1970, or UNKNOWN_DAY.
 
         The day is read from a property (`updated` and the like, or `date`), else from the path, else from the headings
         that are a day, as in a log. Of the last three, a day after the file's own time is a plan, not a change. If the
@@ -223,10 +223,10 @@ class Facets:
             days[(days < _FIRST_CHANGE_DAY) | (days > latest) | ~self.is_copied] = UNKNOWN_DAY
         for note, heading, _, _ in self.queries.year_headings():
             number = self._note_numbers[note]
-            self._set_possible_day(days, number, _to_days(parse_date_name(heading)), latest, is_later=True)
+            self._set_possible_day(days, number, _to_epoch_day(parse_date_name(heading)), latest, is_later=True)
         for number, path in enumerate(self._paths):
             span = _parse_path_span(path, self._daily_notes)
-            self._set_possible_day(days, number, _to_days(span[1] if span else None), latest)
+            self._set_possible_day(days, number, _to_epoch_day(span[1] if span else None), latest)
         dated = np.full(len(days), UNKNOWN_DAY, np.int64)
         self._set_days_from_properties(dated, _DATE_PROPERTIES)
         is_possible = (dated >= _FIRST_CHANGE_DAY) & (dated <= latest)
@@ -236,13 +236,13 @@ class Facets:
 
     @cached_property
     def _latest_change_days(self) -> Times:
-        """Last day on which each note may have changed: that of its file, with a day for time zones."""
+        """Latest possible day of each note's last change: the day of its file's time, plus one for time zones."""
         times = np.where(self.is_copied, self.modified.max(initial=0), self.modified)
         return times // (86_400 * _SECOND_NS) + 1
 
     @staticmethod
     def _set_possible_day(days: Times, number: int, day: int, latest: Times, *, is_later: bool = False) -> None:
-        """Set the day of a note if it can be of a change; if `is_later`, only to one later than that in `days`."""
+        """Set the day of a note in `days` if it can be that of a change; with `is_later`, only to a later day."""
         if _FIRST_CHANGE_DAY <= day <= latest[number] and not (is_later and days[number] > day):
             days[number] = day
 
@@ -267,7 +267,7 @@ class Facets:
 
     @cached_property
     def last_dates(self) -> Times:
-        """Last day that each note is about: of `2024-W18.md` the Sunday, of a note of one day that of `dates`."""
+        """Last day that each note is about: for `2024-W18.md` the Sunday, for a note about one day that in `dates`."""
         return self._date_spans[1]
 
     @cached_property
@@ -279,7 +279,7 @@ class Facets:
         spans += [(note, _parse_path_span(path, self._daily_notes)) for note, path in enumerate(self._paths)]
         for note, span in spans:
             if span is not None:
-                days[note], last[note] = map(_to_days, span)
+                days[note], last[note] = map(_to_epoch_day, span)
         dated = np.full(len(days), UNKNOWN_DAY, np.int64)
         self._set_days_from_properties(dated, _DATE_PROPERTIES)
         is_dated = dated != UNKNOWN_DAY
@@ -298,7 +298,7 @@ class Facets:
 
     def _set_days_from_properties(self, days: Times, names: Sequence[str]) -> None:
         """Set the day of each note that has one in a property; the first of `names` takes precedence."""
-        property_by_joined_name = {_joined_name(name): name for name in self.properties}
+        property_by_joined_name = {_name_without_hyphens(name): name for name in self.properties}
         for name in reversed(names):
             if name not in property_by_joined_name:
                 continue
@@ -318,7 +318,7 @@ class Facets:
         names = ((note, posixpath.basename(self._paths[note])) for note in notes)
         ranked_dates = {note: (len(_CREATION_PROPERTIES), parse_date(name)) for note, name in names}
         for label in self.tags_and_properties(np.array(notes, np.int32)):
-            name = _joined_name(property_name(label.name))
+            name = _name_without_hyphens(property_name(label.name))
             if name in _CREATION_PROPERTIES and (day := parse_date(_fold_value(label.value))) is not None:
                 rank = _CREATION_PROPERTIES.index(name)
                 if rank <= ranked_dates[label.note][0]:
@@ -639,7 +639,7 @@ def _fold_value(value: str) -> str:
 
 
 def _parse_day(text: str) -> int:
-    return _to_days(parse_date(text))
+    return _to_epoch_day(parse_date(text))
 
 
 def _parse_path_span(path: str, daily_notes: str) -> Period | None:
@@ -651,5 +651,5 @@ def _parse_path_span(path: str, daily_notes: str) -> Period | None:
     return parse_date_span(posixpath.basename(stem)) or parse_date_span(stem)
 
 
-def _to_days(day: date | None) -> int:
+def _to_epoch_day(day: date | None) -> int:
     return int(UNKNOWN_DAY) if day is None else day.toordinal() - EPOCH_ORDINAL

@@ -384,7 +384,7 @@ class Corpus(Notes, Protocol):
 
     @property
     def without_comments(self) -> Corpus:
-        """The same state without comments that only the authors read; itself if it shows none. Rows and keys are equal.
+        """This corpus without comments that only authors read; itself if it shows none. Rows and keys are the same.
 
         It is open as long as this corpus is.
         """

@@ -30,7 +30,7 @@ def has_other_suffix(target: str) -> bool:
     return _OTHER_SUFFIX.search(target) is not None
 
 
-def swapped_target(label: str) -> str:
+def target_in_label(label: str) -> str:
     """Return the target of a wikilink if its label is one, as in Dendron's `[[label|target]]`; "" if it is none."""
     if any(character.isspace() for character in label):
         return ""
@@ -78,7 +78,7 @@ class LinkResolver:
             return self._path_by_identifier.get(target.removeprefix(ID_SCHEME).casefold())
         path = self._find_page(target) if self._path_by_page else None
         path = path or self._find(target, source)
-        if path is None and (other := swapped_target(label)):
+        if path is None and (other := target_in_label(label)):
             path = self._find(other, source)
         return path
 

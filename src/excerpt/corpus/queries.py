@@ -32,7 +32,7 @@ class NoteRow(Struct, frozen=True):
 
 
 class FacetQueries(Protocol):
-    """Queries for what the notes of one state of a vault are filtered by, and for the texts of fragments.
+    """Queries for the data by which notes are filtered, and for the texts of fragments, in one state of a vault.
 
     A parameter `notes`, and a note in a result, is the note's row id in the database. Results are in no particular
     order unless the method names one.

@@ -124,7 +124,7 @@ class UnionCorpus:
 
         Raises StoreUnusableError for a vault in a store.
         """
-        self.vaults = _place_parts(sorted(corpora, key=lambda each: f"{each[0]}/"))
+        self.vaults = _number_vaults(sorted(corpora, key=lambda each: f"{each[0]}/"))
         self._part_by_name = {part.name: part for part in self.vaults}
         self.generation = sum(part.corpus.generation for part in self.vaults)
         self.is_unfinished = any(part.corpus.is_unfinished for part in self.vaults)
@@ -572,7 +572,7 @@ class UnionVectors:
 
 
 class UnionFacets(Facets):
-    """What the notes of all vaults of a union are filtered by."""
+    """The data by which the notes of all vaults of a union are filtered."""
 
     def __init__(self, parts: Sequence[VaultPart], notes: NumberedNotes) -> None:
         """Read nothing yet."""
@@ -581,12 +581,12 @@ class UnionFacets(Facets):
 
     @cached_property
     def is_copied(self) -> Flags:
-        """Whether the time of each note's file is one that nearly all files of its vault have."""
+        """A flag for each note: whether nearly all files of its vault share the time of its file."""
         return np.concatenate([part.corpus.facets.is_copied for part in self._parts])
 
     @cached_property
     def change_days(self) -> Times:
-        """Day of each note's last change as the note itself has it, or UNKNOWN_DAY, by note number."""
+        """Day of each note's last change as written in the note, or UNKNOWN_DAY, by note number."""
         return np.concatenate([part.corpus.facets.change_days for part in self._parts])
 
     @cached_property
@@ -678,7 +678,7 @@ class _UnionLinkResolver(LinkResolver):
 
 
 class _UnionQueries:
-    """The queries for the facets of all vaults of a union; a row id of a note is that of its vault, moved."""
+    """The queries for the facets of all vaults of a union; row ids of notes are shifted by an offset for each vault."""
 
     def __init__(self, parts: Sequence[VaultPart]) -> None:
         self._parts = [(part, part.corpus.facets.queries) for part in parts]
@@ -710,7 +710,7 @@ class _UnionQueries:
         ]
 
     def names(self) -> list[tuple[str, int]]:
-        return self._move_last(queries.names() for _, queries in self._parts)
+        return self._renumber_notes(queries.names() for _, queries in self._parts)
 
     def link_targets(self, notes: Sequence[int] | None = None) -> list[tuple[int, str]]:
         return [
@@ -734,7 +734,7 @@ class _UnionQueries:
         ]
 
     def tags(self) -> list[tuple[str, int]]:
-        return self._move_last(queries.tags() for _, queries in self._parts)
+        return self._renumber_notes(queries.tags() for _, queries in self._parts)
 
     def properties(self) -> list[tuple[str, str, int]]:
         return [
@@ -747,19 +747,19 @@ class _UnionQueries:
         return list(dict.fromkeys(name for _, queries in self._parts for name in queries.property_names()))
 
     def property_values(self, name: str) -> list[tuple[str, int]]:
-        return self._move_last(queries.property_values(name) for _, queries in self._parts)
+        return self._renumber_notes(queries.property_values(name) for _, queries in self._parts)
 
     def property_counts(self) -> list[tuple[str, int]]:
         return _sum_counts(queries.property_counts() for _, queries in self._parts)
 
     def titles(self) -> list[tuple[str, int]]:
-        return self._move_last(queries.titles() for _, queries in self._parts)
+        return self._renumber_notes(queries.titles() for _, queries in self._parts)
 
     def heading_counts(self) -> list[tuple[str, int]]:
         return _sum_counts(queries.heading_counts() for _, queries in self._parts)
 
-    def _move_last(self, rows: Iterable[list[tuple[str, int]]]) -> list[tuple[str, int]]:
-        """Return (text, note) of all vaults; `rows` has those of each vault."""
+    def _renumber_notes(self, rows: Iterable[list[tuple[str, int]]]) -> list[tuple[str, int]]:
+        """Return the (text, note number) rows of all vaults, with note numbers of the union."""
         return [
             (text, note + part.first_number)
             for (part, _), own_rows in zip(self._parts, rows, strict=True)
@@ -810,7 +810,7 @@ def find_model_failures(corpora: Mapping[str, Corpus]) -> dict[str, ModelError]:
     return {name: error for name, error in failures.items() if loaded and corpora[name].model_id not in loaded}
 
 
-def _place_parts(corpora: Sequence[tuple[str, Corpus]]) -> tuple[VaultPart, ...]:
+def _number_vaults(corpora: Sequence[tuple[str, Corpus]]) -> tuple[VaultPart, ...]:
     """Return the vaults with their offsets. Raises the errors of `UnionCorpus`."""
     _, first = corpora[0]
     for name, corpus in corpora:
@@ -820,10 +820,10 @@ def _place_parts(corpora: Sequence[tuple[str, Corpus]]) -> tuple[VaultPart, ...]
             )
     tables = [corpus.table for _, corpus in corpora]
     offsets = zip(
-        _starts(len(table.keys) for table in tables),
-        _starts(len(table.paths) for table in tables),
-        _starts(int(table.numbers.max(initial=0)) + 1 for table in tables),
-        _starts(int(table.keys.max(initial=0)) + 1 for table in tables),
+        _offsets_of_sizes(len(table.keys) for table in tables),
+        _offsets_of_sizes(len(table.paths) for table in tables),
+        _offsets_of_sizes(int(table.numbers.max(initial=0)) + 1 for table in tables),
+        _offsets_of_sizes(int(table.keys.max(initial=0)) + 1 for table in tables),
         strict=True,
     )
 
@@ -836,7 +836,7 @@ def _place_parts(corpora: Sequence[tuple[str, Corpus]]) -> tuple[VaultPart, ...]
     )
 
 
-def _starts(sizes: Iterable[int]) -> list[int]:
+def _offsets_of_sizes(sizes: Iterable[int]) -> list[int]:
     """Return where each run begins, for consecutive runs with these sizes."""
     return [0, *accumulate(sizes)][:-1]
 

@@ -100,7 +100,7 @@ def build_parameters(settings: Settings) -> dict[str, str]:
 
 
 def vault_parameters(vault: Path) -> dict[str, str]:
-    """Return what the catalog's table `meta` has of the vault itself: path, format of daily notes, and dialect.
+    """Return the data about the vault itself for the table `meta`: path, format of daily notes, and dialect.
 
     A dialect that does not change how notes are read is left out.
 

@@ -163,7 +163,7 @@ class EmbeddingRun:
             )
 
     def _find_missing(self, writer: TextVectorsWriter, only: Sequence[int] | None) -> list[int]:
-        """Return the key of one fragment for each text without a vector, and begin to count."""
+        """Return the key of one fragment for each text without a vector, and start counting embedded texts."""
         chosen = None if only is None else frozenset(only)
         with closing(Catalog.open_to_read(self._index)) as catalog:
             rows = catalog.rows("SELECT key, embedded FROM fragments ORDER BY key")
@@ -171,7 +171,9 @@ class EmbeddingRun:
         digests = short_digests([digest for _, digest in rows]).tolist()
         first_keys = dict(zip(reversed(digests), (key for key, _ in reversed(rows)), strict=True))
         missing = sorted(key for digest, key in first_keys.items() if digest not in writer.digests)
-        self._rate = _Rate(model_label(self._settings.embedding.model), len(first_keys) - len(missing), len(first_keys))
+        self._rate = _EmbeddingRate(
+            model_label(self._settings.embedding.model), len(first_keys) - len(missing), len(first_keys)
+        )
         return missing
 
     def _embed_missing(self, writer: TextVectorsWriter, embedder: PassageEmbedder, keys: Sequence[int]) -> bool:
@@ -196,7 +198,7 @@ class EmbeddingRun:
         return True
 
 
-class _Rate:
+class _EmbeddingRate:
     """Counts embedded texts, and estimates the remaining time."""
 
     def __init__(self, model: str, done: int, total: int) -> None:
@@ -251,7 +253,7 @@ def _read_digests(catalog: Catalog) -> Digests:
     return np.unique(short_digests([digest for (digest,) in catalog.rows("SELECT embedded FROM fragments")]))
 
 
-def _places(values: Sequence[object]) -> str:
+def _placeholders(values: Sequence[object]) -> str:
     return ",".join("?" * len(values))
 
 
@@ -263,7 +265,7 @@ def _read_texts(index: Path, keys: Sequence[int]) -> list[tuple[int, str]]:
             part = keys[start : start + MAX_SQL_VALUES]
             rows = catalog.rows(
                 "SELECT f.embedded, n.title, s.heading_path, f.text FROM fragments f JOIN notes n ON n.id = f.note"
-                f" JOIN sections s ON s.note = f.note AND s.ordinal = f.section WHERE f.key IN ({_places(part)})",
+                f" JOIN sections s ON s.note = f.note AND s.ordinal = f.section WHERE f.key IN ({_placeholders(part)})",
                 *part,
             )
             for digest, title, heading_path, text in rows:

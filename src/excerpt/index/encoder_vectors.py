@@ -56,7 +56,7 @@ _MAX_FILES = 3
 
 
 class SearchVectorsRecord(Struct, frozen=True):
-    """The file of vectors that searches use: `size` bytes of it belong to the generation whose catalog has the record.
+    """A record of the vectors that searches use: their model, and the size in bytes of their file in this generation.
 
     `model` is the setting that chose the model, without a key in an address, `source` its `embedder_source`, `id` its
     identity with the version of the embedded text.

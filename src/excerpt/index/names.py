@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from excerpt.corpus.links import swapped_target, target_file_name
+from excerpt.corpus.links import target_file_name, target_in_label
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, NameTerms, digest_texts
 from excerpt.index.catalog import SET_NAME_TERMS_CHECKSUMS
 from excerpt.index.catalog_rows import MAX_SQL_VALUES, ReadRows
@@ -38,7 +38,9 @@ def tokenize_names(
     own += [name for name in others if name not in ("", title)]
     own_terms = [terms for name in own for terms in _spellings_of(name, language)]
     shown = dict.fromkeys((row[2], row[5]) for row in links if row[2] and row[5])
-    shown |= dict.fromkeys((other, target) for target, text in shown if "." in text and (other := swapped_target(text)))
+    shown |= dict.fromkeys(
+        (other, target) for target, text in shown if "." in text and (other := target_in_label(text))
+    )
     link_terms = [(target, terms) for target, text in shown for terms in _spellings_of(text, language)]
     names = [*own_terms, *(terms for _, terms in link_terms)]
     return NameTerms(

@@ -22,7 +22,7 @@ from excerpt.index.in_process import TooLongError, in_process_bytes, prepare_in_
 from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions, prepare
 from excerpt.index.worker import OUT_OF_MEMORY, Limits, PrepareFunction
 
-# The build's side of the workers: `Worker` is one process of the pool, `Run` the preparation of many files by the pool.
+# `Worker` is one process of the pool, `PreparationRun` the preparation of many files by the pool.
 #
 # A separate thread sends files to the workers, receives their results, and ends workers that exceed the time for one
 # file; meanwhile the build commits.
@@ -60,7 +60,7 @@ class Worker:
             raise
         with suppress(OSError):  # if it has ended already, the connection shows that
             ours.send((prepare, limits))
-        self.run: Run | None = None
+        self.run: PreparationRun | None = None
         self.piece = range(0)
         self.number: int | None = None
         self.began_at = 0.0
@@ -77,7 +77,7 @@ class Worker:
     def is_idle(self) -> bool:
         return self.is_alive and self.run is None
 
-    def start_piece(self, run: Run, piece: range) -> None:
+    def start_piece(self, run: PreparationRun, piece: range) -> None:
         """Send the process a range of the run's files to prepare; if it dies meanwhile, its connection is closed."""
         self.run, self.piece, self.number, self.began_at = run, piece, None, time.monotonic()
         with suppress(OSError):
@@ -115,7 +115,7 @@ def _start_process(handle: int) -> subprocess.Popen[bytes]:
     )
 
 
-class Run:
+class PreparationRun:
     """Prepares one list of files by worker processes, in ranges of files; `results` yields what they return."""
 
     def __init__(
@@ -386,7 +386,7 @@ class Workers:
         Raises IndexUnusableError if workers are needed and cannot be started.
         """
         pieces = list(self._split_into_pieces(tasks))
-        run = Run(
+        run = PreparationRun(
             options,
             tasks,
             [piece for piece, in_process in pieces if not in_process],
@@ -434,7 +434,7 @@ class Workers:
             yield range(begin, len(tasks)), was_in_process
 
     def _prepare_piece_in_process(
-        self, options: PrepareOptions, tasks: Sequence[FileTask], piece: range, run: Run, tick: Tick
+        self, options: PrepareOptions, tasks: Sequence[FileTask], piece: range, run: PreparationRun, tick: Tick
     ) -> Iterator[PreparedFiles]:
         """Prepare a range of tasks in this process and yield the results; a worker gets files that take too long."""
         while piece:

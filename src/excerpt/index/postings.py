@@ -93,7 +93,7 @@ def invert(occurrences: NumberedOccurrences, names: Sequence[bytes]) -> Inverted
     first = np.flatnonzero(np.diff(entries, prepend=-1))
     return Inverted(
         terms=[terms[number] for number in by_name],
-        starts=_starts(entries[first] // count, len(terms)),
+        starts=_posting_starts(entries[first] // count, len(terms)),
         docs=(entries[first] % count).astype(np.int32),
         tf=np.diff(first, append=len(entries)).astype(np.int32),
         positions=occurrences.positions[order],
@@ -117,7 +117,7 @@ def join(parts: Sequence[Inverted]) -> Inverted:
     order = np.argsort(ranks, kind="stable")
     return Inverted(
         terms=terms,
-        starts=_starts(ranks[order], len(terms)),
+        starts=_posting_starts(ranks[order], len(terms)),
         docs=docs[order],
         tf=tf[order],
         positions=_reorder_runs(np.concatenate([part.positions for part in parts]), tf, order),
@@ -136,7 +136,7 @@ def merge_fields(parts: Sequence[Inverted]) -> Segment:
     order = np.argsort(ranks.astype(np.int64) * max(count, 1) + docs, kind="stable")
     return Segment(
         terms=terms,
-        starts=_starts(ranks[order], len(terms)),
+        starts=_posting_starts(ranks[order], len(terms)),
         docs=docs[order],
         fields=fields[order],
         tf=tf[order],
@@ -180,7 +180,7 @@ def concatenate_segments(parts: Sequence[Segment]) -> Segment:
     docs = np.concatenate([part.docs + np.int32(offset) for part, offset in zip(parts, offsets, strict=False)])
     return Segment(
         terms=terms,
-        starts=_starts(ranks[order], len(terms)),
+        starts=_posting_starts(ranks[order], len(terms)),
         docs=docs[order],
         fields=np.concatenate([part.fields for part in parts])[order],
         tf=tf[order],
@@ -201,7 +201,7 @@ def _merge_term_lists(parts: Sequence[tuple[list[bytes], Longs]]) -> tuple[list[
     return terms, np.concatenate(ranks)
 
 
-def _starts(posting_terms: NDArray[np.integer], count: int) -> Longs:
+def _posting_starts(posting_terms: NDArray[np.integer], count: int) -> Longs:
     return np.searchsorted(posting_terms, np.arange(count + 1)).astype(np.int64)
 
 
@@ -278,14 +278,14 @@ def pack(segment: Segment) -> tuple[bytes, bytes]:
         first_positions.astype("<u4").tobytes(),
         block_starts.astype("<u4").tobytes(),
         checksums.astype("<u4").tobytes(),
-        _masks(segment).tobytes(),
+        _field_masks(segment).tobytes(),
         fences,
         words,
     )
     return postings, _HEAD.pack(_MAGIC, *counts, *widths) + b"".join(directory)
 
 
-def _masks(segment: Segment) -> NDArray[np.uint8]:
+def _field_masks(segment: Segment) -> NDArray[np.uint8]:
     """Return, for each term, a bit mask of the fields that have it."""
     if not segment.terms:
         return np.zeros(0, np.uint8)
@@ -323,7 +323,7 @@ class Columns:
         if magic != _MAGIC or len(data) != _HEAD.size + sum(sizes):
             raise DamagedColumnsError("directory")
         at = np.cumsum([_HEAD.size, *sizes]).tolist()
-        self._starts = np.frombuffer(data, "<u4", terms + 1, at[0])
+        self._posting_starts = np.frombuffer(data, "<u4", terms + 1, at[0])
         self._first_positions = np.frombuffer(data, "<u4", terms + 1, at[1])
         self._blocks = np.frombuffer(data, "<u4", blocks + 1, at[2])
         self._checksums = np.frombuffer(data, "<u4", pages, at[3])
@@ -351,7 +351,7 @@ class Columns:
         if block < 0:
             return None
         try:
-            index = self._block(block).index(term)
+            index = self._read_term_block(block).index(term)
         except ValueError:
             return None
         # The last term of a block is followed by an empty string, which is no term.
@@ -362,13 +362,13 @@ class Columns:
         """Yield the terms that start with `prefix`, ascending, each with the bit mask of its fields."""
         block = max(bisect.bisect_right(self._fences, prefix) - 1, 0)
         for at in range(block, len(self._fences)):
-            for number, term in enumerate(self._block(at)[:-1], at * _TERMS_PER_BLOCK):
+            for number, term in enumerate(self._read_term_block(at)[:-1], at * _TERMS_PER_BLOCK):
                 if term.startswith(prefix):
                     yield term, int(self.masks[number])
                 elif term > prefix:
                     return
 
-    def _block(self, number: int) -> list[bytes]:
+    def _read_term_block(self, number: int) -> list[bytes]:
         """Return the terms of one block, followed by an empty string."""
         first, last = self._blocks[number : number + 2].tolist()
         return self._directory[self._words_at + first : self._words_at + last].split(b"\n")
@@ -376,14 +376,14 @@ class Columns:
     def count(self, term: bytes) -> int:
         """Return the number of postings of `term`."""
         number = self.number(term)
-        return 0 if number is None else int(self._starts[number + 1]) - int(self._starts[number])
+        return 0 if number is None else int(self._posting_starts[number + 1]) - int(self._posting_starts[number])
 
     def find(self, term: bytes) -> TermSlice | None:
         """Return the postings of `term`, None if the segment does not have the term."""
         number = self.number(term)
         if number is None:
             return None
-        first, last = int(self._starts[number]), int(self._starts[number + 1])
+        first, last = int(self._posting_starts[number]), int(self._posting_starts[number + 1])
         return TermSlice(
             self._read_column(0, first, last), self._read_column(1, first, last), int(self._first_positions[number])
         )
@@ -409,7 +409,7 @@ class Columns:
         fields, tf = self.unpack(codes)
         return Segment(
             terms=self.terms(),
-            starts=self._starts.astype(np.int64),
+            starts=self._posting_starts.astype(np.int64),
             docs=docs.astype(np.int32),
             fields=fields,
             tf=tf,

@@ -84,15 +84,17 @@ def record_moves(catalog: Catalog) -> None:
     )
     if not fresh and not arrived:
         return
-    old = {trace.path: trace for trace in (*fresh, *_traces_like_arrived(catalog))}
+    old = {trace.path: trace for trace in (*fresh, *_read_removed_like_inserted(catalog))}
     moves = match_by_digest(list(old.values()), arrived)
     missing = [trace for trace in fresh if trace.path not in moves]
     if missing:
         # A note may be copied first and the original removed later: equal notes may have existed for a while.
-        moves |= match_by_digest(missing, _traces_like_fresh(catalog, set(moves.values())))
+        moves |= match_by_digest(missing, _read_inserted_like_removed(catalog, set(moves.values())))
     new = [trace for trace in arrived if trace.path not in set(moves.values())][-MAX_COMPARED:]
     if new:
-        moves |= match_by_sketch(_missing_traces(catalog, moves), [_add_sketch(catalog, trace) for trace in new])
+        moves |= match_by_sketch(
+            _read_unmatched_removed(catalog, moves), [_add_sketch(catalog, trace) for trace in new]
+        )
     for path, new_path in sorted(moves.items()):
         _record_move(catalog, path, new_path)
     catalog.rows("DELETE FROM arrived")
@@ -194,11 +196,11 @@ def match_by_sketch(old: Sequence[NoteTrace], new: Sequence[NoteTrace]) -> dict[
             candidates_of_old[old_note].append((score, new_note))
             candidates_of_new[new_note].append((score, old_note))
     best_new = {
-        old_note: _clear_best(candidates, PurePosixPath(old[old_note].path).name, new)
+        old_note: _select_clear_best(candidates, PurePosixPath(old[old_note].path).name, new)
         for old_note, candidates in candidates_of_old.items()
     }
     best_old = {
-        new_note: _clear_best(candidates, PurePosixPath(new[new_note].path).name, old)
+        new_note: _select_clear_best(candidates, PurePosixPath(new[new_note].path).name, old)
         for new_note, candidates in candidates_of_new.items()
     }
     pairs = (
@@ -226,7 +228,7 @@ def sketch_text(text: str) -> Sketch:
     )
 
 
-def _clear_best(candidates: Sequence[tuple[float, int]], name: str, notes: Sequence[NoteTrace]) -> int | None:
+def _select_clear_best(candidates: Sequence[tuple[float, int]], name: str, notes: Sequence[NoteTrace]) -> int | None:
     top = max(score for score, _ in candidates)
     close = [note for score, note in candidates if score > top - _MARGIN]
     named = [note for note in close if PurePosixPath(notes[note].path).name == name]
@@ -293,7 +295,7 @@ def _read_traces(catalog: Catalog, sql: str, *values: object) -> list[NoteTrace]
     return [NoteTrace(*row) for row in catalog.rows(sql, *values)]
 
 
-def _traces_like_arrived(catalog: Catalog) -> list[NoteTrace]:
+def _read_removed_like_inserted(catalog: Catalog) -> list[NoteTrace]:
     return _read_traces(
         catalog,
         "SELECT DISTINCT g.path, g.digest, g.tokens, g.sketch FROM arrived JOIN notes USING (path)"
@@ -301,7 +303,7 @@ def _traces_like_arrived(catalog: Catalog) -> list[NoteTrace]:
     )
 
 
-def _traces_like_fresh(catalog: Catalog, matched: Collection[str]) -> list[NoteTrace]:
+def _read_inserted_like_removed(catalog: Catalog, matched: Collection[str]) -> list[NoteTrace]:
     traces = _read_traces(
         catalog,
         "SELECT DISTINCT n.path, n.digest, n.tokens, x'' FROM gone g JOIN notes n ON n.digest = g.digest WHERE g.fresh",
@@ -309,7 +311,7 @@ def _traces_like_fresh(catalog: Catalog, matched: Collection[str]) -> list[NoteT
     return [trace for trace in traces if trace.path not in matched]
 
 
-def _missing_traces(catalog: Catalog, matched: Collection[str]) -> list[NoteTrace]:
+def _read_unmatched_removed(catalog: Catalog, matched: Collection[str]) -> list[NoteTrace]:
     """Return the newest 2,000 removed notes that have a sketch, without those whose path is in `matched`."""
     sql = "SELECT path, digest, tokens, sketch FROM gone WHERE sketch <> x'' ORDER BY number DESC LIMIT ?"
     return [trace for trace in _read_traces(catalog, sql, MAX_COMPARED) if trace.path not in matched]

@@ -499,7 +499,7 @@ def _find_record(catalog: Catalog, settings: Settings) -> SearchVectorsRecord | 
 
 
 def _open_text_vectors(folder: Path, record: SearchVectorsRecord | None) -> TextVectors | None:
-    """Open the file of a record now: a later rewriting replaces it. Returns None if it cannot be read."""
+    """Open the vectors' file of a record at once, before it is rewritten; return None if it cannot be read."""
     if record is not None:
         with suppress(OSError):
             return TextVectors(vectors_file(folder, record.id), record.dimensions)

@@ -76,11 +76,11 @@ def quantise(vectors: NDArray[np.float32]) -> QuantisedVectors:
 
 
 class RowSource(Protocol):
-    """What a VectorMatrix is read from."""
+    """A source from which a VectorMatrix is read, such as a file."""
 
     @property
     def identity(self) -> object:
-        """A value that differs unless the source only grew."""
+        """A value that stays equal as long as data is only appended to the source."""
         ...
 
     @property
@@ -436,7 +436,7 @@ class VectorMatrix:
         # If the file has only grown, the part that was recorded before is known.
         start = self._size if source.identity == self._file else 0
         kept_rows = at[known]
-        total = self._total - _sum_vectors(self._chunked.rows(np.delete(np.arange(len(self.keys)), kept_rows)))
+        total = self._total - _sum_rows(self._chunked.rows(np.delete(np.arange(len(self.keys)), kept_rows)))
         parts = _add_to_total(total, _read(source, keys[~known], len(self.mean), start))
         chunked = self._chunked.with_rows(kept_rows, len(keys), np.flatnonzero(~known), parts)
         return VectorMatrix(keys, total, source, chunked)
@@ -471,7 +471,7 @@ def multiply_in_numpy(digits: Int8s, chunk: Int8s) -> Products:
     return products.T
 
 
-def _choose_multiply() -> Multiply:
+def _choose_multiplication() -> Multiply:
     try:
         from simsimd import cdist
     except ImportError:  # there is no wheel for this machine
@@ -480,7 +480,7 @@ def _choose_multiply() -> Multiply:
     return lambda digits, chunk: np.asarray(cdist(digits, chunk, "dot"))
 
 
-multiply: Multiply = _choose_multiply()
+multiply: Multiply = _choose_multiplication()
 
 
 def _read(source: RowSource, keys: Keys, dimensions: int, start: int = 0) -> Iterator[QuantisedVectors]:
@@ -505,11 +505,11 @@ def _read(source: RowSource, keys: Keys, dimensions: int, start: int = 0) -> Ite
 def _add_to_total(total: NDArray[np.float64], parts: Iterable[QuantisedVectors]) -> Iterator[QuantisedVectors]:
     """Yield the parts unchanged, and add the sum of the vectors of each part to `total`, in place."""
     for part in parts:
-        total += _sum_vectors(part)
+        total += _sum_rows(part)
         yield part
 
 
-def _sum_vectors(part: QuantisedVectors) -> NDArray[np.float64]:
+def _sum_rows(part: QuantisedVectors) -> NDArray[np.float64]:
     """Return the sum of vectors, shape (dimensions,); it is exact, so the order of summation makes no difference.
 
     A sum of some hundred thousand components between -1 and 1 needs fewer bits than a float64 has.

@@ -55,7 +55,7 @@ class Fault(Struct, frozen=True):
 
 
 class StaleReason(StrEnum):
-    """Why the index of a note is out of date; the next build finds and mends this by itself."""
+    """The reason why a note is out of date in the index; the next build updates it without a repair."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -185,13 +185,13 @@ def examine(
             health.outdated.append("all of it: another version of excerpt made it")
         except sqlite3.DatabaseError as error:
             health.faults.append(Fault(CATALOG_FILE, f"The catalog cannot be read: {error}.", RepairPart.CATALOG))
-        if not health.faults or health.generation == _generation(folder):
+        if not health.faults or health.generation == _read_generation(folder):
             break
     health.seconds = time.monotonic() - began
     return health
 
 
-def _generation(folder: Path) -> int:
+def _read_generation(folder: Path) -> int:
     try:
         with closing(Catalog.open_to_read(folder)) as catalog:
             return catalog.generation
@@ -216,7 +216,7 @@ class _IndexExamination:
         segments, matrix = self._open_words(words), self._open_matrix(vectors)
         try:
             self._check_folder({file.name for file in (*words, *vectors)})
-            if not self._catalog_is_sound():
+            if not self._is_catalog_intact():
                 return
             if vault is not None and scan_result is not None:
                 self._compare_with_vault(vault, scan_result, quick)
@@ -235,7 +235,7 @@ class _IndexExamination:
 
     def _open_words(self, files: Sequence[DerivedFile]) -> list[OpenSegment] | None:
         """Open the segments of the lexical index; record a fault and return None if one of their files is damaged."""
-        if [file for file in files if not self._is_sound(file, RepairPart.WORDS)]:
+        if [file for file in files if not self._is_intact(file, RepairPart.WORDS)]:
             return None
         try:
             return open_segments(self._folder, self._catalog.generation)
@@ -249,9 +249,9 @@ class _IndexExamination:
                 CATALOG_FILE, f"The catalog names {len(files)} vector matrices instead of one.", RepairPart.VECTORS
             )
             return None
-        return MatrixSource(self._folder, files[0]) if self._is_sound(files[0], RepairPart.VECTORS) else None
+        return MatrixSource(self._folder, files[0]) if self._is_intact(files[0], RepairPart.VECTORS) else None
 
-    def _is_sound(self, file: DerivedFile, part: RepairPart) -> bool:
+    def _is_intact(self, file: DerivedFile, part: RepairPart) -> bool:
         try:
             check_file(self._folder, file, may_grow=part is RepairPart.VECTORS)
         except DamagedFileError as error:
@@ -279,7 +279,7 @@ class _IndexExamination:
         except ValueError:
             return 0.0
 
-    def _catalog_is_sound(self) -> bool:
+    def _is_catalog_intact(self) -> bool:
         self._tick("the catalog", 0, 0, "")
         if damage := self._catalog.find_damage():
             self._fault(CATALOG_FILE, f"SQLite's check reports: {damage}.", RepairPart.CATALOG)
@@ -327,7 +327,7 @@ class _IndexExamination:
             outdated.append("the vectors: they are from another model or another text")
 
     def _check_notes(self) -> None:
-        """Compare the rows of every note with their checksums, and what cut it with this version."""
+        """Compare the rows of every note with their checksums, and the version that prepared the note with this one."""
         catalog, health, dialect = self._catalog, self._health, self._catalog.dialect
         for done, (number, path, cut) in enumerate(catalog.rows("SELECT id, path, cut FROM notes ORDER BY path")):
             self._tick("notes", done, health.notes, path)

@@ -156,7 +156,7 @@ class IndexWriter:
                 rebuild_all_names(self.catalog.rows)
             if words:
                 self.rebuilt.append(f"the lexical index from the catalog, because {words.rstrip('.')}")
-                self._refill_words()
+                self._rebuild_word_index()
             if vectors:
                 self.rebuilt.append(f"the vectors from the catalog, because {vectors.rstrip('.')}")
             if recount:
@@ -230,7 +230,7 @@ class IndexWriter:
         """
         return part in self.catalog.meta("doubted").split()
 
-    def _refill_words(self) -> None:
+    def _rebuild_word_index(self) -> None:
         """Add the words of all stored notes to the empty lexical index, 8,000 fragments at a time."""
         notes = self.catalog.rows(
             "SELECT n.id, n.path, n.title, n.language FROM notes n JOIN fragments f ON f.note = n.id"

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from excerpt.corpus.facets import NoteLink
-from excerpt.corpus.links import has_other_suffix, swapped_target
+from excerpt.corpus.links import has_other_suffix, target_in_label
 from excerpt.insight.overview_parts import (
     LinkedName,
     LinkedNote,
@@ -142,7 +142,7 @@ def _collect_link_targets(topic: Topic, notes: Sequence[int]) -> dict[int | str,
         for link in links.get(note, ()):
             if not _is_in_line_ranges(link.line, spans[note]):
                 continue
-            link_key = (posixpath.dirname(paths[note]), link.target, swapped_target(link.text))
+            link_key = (posixpath.dirname(paths[note]), link.target, target_in_label(link.text))
             if link_key not in resolved_links:
                 resolved_links[link_key] = facets.resolve_link(link)
             target = resolved_links[link_key]

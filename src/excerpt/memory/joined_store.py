@@ -27,7 +27,7 @@ class JoinedMemoryStore(MemoryStore):
     ) -> Memory:
         """Save `text` as a new memory in the vault of its source, and return the memory."""
         name = self.vault_of(source)
-        return add_vault(name, self.stores[name].remember(text, tags, why, own_source(name, source), query))
+        return add_vault(name, self.stores[name].remember(text, tags, why, source_in_vault(name, source), query))
 
     def all(self) -> LoadedMemories:
         """Return the memories of all vaults, newest first, with the unreadable files and the reasons."""
@@ -60,7 +60,7 @@ class JoinedMemoryStore(MemoryStore):
                     f"The source is now in the vault {other}, and the memory belongs to {name}.",
                     "Keep the memory as it is, or forget it and remember the passage there.",
                 )
-            return replace(changed, source=own_source(name, changed.source))
+            return replace(changed, source=source_in_vault(name, changed.source))
 
         return add_vault(name, self.stores[name].change(memory_id, change_own))
 
@@ -93,6 +93,6 @@ def add_vault(name: str, memory: Memory) -> Memory:
     return memory if source is None else replace(memory, source=replace(source, path=f"{name}/{source.path}"))
 
 
-def own_source(name: str, source: Source | None) -> Source | None:
+def source_in_vault(name: str, source: Source | None) -> Source | None:
     """Return a source of the vault `name` without the name in its path."""
     return None if source is None else replace(source, path=source.path.removeprefix(f"{name}/"))

@@ -47,10 +47,10 @@ from excerpt.vault.scan import MAX_FILE_TIME_SECONDS
 
 def find_memories_at(memories: Iterable[Memory], path: str, line_start: int, line_end: int) -> tuple[Memory, ...]:
     """Return those of `memories` whose recorded source overlaps lines `line_start` to `line_end` of the note `path`."""
-    return tuple(memory for memory in memories if _is_about(memory.source, path, line_start, line_end))
+    return tuple(memory for memory in memories if _is_in_lines(memory.source, path, line_start, line_end))
 
 
-def _is_about(source: Source | None, path: str, line_start: int, line_end: int) -> bool:
+def _is_in_lines(source: Source | None, path: str, line_start: int, line_end: int) -> bool:
     if source is None or source.path != path:
         return False
     return not source.line_start or (source.line_start <= line_end and line_start <= source.line_end)
@@ -84,7 +84,7 @@ class MemoriesByLocation:
             checks = [check_source(memory, self._snapshot, elsewhere=False) for memory in self._memories_by_note[path]]
             self._located_by_note[path] = tuple((each.source, each.memory) for each in checks)
         return tuple(
-            memory for source, memory in self._located_by_note[path] if _is_about(source, path, line_start, line_end)
+            memory for source, memory in self._located_by_note[path] if _is_in_lines(source, path, line_start, line_end)
         )
 
 
@@ -170,7 +170,7 @@ class Recaller:
             return (
                 self._recall_all(contents)[:limit]
                 if memories is contents.loaded.memories
-                else _as_recalled(memories[:limit])
+                else _to_recalled(memories[:limit])
             )
         if not memories:
             return []
@@ -229,7 +229,7 @@ class Recaller:
     def _recall_all(self, contents: FolderContents) -> list[RecalledMemory]:
         """Return all memories. The list is cached, because 10,000 new objects trigger a full garbage collection."""
         if self._recalled_cache is None or self._recalled_cache[0] is not contents:
-            self._recalled_cache = contents, _as_recalled(contents.loaded.memories)
+            self._recalled_cache = contents, _to_recalled(contents.loaded.memories)
         return self._recalled_cache[1]
 
     def _memory_filter(self, tags: Sequence[str], source: str, since: str) -> Callable[[Memory], bool]:
@@ -307,7 +307,7 @@ def merge_recalled(recalled: Mapping[str, Sequence[RecalledMemory]], limit: int 
     return tuple(answers[:limit])
 
 
-def _as_recalled(memories: Sequence[Memory]) -> list[RecalledMemory]:
+def _to_recalled(memories: Sequence[Memory]) -> list[RecalledMemory]:
     return [RecalledMemory(memory) for memory in memories]
 
 
@@ -496,7 +496,7 @@ def _match_words(
         )
         excluded = {memory.id for each in excluded_matches for memory in each}
         matched_ids |= {memory.id for memory in with_words} - excluded
-    return _as_recalled([memory for memory in memories if memory.id in matched_ids])
+    return _to_recalled([memory for memory in memories if memory.id in matched_ids])
 
 
 MIN_MERGE_COSINE = 0.85

@@ -144,7 +144,7 @@ class TermMatches:
         self.idf = idf
         self.count = count
         self._compute_scores = compute_scores
-        self._mark = mark
+        self._flag_rows = mark
         self._all_scores: TermScores | None = None
         self._last_rows: tuple[Rows, tuple[Floats, FieldBits]] | None = None
 
@@ -178,7 +178,7 @@ class TermMatches:
     def mark(self, flags: Flags) -> None:
         """Set in `flags`, an array with one flag for each row, the flags of the rows that have a term."""
         if self._all_scores is None:
-            self._mark(flags)
+            self._flag_rows(flags)
         else:
             flags[self._all_scores.rows] = True
 
@@ -358,9 +358,9 @@ class WordIndex:
         row_sets = [rows for term in terms if len(rows := self._reader.entries(term).rows)]
         if sum(map(len, row_sets)) > MIN_LAZY_OCCURRENCES:
             flags = np.zeros(self._reader.doc_count, np.bool_)
-            self._mark(terms, flags)
+            self._flag_rows(terms, flags)
             count, idf = self._count_and_idf(terms, flags)
-            return TermMatches(idf, count, partial(self._compute_scores, terms, idf), partial(self._mark, terms))
+            return TermMatches(idf, count, partial(self._compute_scores, terms, idf), partial(self._flag_rows, terms))
         count, idf = self._count_and_idf(terms, merge_rows(*row_sets) if row_sets else NO_ROWS)
         return TermMatches.from_scores(idf, count, self._compute_scores(terms, idf))
 
@@ -383,7 +383,7 @@ class WordIndex:
         counted_matches = matching_rows & self._idf_rows if is_flags else self._idf_rows[matching_rows]
         return count, _compute_idf(int(np.count_nonzero(counted_matches)), int(np.count_nonzero(self._idf_rows)))
 
-    def _mark(self, terms: tuple[str, ...], flags: Flags) -> None:
+    def _flag_rows(self, terms: tuple[str, ...], flags: Flags) -> None:
         for term in terms:
             flags[self._reader.entries(term).rows] = True
 

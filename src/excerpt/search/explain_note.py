@@ -90,8 +90,8 @@ def _explain_rows(
         _AlternativeCandidates(query, *result, pool) for query, result in zip(queries, results, strict=True)
     ]
     ranking = _rank_alternatives(engine, alternative_candidates, explanation.requested_strategy)
-    ranking = _put_first(engine, ranking, reranked)
-    explanation = replace(explanation, ranks=tuple(_rank_under_all(engine, alternative_candidates, rows)))
+    ranking = _move_hits_first(engine, ranking, reranked)
+    explanation = replace(explanation, ranks=tuple(_rank_with_each_strategy(engine, alternative_candidates, rows)))
     positions = np.flatnonzero(np.isin(ranking.rows, rows))
     if not len(positions):
         return replace(
@@ -118,7 +118,7 @@ def _rank_alternatives(
     )
 
 
-def _put_first(engine: Engine, ranking: Ranking, hits: Sequence[Hit]) -> Ranking:
+def _move_hits_first(engine: Engine, ranking: Ranking, hits: Sequence[Hit]) -> Ranking:
     """Return a ranking with the rows of `hits` first, in their order."""
     if not hits:
         return ranking
@@ -182,23 +182,23 @@ def _compute_gaps(own: Hit, above: Sequence[Hit]) -> tuple[SignalGap, ...]:
     return tuple(sorted(gaps, key=lambda gap: -gap.cost))
 
 
-def _rank_under_all(
+def _rank_with_each_strategy(
     engine: Engine, alternative_candidates: Sequence[_AlternativeCandidates], rows: Rows
 ) -> Iterator[StrategyRank]:
     """Yield the rank of the best of `rows` under each strategy, then under reciprocal rank fusion."""
     for strategy in Strategy:
         ranking = _rank_alternatives(engine, alternative_candidates, strategy)
-        yield _rank_under(engine, strategy, ranking.scored_queries[0].strategy, ranking, rows)
-    yield _rank_under(
+        yield _rank_with_strategy(engine, strategy, ranking.scored_queries[0].strategy, ranking, rows)
+    yield _rank_with_strategy(
         engine,
         RRF,
         RRF,
-        engine.merge_ranking([_fuse_ranks(engine, alternative) for alternative in alternative_candidates]),
+        engine.merge_ranking([_score_by_fused_ranks(engine, alternative) for alternative in alternative_candidates]),
         rows,
     )
 
 
-def _fuse_ranks(engine: Engine, alternative: _AlternativeCandidates) -> ScoredQuery:
+def _score_by_fused_ranks(engine: Engine, alternative: _AlternativeCandidates) -> ScoredQuery:
     answer = engine.score_candidates(
         alternative.query, alternative.evidence, alternative.candidates, Strategy.HYBRID, alternative.pool
     )
@@ -215,7 +215,7 @@ def _fuse_ranks(engine: Engine, alternative: _AlternativeCandidates) -> ScoredQu
     )
 
 
-def _rank_under(engine: Engine, strategy: str, ranked_by: str, ranking: Ranking, rows: Rows) -> StrategyRank:
+def _rank_with_strategy(engine: Engine, strategy: str, ranked_by: str, ranking: Ranking, rows: Rows) -> StrategyRank:
     positions = np.flatnonzero(np.isin(ranking.rows, rows))
     if not len(positions):
         return StrategyRank(str(strategy), str(ranked_by))

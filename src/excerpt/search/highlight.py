@@ -84,7 +84,7 @@ class TermSpanFinder:
         if terms != self._current_terms:
             self._current_terms = terms
             beginnings = sorted({_shared_beginning(term) for term in terms} - {""})
-            self._shortest_beginnings = _drop_extensions(beginnings)
+            self._shortest_beginnings = _keep_shortest_beginnings(beginnings)
             self._longer_beginnings = tuple(
                 beginning for beginning in beginnings if beginning not in self._shortest_beginnings
             )
@@ -105,7 +105,7 @@ class TermSpanFinder:
             return merge_ranges(self._spans_in_tokens(text, _TOKEN.finditer(text), language))
         if language in _STEM_KEEPS_BEGINNING and not _UNSPACED_CHARACTER.search(text):
             spans = self._spans_in_tokens(text, _NOT_ASCII.finditer(text), language)
-            return merge_ranges(spans + self._spans_in_ascii(_NOT_ASCII.sub(_to_spaces, text), language))
+            return merge_ranges(spans + self._spans_in_ascii(_NOT_ASCII.sub(_replace_by_spaces, text), language))
         spans = self._spans_in_tokens(text, _TOKEN.finditer(text), language)
         spans += _find_ngrams(
             text, frozenset(term for term in self._current_terms if _UNSPACED_CHARACTER.search(term)), language
@@ -143,7 +143,7 @@ class TermSpanFinder:
                 if (
                     is_match is _NEEDS_ANALYSIS
                     or at + len(beginning) > end
-                    or _in_compound(lowered, start, end, compound_parts)
+                    or _is_in_compound(lowered, start, end, compound_parts)
                 ):
                     while start and lowered[start - 1] in _PLAIN_CHARACTERS:
                         start -= 1
@@ -203,7 +203,7 @@ def _has_joiners_within(beginnings: Iterable[str], text: str, without_joiners: s
     )
 
 
-def _in_compound(lowered: str, start: int, end: int, compound_parts: tuple[str, ...]) -> bool:
+def _is_in_compound(lowered: str, start: int, end: int, compound_parts: tuple[str, ...]) -> bool:
     """Return whether the word from `start` to `end` may be a part of a compound or contraction that matches.
 
     `compound_parts` are endings of a word after which a matching compound may continue with a joiner.
@@ -218,7 +218,7 @@ def _in_compound(lowered: str, start: int, end: int, compound_parts: tuple[str, 
     )
 
 
-def _to_spaces(match: re.Match[str]) -> str:
+def _replace_by_spaces(match: re.Match[str]) -> str:
     return " " * len(match.group())
 
 
@@ -244,7 +244,7 @@ def _token_pattern(beginnings: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(f"(?<!{_PLAIN_CHARACTER}){_PLAIN_CHARACTER}*?(?:{alternatives}){_PLAIN_CHARACTER}*")
 
 
-def _drop_extensions(beginnings: Iterable[str]) -> tuple[str, ...]:
+def _keep_shortest_beginnings(beginnings: Iterable[str]) -> tuple[str, ...]:
     """Return the sorted `beginnings` without those that begin with another one of them."""
     result: list[str] = []
     for beginning in beginnings:

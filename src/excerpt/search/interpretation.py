@@ -39,7 +39,7 @@ from excerpt.text.periods import find_periods
 
 
 def interpret_query(snapshot: Corpus, text: str, today: date) -> QueryInterpretation:
-    """Return how the search interprets a query text; relative dates count from `today`. Applies each filter."""
+    """Return how the search interprets a query text, after trying each filter; relative dates count from `today`."""
     facets = snapshot.facets
     query_conditions = find_conditions(text, facets.properties, facets.tags)
     periods = find_periods(blank_conditions(text, facets.properties, facets.tags), today)

@@ -11,7 +11,7 @@ Answer = TypeVar("Answer")
 
 
 class ModelThread:
-    """Runs calls one after the other in a daemon thread. At most one call waits: a newer one takes its place.
+    """Runs calls one after the other in a daemon thread. At most one call waits: a newer call replaces it.
 
     The thread ends when no call waits, so that nothing has to be closed. Any thread may call `submit`.
     """

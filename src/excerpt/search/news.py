@@ -29,7 +29,7 @@ SEEN_HITS = 150
 
 
 class SeenPassage(Struct, frozen=True):
-    """A fragment that the user has seen: its id, the digest of its text, and one of its path and headings."""
+    """A fragment that the user has seen: its id, a digest of its text, and a digest of its path and headings."""
 
     id: str
     digest: str
@@ -50,12 +50,14 @@ class _SeenFile(Struct, frozen=True):
 
 def find_news(engine: Engine, saved: SavedQuery, file: Path) -> QueryNews:
     """Return what is new in the answer to a saved query. `file` has the passages that were seen."""
-    return _compare(engine.snapshot, saved, engine.find_hits(saved.query, SEEN_HITS), _read_seen(file).get(saved.query))
+    return _find_new_hits(
+        engine.snapshot, saved, engine.find_hits(saved.query, SEEN_HITS), _read_seen(file).get(saved.query)
+    )
 
 
 def mark_seen(engine: Engine, query: str, file: Path) -> None:
     """Record the hits of a query in `file` as seen. Raises SavedQueriesError if it cannot be written."""
-    _write_seen(file, [_see(query, engine.find_hits(query, SEEN_HITS))])
+    _write_seen(file, [_record_seen_hits(query, engine.find_hits(query, SEEN_HITS))])
 
 
 def collect_news(engine: Engine, saved: Sequence[SavedQuery], file: Path, *, seen: bool) -> tuple[QueryNews, ...]:
@@ -69,15 +71,15 @@ def collect_news(engine: Engine, saved: Sequence[SavedQuery], file: Path, *, see
     marked: list[SeenHits] = []
     for each in saved:
         hits = engine.find_hits(each.query, SEEN_HITS)
-        news.append(_compare(engine.snapshot, each, hits, before.get(each.query)))
+        news.append(_find_new_hits(engine.snapshot, each, hits, before.get(each.query)))
         if seen or each.query not in before:
-            marked.append(_see(each.query, hits))
+            marked.append(_record_seen_hits(each.query, hits))
     if marked:
         _write_seen(file, marked)
     return tuple(news)
 
 
-def _compare(corpus: Corpus, saved: SavedQuery, hits: Sequence[Hit], seen: SeenHits | None) -> QueryNews:
+def _find_new_hits(corpus: Corpus, saved: SavedQuery, hits: Sequence[Hit], seen: SeenHits | None) -> QueryNews:
     if seen is None:
         return QueryNews(saved.name, saved.query)
     ids = {passage.id for passage in seen.passages}
@@ -98,7 +100,7 @@ def _compare(corpus: Corpus, saved: SavedQuery, hits: Sequence[Hit], seen: SeenH
     return QueryNews(saved.name, saved.query, seen.time, tuple(new), tuple(changed))
 
 
-def _see(query: str, hits: Sequence[Hit]) -> SeenHits:
+def _record_seen_hits(query: str, hits: Sequence[Hit]) -> SeenHits:
     time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     fragments = (hit.fragment for hit in hits)
     return SeenHits(query, time, tuple(SeenPassage(each.id, each.digest, _place_digest(each)) for each in fragments))
@@ -120,5 +122,5 @@ def _write_seen(file: Path, marked: Sequence[SeenHits]) -> None:
             write_value(file, _SeenFile(tuple((_read_seen(file) | {each.query: each for each in marked}).values())))
     except OSError as error:
         raise SavedQueriesError(
-            f"{file} cannot be written: {error.strerror or error}.", "What was new stays new."
+            f"{file} cannot be written: {error.strerror or error}.", "The passages are still listed as new."
         ) from error

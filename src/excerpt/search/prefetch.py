@@ -57,12 +57,12 @@ def build_candidate_query(
         first = sort_by_date(corpus.facets.dates[listed], query.sort)[:limit]
         notes = np.sort(listed[first]).astype(np.int32)
     return CandidateQuery(
-        terms=_selective_terms(words, corpus),
+        terms=_select_rare_terms(words, corpus),
         vector=corpus.embedder.embed([query.words])[0] if query_words and meaning_factor else None,
         notes=notes,
         keys=_find_keys_on_pages(query.filters, corpus),
-        must=_required_terms(query, corpus),
-        must_not=_excluded_terms(query, corpus),
+        must=_list_required_terms(query, corpus),
+        must_not=_list_excluded_terms(query, corpus),
         whole_notes=corpus.notes_named(query.words) if query_words else (),
         limit=limit,
         vector_limit=int(POOL_FACTOR * pool),
@@ -94,7 +94,7 @@ def build_note_query(corpus: Corpus, paths: Collection[str], limit: int = 0) -> 
     return CandidateQuery(notes=notes, limit=limit)
 
 
-def _selective_terms(words: Sequence[ExpandedWord], corpus: Corpus) -> tuple[str, ...]:
+def _select_rare_terms(words: Sequence[ExpandedWord], corpus: Corpus) -> tuple[str, ...]:
     """Return the terms of the words that are not too common.
 
     If all are too common, return the terms of all words that the vault has.
@@ -121,7 +121,7 @@ def _find_keys_on_pages(filters: Sequence[Filter], corpus: Corpus) -> tuple[int,
     )
 
 
-def _required_terms(query: Query, corpus: Corpus) -> tuple[tuple[str, ...], ...]:
+def _list_required_terms(query: Query, corpus: Corpus) -> tuple[tuple[str, ...], ...]:
     """Return groups of terms; a fragment must have a term of each group.
 
     A group has the terms of one word in a phrase, or in a filter that tests the title or heading.
@@ -140,7 +140,7 @@ def _required_terms(query: Query, corpus: Corpus) -> tuple[tuple[str, ...], ...]
     return tuple(required)
 
 
-def _excluded_terms(query: Query, corpus: Corpus) -> tuple[str, ...]:
+def _list_excluded_terms(query: Query, corpus: Corpus) -> tuple[str, ...]:
     """Return the terms of excluded words that are one word; compounds are excluded after loading."""
     word_lists = (_split_words(word, corpus) for word in query.excluded)
     return tuple(term for words in word_lists if len(words) == 1 for term in words[0].terms)

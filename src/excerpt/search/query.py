@@ -70,7 +70,7 @@ In quotation marks they are names of properties.
 
 
 class KnownNames(Struct, frozen=True):
-    """The names that make a text such as `key:value` or `#tag` a filter.
+    """The known property names, tags and filter kinds, by which a text such as `key:value` or `#tag` is a filter.
 
     They are the properties of the vault, as `property_name` returns them; its tags, folded (None: every `#tag` is a
     filter); and the operators, `FILTER_KINDS` or `MEMORY_FILTER_KINDS`.
@@ -184,7 +184,11 @@ def _parse_filter(text: str, at: int, known: KnownNames) -> QueryPiece | None:
     is_quoted = not is_open and text.startswith('"', match.end())
     if kind in ATTACHMENT_FILTERS and name in known.properties:
         kind = None
-    if kind and is_complete(kind, value, operator, is_quoted=is_quoted) and not (kind is FilterKind.SORT and match[1]):
+    if (
+        kind
+        and is_complete_filter(kind, value, operator, is_quoted=is_quoted)
+        and not (kind is FilterKind.SORT and match[1])
+    ):
         found = Filter(kind, _COMPARISON_SIGNS.get(operator, "") + value, negated=bool(match[1]), open=is_open)
     # Any other value may still be one of a property called `date` or `sort`: `date:*`.
     elif (
@@ -213,7 +217,7 @@ def _parse_value(text: str, at: int) -> tuple[str, int, bool]:
     return text[at:end], end, end == len(text)
 
 
-def is_complete(kind: FilterKind, value: str, operator: str = "", *, is_quoted: bool) -> bool:
+def is_complete_filter(kind: FilterKind, value: str, operator: str = "", *, is_quoted: bool) -> bool:
     """Return whether an operator of this kind with `value` is a filter.
 
     Otherwise it is a word that is still being typed. `operator` is the word before the colon; `is_quoted` is whether
@@ -493,7 +497,7 @@ def blank_conditions(
     for group in _group_by_alternative(pieces):
         is_prose = _count_plain_words(group) > MAX_KEYWORDS
         for piece in _restore_words(rest, group):
-            if _is_plain(piece) or (piece.kind is QueryPieceKind.PHRASE and is_prose):
+            if _is_plain_word(piece) or (piece.kind is QueryPieceKind.PHRASE and is_prose):
                 start, end = before + piece.start, before + piece.end
                 words = words[:start] + text[start:end] + words[end:]
     return words
@@ -551,7 +555,11 @@ def remove_unfinished_filter(text: str, kinds: Mapping[str, FilterKind] = FILTER
     if match[1]:
         operator, value = fold(match[1]), match[2].strip('"')
         kind = kinds.get(operator)
-        if kind is None or is_complete(kind, value, operator, is_quoted=False) or (kind in DATE_KINDS and value == "*"):
+        if (
+            kind is None
+            or is_complete_filter(kind, value, operator, is_quoted=False)
+            or (kind in DATE_KINDS and value == "*")
+        ):
             return text
     return text[: match.start()].rstrip() or text
 
@@ -572,7 +580,7 @@ def _build_query(text: str, pieces: Sequence[QueryPiece], strategy: Strategy | N
     removed = [piece for piece in pieces if piece.kind is QueryPieceKind.FILTER or piece.has_minus]
     phrases = [piece for piece in pieces if piece.kind is QueryPieceKind.PHRASE and piece.value]
     is_prose = _count_plain_words(pieces) > MAX_KEYWORDS
-    words = _cut_pieces(text, pieces, removed)
+    words = _remove_pieces(text, pieces, removed)
     last = pieces[-1] if pieces else None
     filters = list(dict.fromkeys(piece.filter for piece in pieces if piece.filter))
     return Query(
@@ -595,7 +603,7 @@ def _restore_words(text: str, pieces: Sequence[QueryPiece]) -> list[QueryPiece]:
     be anywhere.
     """
     is_prose = _count_plain_words(pieces) > MAX_KEYWORDS
-    last = max((number for number, piece in enumerate(pieces) if _is_plain(piece)), default=-1)
+    last = max((number for number, piece in enumerate(pieces) if _is_plain_word(piece)), default=-1)
     return [
         QueryPiece(QueryPieceKind.WORD, piece.start, piece.end, text[piece.start : piece.end])
         if (piece.kind is QueryPieceKind.WORD and piece.has_minus and (is_prose or number < last))
@@ -609,7 +617,7 @@ def _restore_words(text: str, pieces: Sequence[QueryPiece]) -> list[QueryPiece]:
     ]
 
 
-def _is_plain(piece: QueryPiece) -> bool:
+def _is_plain_word(piece: QueryPiece) -> bool:
     """Return whether a piece is a word that is not excluded."""
     return piece.kind is QueryPieceKind.WORD and not piece.has_minus
 
@@ -622,10 +630,10 @@ def _count_plain_words(pieces: Sequence[QueryPiece]) -> float:
 
     In a script without spaces, two characters count as one word.
     """
-    return sum(max(1.0, len(_WIDE.findall(piece.value)) / 2) for piece in pieces if _is_plain(piece))
+    return sum(max(1.0, len(_WIDE.findall(piece.value)) / 2) for piece in pieces if _is_plain_word(piece))
 
 
-def _cut_pieces(text: str, pieces: Sequence[QueryPiece], removed: Sequence[QueryPiece]) -> str:
+def _remove_pieces(text: str, pieces: Sequence[QueryPiece], removed: Sequence[QueryPiece]) -> str:
     """Return the text of `pieces` without the pieces `removed` and without quotation marks.
 
     A space ends the result unless the last piece ends the text.

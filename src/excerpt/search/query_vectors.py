@@ -62,7 +62,7 @@ class QueryVectors:
         return ModelThread("query-vectors")
 
     def load(self, corpus: Corpus, texts: Iterable[str]) -> None:
-        """Have a chosen embedder make the vectors of `texts`. Of two calls without an answer the newer one counts."""
+        """Have a chosen embedder compute the vectors of `texts`; a newer call replaces one that waits."""
         if not has_chosen_embedder(corpus):
             return
         embedder = corpus.query_embedder
@@ -89,7 +89,7 @@ class QueryVectors:
 
     @property
     def warning(self) -> str:
-        """Why the hits of a query without a vector are ranked by words; "" where the vector is still to come."""
+        """Why hits are ranked by words because the query has no vector; "" while the vector is being computed."""
         if self._failure:
             return f"Ranked by words alone. {self._failure}"
         limit = f"{self._wait_seconds:g} seconds"

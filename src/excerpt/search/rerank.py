@@ -48,7 +48,7 @@ def can_rerank(result: Result) -> bool:
 
 
 def build_rerank_request(engine: Engine, result: Result) -> RerankRequest | None:
-    """Return what a reranker has to read for a result of `engine`; None if no hit may move."""
+    """Return the request to rerank a result of `engine`; None if no hit may move."""
     if not can_rerank(result) or result.generation != engine.snapshot.generation:
         return None
     words = " ".join(query.words.strip() for query in engine.parse(result.query) if query.words.strip())
@@ -71,14 +71,14 @@ def build_rerank_request(engine: Engine, result: Result) -> RerankRequest | None
 
 
 def build_passage(hit: Hit, spans: Sequence[Span]) -> str:
-    """Return what a reranker reads of a hit: title and headings, then the text from its best matching sentence on.
+    """Return the text of a hit for a reranker: title and headings, then the text from the best matching sentence on.
 
     `spans` are the matches in its text. The passage has at most about PASSAGE_TOKENS tokens.
     """
-    names = _cut(title_and_headings(hit.title, hit.heading_path), MAX_NAME_TOKENS)
+    names = _shorten_to_tokens(title_and_headings(hit.title, hit.heading_path), MAX_NAME_TOKENS)
     room = PASSAGE_TOKENS - _count_tokens(names)
     text, _ = snippet(hit.text, spans, int(room / _token_cost("a")))
-    return f"{names}\n{_cut(text, room)}"
+    return f"{names}\n{_shorten_to_tokens(text, room)}"
 
 
 def _is_named(hit: Hit) -> bool:
@@ -104,7 +104,7 @@ def _find_phrase_hits(engine: Engine, result: Result, hits: Sequence[Hit]) -> fr
 
 
 def _token_cost(character: str) -> float:
-    """Return about how many tokens a character takes: a word of a dictionary has four letters a token, others fewer."""
+    """Return the estimated tokens of a character: English words have about four letters per token, other text fewer."""
     if character < "\x80":
         return 0.25
     return 0.5 if character < "\u0e00" else 1.0
@@ -114,7 +114,7 @@ def _count_tokens(text: str) -> float:
     return sum(map(_token_cost, text))
 
 
-def _cut(text: str, tokens: float) -> str:
+def _shorten_to_tokens(text: str, tokens: float) -> str:
     """Return the beginning of `text` that has at most about `tokens` tokens, without a part of a word at its end."""
     totals = accumulate(map(_token_cost, text))
     end = next((at for at, total in enumerate(totals) if total > tokens), None)
@@ -165,7 +165,7 @@ class ResultReranker:
         scores = self._call(partial(self._ask, request, seconds), seconds)
         if isinstance(scores, str):
             return RerankScores({}, scores)
-        return RerankScores(dict(zip(request.passages, _scale(scores), strict=True)))
+        return RerankScores(dict(zip(request.passages, _scale_to_one(scores), strict=True)))
 
     def _call(self, call: Callable[[], Answer], seconds: float | None) -> Answer | str:
         """Return the answer of a call in the model's thread, or a sentence on why there is none within `seconds`.
@@ -205,7 +205,7 @@ class ResultReranker:
         return scores
 
 
-def _scale(scores: Sequence[float]) -> list[float]:
+def _scale_to_one(scores: Sequence[float]) -> list[float]:
     """Scale scores linearly: the lowest becomes 0, the highest 1; all become 0 if they are equal."""
     low, high = min(scores), max(scores)
     return [(score - low) / (high - low) if high > low else 0.0 for score in scores]

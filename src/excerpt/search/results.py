@@ -66,7 +66,7 @@ class QueryCondition(Struct, frozen=True):
 
 
 class QueryWarning(Struct, frozen=True):
-    """A part of the query text, from `start` to `end` (exclusive), without the effect that it seems to have.
+    """A warning about a part of the query text, `start` to `end` (exclusive), that does not have its apparent effect.
 
     `message` gives the reason.
     """
@@ -117,7 +117,7 @@ class QueryNews:
 
 
 class RerankRequest(Struct, frozen=True):
-    """What a reranker reads: the words of the query, and the passage of each hit that may move, by fragment id."""
+    """A request to a reranker: the words of the query, and the passage of each hit that may move, by fragment id."""
 
     query: str
     passages: Mapping[str, str]
@@ -290,7 +290,7 @@ class Explanation:
 
     @property
     def rerank_note(self) -> str:
-        """What a reranker did, "reranked: 4 → 1 (0.83)": the places before and after, its score; "" for nothing."""
+        """The effect of reranking, such as "reranked: 4 → 1 (0.83)": ranks before and after, and score; "" for none."""
         rerank = self.hit.rerank
         if rerank is None:
             return ""

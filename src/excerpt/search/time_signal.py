@@ -151,16 +151,16 @@ def dates_of_rows(corpus: Corpus) -> Times:
     days: Times = corpus.facets.dates[table.notes]
     if len(headings.days):
         order = np.lexsort((table.lines, table.notes))
-        places = _line_numbers(table.notes, table.lines)[order]
-        begins = np.searchsorted(places, _line_numbers(headings.notes, headings.first_lines)).tolist()
-        ends = np.searchsorted(places, _line_numbers(headings.notes, headings.last_lines), side="right").tolist()
+        places = _line_sort_keys(table.notes, table.lines)[order]
+        begins = np.searchsorted(places, _line_sort_keys(headings.notes, headings.first_lines)).tolist()
+        ends = np.searchsorted(places, _line_sort_keys(headings.notes, headings.last_lines), side="right").tolist()
         # An inner section comes after the section around it, and its day replaces that one's.
         for begin, end, day in zip(begins, ends, headings.days.tolist(), strict=True):
             days[order[begin:end]] = day
     return days
 
 
-def _line_numbers(notes: Ints, lines: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+def _line_sort_keys(notes: Ints, lines: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """Return numbers that order lines by note, then by line."""
     return (notes.astype(np.int64) << 32) + lines
 

@@ -59,7 +59,7 @@ _QUESTION_START = re.compile(
 
 
 class PromptAnswer(Struct, frozen=True):
-    """What a vault has on a prompt: the clause that it answers, and its hits, at most MAX_PASSAGES.
+    """The answer of a vault to a prompt: the clause that it answers, and the hits, at most MAX_PASSAGES.
 
     Hits whose confidence is `nothing` are left out.
     """
@@ -77,14 +77,14 @@ def answer_prompt(vault: excerpt.Vault, prompt: str) -> PromptAnswer | None:
     answers = []
     for clause in split_clauses(prompt):
         result = vault.search(clause, literal=True, limit=MAX_PASSAGES, spans=False)
-        if result.hits and _is_sure(result.hits[0]):
+        if result.hits and _is_certain_enough(result.hits[0]):
             hits = tuple(hit for hit in result.hits if hit.confidence is not excerpt.Confidence.NOTHING)
             answers.append(PromptAnswer(clause, result, hits))
-    return max(answers, key=lambda answer: (_named(answer.hits[0]), len(answer.clause)), default=None)
+    return max(answers, key=lambda answer: (_name_signal(answer.hits[0]), len(answer.clause)), default=None)
 
 
 class PromptPassages(Struct, frozen=True):
-    """The text to add to a prompt, and what is in it: ids and sources (`path:lines`) of fragments, and their tokens."""
+    """The text to add to a prompt, with the ids, sources (`path:lines`) and number of tokens of its fragments."""
 
     text: str
     vault: str
@@ -114,7 +114,7 @@ def find_passages(vault: excerpt.Vault, prompt: str, shown_before: Collection[st
     quotations: list[str] = []
     total = 0
     for hit in answer.hits:
-        quotation = _quote(vault, hit.fragment)
+        quotation = _quote_fragment(vault, hit.fragment)
         tokens = vault.tokens(quotation)
         if hit.fragment.id not in shown_before and total + tokens <= MAX_TOKENS:
             shown.append(hit)
@@ -132,19 +132,19 @@ def find_passages(vault: excerpt.Vault, prompt: str, shown_before: Collection[st
         text="\n\n".join((frame, *quotations, "End of the quotations.")),
         vault=name,
         fragment_ids=tuple(hit.fragment.id for hit in shown),
-        sources=tuple(_source(hit.fragment) for hit in shown),
+        sources=tuple(_format_source(hit.fragment) for hit in shown),
         confidence=str(answer.hits[0].confidence),
         tokens=total,
     )
 
 
-def _quote(vault: excerpt.Vault, fragment: excerpt.Fragment) -> str:
+def _quote_fragment(vault: excerpt.Vault, fragment: excerpt.Fragment) -> str:
     """Return a fragment below its source and headings, all in a fence that none of them can end.
 
     A fragment that begins at a later row of a table is below the table's header, whose lines are named.
     """
     headings = visible_line(title_and_headings(fragment.title, fragment.heading_path))
-    source, text = _source(fragment), fragment.text
+    source, text = _format_source(fragment), fragment.text
     if "|" in text.partition("\n")[0]:
         header = find_table_header(vault.read(fragment.path).text.split("\n"), fragment.line_start)
         if header is not None:
@@ -155,15 +155,15 @@ def _quote(vault: excerpt.Vault, fragment: excerpt.Fragment) -> str:
     return f"{fence}\n{quotation}\n{fence}"
 
 
-def _source(fragment: excerpt.Fragment) -> str:
+def _format_source(fragment: excerpt.Fragment) -> str:
     return format_source_location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
 
 
-def _is_sure(hit: excerpt.Hit) -> bool:
-    return hit.confidence is excerpt.Confidence.STRONG and _named(hit) >= MIN_NAMED
+def _is_certain_enough(hit: excerpt.Hit) -> bool:
+    return hit.confidence is excerpt.Confidence.STRONG and _name_signal(hit) >= MIN_NAMED
 
 
-def _named(hit: excerpt.Hit) -> float:
+def _name_signal(hit: excerpt.Hit) -> float:
     return max((signal.value for signal in hit.signals if signal.name in NAME_SIGNALS), default=0.0)
 
 
@@ -177,13 +177,13 @@ def split_clauses(prompt: str) -> tuple[str, ...]:
         prompt = f"{prompt[:_READ_CHARACTERS]}\n{prompt[-_READ_CHARACTERS:]}"
     languages = ("en", detect_language(prompt))
     text = _BLANKS.sub(lambda run: "\n" if "\n" in run[0] else " ", _CODE_BLOCK.sub("\n", prompt))
-    parts = dict.fromkeys(part.strip().rstrip(".?!。？！ ") for part in _parts(text))
+    parts = dict.fromkeys(part.strip().rstrip(".?!。？！ ") for part in _split_parts(text))
     counted = [(count_content_words(part, languages), part) for part in parts if len(part) <= _MAX_CLAUSE_LENGTH]
     worth_asking = sorted((each for each in counted if each[0] >= MIN_CONTENT_WORDS), key=lambda each: -each[0])
     return tuple(part for _, part in worth_asking[:_MAX_CLAUSES])
 
 
-def _parts(text: str) -> Iterator[str]:
+def _split_parts(text: str) -> Iterator[str]:
     for sentence in _SENTENCE_END.split(text):
         yield sentence
         for clause in _CLAUSE_END.split(sentence):

@@ -171,7 +171,7 @@ class AskedQuestions:
 
 
 class ServedSnapshot(Struct, frozen=True):
-    """A vault as it is while one question is answered.
+    """The state of a vault while one question is answered.
 
     `freshness` says in a few words whether the open index is up to date. `is_partial` means that much of the vault may
     be missing from the index. `notices` are the vault's messages since the question was asked. `questions` are those
@@ -195,7 +195,7 @@ class ServedVault:
         self.name = name
         self._is_watch_requested = watched
         self._notices: list[str] = []
-        self.vault = excerpt.open(folder, refresh=False, on_notice=self._notice, comments=comments, learn=True)
+        self.vault = excerpt.open(folder, refresh=False, on_notice=self._add_notice, comments=comments, learn=True)
         self._questions = AskedQuestions(self.vault)
         self.indexing = VaultIndexing(self.vault.folder)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="vault")
@@ -226,7 +226,7 @@ class ServedVault:
         """Whether the vault has answered from an index."""
         return self._has_index
 
-    def describe_silence(self) -> str:
+    def explain_no_answer(self) -> str:
         """Return in a few words why the vault does not answer."""
         state = self.indexing.state
         if state.progress or not state.failed:
@@ -238,7 +238,7 @@ class ServedVault:
 
         def renew() -> int:
             with suppress(ExcerptError):
-                self._renew(is_busy=self._is_building(self.indexing.state))
+                self._use_newest_generation(is_busy=self._is_building(self.indexing.state))
                 return self.vault.generation
             return 0
 
@@ -291,7 +291,7 @@ class ServedVault:
     def _explain_waiting(self, *, has_started: bool, writes: bool) -> VaultBusyError:
         """Return the error for a question that is not answered in time: its own work, or what it waits for."""
         if has_started:
-            hint = "It may still be done: look before you repeat it." if writes else "Ask a shorter question."
+            hint = "The change may still be made: check before you repeat it." if writes else "Ask a shorter question."
             return VaultBusyError(f"The vault {self.name} has not answered within {ANSWER_SECONDS:.0f} s.", hint)
         if self._is_loading:
             return VaultBusyError(f"The vault {self.name} is still loading.", _RETRY_HINT)
@@ -300,7 +300,7 @@ class ServedVault:
     def _answer(self, question: Callable[[ServedSnapshot], Answer], token: CancelToken, *, writes: bool) -> Answer:
         state = self.indexing.state  # read before the index is opened: later reports are about later generations
         is_busy = self._is_building(state)
-        self._renew(is_busy=is_busy)
+        self._use_newest_generation(is_busy=is_busy)
         self._notices.clear()
         snapshot = self._snapshot(state)
         try:
@@ -342,7 +342,7 @@ class ServedVault:
             return "looking for changes"
         return "up to date" if is_watched else "as last indexed"
 
-    def _renew(self, *, is_busy: bool) -> None:
+    def _use_newest_generation(self, *, is_busy: bool) -> None:
         """Switch to the newest generation; while indexing is busy, at most every `_RENEW_SECONDS`."""
         if self._has_index and is_busy and time.monotonic() - self._renew_time < _RENEW_SECONDS:
             return
@@ -353,12 +353,12 @@ class ServedVault:
         self._is_loading = True
         try:
             with suppress(ExcerptError):
-                self._renew(is_busy=self._is_building(self.indexing.state))
+                self._use_newest_generation(is_busy=self._is_building(self.indexing.state))
                 self.vault.load()
         finally:
             self._is_loading = False
 
-    def _notice(self, sentence: str) -> None:
+    def _add_notice(self, sentence: str) -> None:
         self._notices.append(sentence)
         with suppress(OSError):
             sys.stderr.write(f"excerpt: {visible_line(sentence)}\n")
@@ -537,7 +537,7 @@ def describe_freshness(
     if len(served) == 1:
         return answered[served[0]].freshness
     states = {
-        vault.name: answered[vault].freshness if vault in answered else vault.describe_silence() for vault in served
+        vault.name: answered[vault].freshness if vault in answered else vault.explain_no_answer() for vault in served
     }
     states |= {name: f"left out: {visible_line(reason)}" for name, reason in (left_out or {}).items()}
     late = (name for name, freshness in states.items() if freshness not in ("up to date", "as last indexed"))

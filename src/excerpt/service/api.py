@@ -102,7 +102,7 @@ Where = Mapping[str, str | date | Sequence[str | date]]
 SettingsChoice = Settings | Mapping[str, object]
 """Values by their keys, such as `{"search.per_note": 0}`, that change the user's settings; or settings instead."""
 
-_COUNTS: Mapping[str, tuple[int, int]] = {
+_COUNT_RANGES: Mapping[str, tuple[int, int]] = {
     "limit": (1, MAX_HITS),
     "first_lines": (0, MAX_HITS),
     "neighbors": (0, MAX_PACKED),
@@ -240,7 +240,7 @@ def fuse_results(
     """
     from excerpt.search.results import flag_more_of_note
 
-    check_count("limit", limit, *_COUNTS["limit"])
+    check_count("limit", limit, *_COUNT_RANGES["limit"])
     hits = [VaultHit(name, hit) for name, result in results.items() for hit in result.hits]
     # A hit that comes after one with a lower score, as further hits of one note do, stays after it.
     lowest = (score for result in results.values() for score in accumulate((hit.score for hit in result.hits), min))
@@ -273,8 +273,8 @@ def _one_at_a_time(
         for name, value in given.items():
             if name in MAX_LENGTHS:
                 check_input(name, value)
-            elif name in _COUNTS and value is not None:
-                check_count(name, value, *_COUNTS[name])
+            elif name in _COUNT_RANGES and value is not None:
+                check_count(name, value, *_COUNT_RANGES[name])
         with each._lock:
             return method(each, *args, **options)
 
@@ -430,7 +430,7 @@ class Vault:
     @property
     @_one_at_a_time
     def left_out(self) -> Mapping[str, str]:
-        """Why some of several vaults are not searched, by name: their index cannot be read, or their model not loaded.
+        """Reasons why some vaults are not searched, by name: the index cannot be read, or the model not loaded.
 
         `reload` tries them again.
         """
@@ -465,7 +465,7 @@ class Vault:
         return self._open_vaults.engine if self._for_author else self._load_engine_without_comments()
 
     def _load_engine_without_comments(self) -> Engine:
-        """Return the engine for what leaves the author's hands: packs, memories and checks read no comments."""
+        """Return an engine that reads no comments, for results that are passed on: packs, memories and checks."""
         return self._open_vaults.engine.without_comments
 
     @contextmanager

@@ -103,7 +103,7 @@ def _measure_static(index: Path, settings: Settings) -> ModelStatus:
 
     embedder = open_embedder(settings.embedding.model)
     label = settings.embedding.model or "the one that ships with excerpt"
-    speed, query_ms = _time(embedder.embed, embedder.embed_query, index)
+    speed, query_ms = _measure_speed(embedder.embed, embedder.embed_query, index)
     languages = settings.embedding.languages or embedder.languages
     figures = ModelFigures(label, embedder.id, languages, embedder.dimensions, speed, query_ms)
     with closing(Snapshot.open(index, settings)) as snapshot:
@@ -116,13 +116,13 @@ def _measure_embedder(run: EmbeddingRun, index: Path, settings: Settings, in_use
     from excerpt.index.embedding_run import count_embedded
 
     embedder = run.open_embedder()
-    speed, query_ms = _time(embedder.embed_passages, embedder.embed_query, index)
+    speed, query_ms = _measure_speed(embedder.embed_passages, embedder.embed_query, index)
     label, languages = model_label(settings.embedding.model), tuple(embedder.languages)
     figures = ModelFigures(label, embedder.id, languages, embedder.dimensions, speed, query_ms)
     return ModelStatus(figures, *count_embedded(index, embedder), in_use)
 
 
-def _time(
+def _measure_speed(
     embed: Callable[[Sequence[str]], object], embed_query: Callable[[str], object], index: Path
 ) -> tuple[float, float]:
     """Return how many passages of the vault a model embeds in a second, and the milliseconds for a query."""
@@ -187,7 +187,7 @@ def try_model(
         )
     index = paths.index_folder(vault)
     trial_settings = replace(settings, embedding=replace(settings.embedding, model=model))
-    questions, queries = read_gold(paths.gold_file(vault)).questions, _last_queries(paths.use_file(vault))
+    questions, queries = read_gold(paths.gold_file(vault)).questions, _read_last_queries(paths.use_file(vault))
     with (
         SilenceReporter(model, on_silence) as reporter,
         closing(Snapshot.open(index, settings)) as snapshot,
@@ -205,7 +205,7 @@ def try_model(
     return ModelTrial(status, len(keys), report)
 
 
-def _last_queries(file: Path) -> list[str]:
+def _read_last_queries(file: Path) -> list[str]:
     """Return the last queries whose hits the user opened, marked or copied in the app, the newest first."""
     from excerpt.search.usage import UseLog
 

@@ -131,7 +131,7 @@ class EngineWorker:
         self.open()
 
     def open(self) -> None:
-        """Have the newest generation opened, unless it is in use, and the status of the index posted."""
+        """Request that the newest generation is opened, unless it is in use, and that its status is posted."""
         with self._condition:
             self._has_open_request = True
             self._condition.notify_all()
@@ -247,7 +247,7 @@ class EngineWorker:
         )
 
     def _settings_of(self, vault: Path) -> Settings:
-        """Return the settings of the first vault, with the embedding model of another one: that made its vectors."""
+        """Return the settings of the first vault, with the embedding model that made the vectors of `vault`."""
         if vault == self._vaults.first:
             return self._settings
         try:

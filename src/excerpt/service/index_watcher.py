@@ -97,7 +97,7 @@ class IndexWatcher:
                 settings,
                 self._stop,
                 is_busy=lambda: self._control.is_paused or self._is_building,
-                on_record=lambda record: self._add(_PendingWork(set(), record=record)),
+                on_record=lambda record: self._add_work(_PendingWork(set(), record=record)),
                 report=report,
                 log_crash=log_crash,
             )
@@ -113,7 +113,7 @@ class IndexWatcher:
         has_started = False
         try:
             while (work := self._wait_for_work()) is not None:
-                done = self._do(work)
+                done = self._run_work(work)
                 if done and not has_started and not self._stop.is_set():
                     has_started = True
                     self._report(VaultWatched(watch.is_polling))
@@ -137,11 +137,11 @@ class IndexWatcher:
         """Run a command."""
         match command:
             case "update":
-                self._add(_PendingWork(set(), is_whole_vault=True))
+                self._add_work(_PendingWork(set(), is_whole_vault=True))
             case "rebuild":
                 self._replace_build(_PendingWork(set(), is_whole_vault=True, rebuild=True))
             case "agree":
-                self._add(_PendingWork(set(), is_whole_vault=True, accept_empty=True))
+                self._add_work(_PendingWork(set(), is_whole_vault=True, accept_empty=True))
             case "pause":
                 self._pause()
             case "resume":
@@ -156,7 +156,7 @@ class IndexWatcher:
 
     # --- commands and changes -----------------------------------------------------------------------------------------
 
-    def _add(self, work: _PendingWork) -> None:
+    def _add_work(self, work: _PendingWork) -> None:
         with self._condition:
             self._pending_work.merge(work)
             self._condition.notify_all()
@@ -167,7 +167,7 @@ class IndexWatcher:
             if self._is_building:
                 self._is_replaced = True
                 self._control.cancel()
-            self._add(work)
+            self._add_work(work)
 
     def _pause(self) -> None:
         self._control.pause()
@@ -192,7 +192,7 @@ class IndexWatcher:
         """Add work for each batch of changes; runs in a thread until the end."""
         try:
             for batch in watch.batches():
-                self._add(_batch_to_work(batch))
+                self._add_work(_batch_to_work(batch))
         except Exception as error:  # a bug in excerpt; without changes watching is pointless
             message = self._log_crash(error)
             self._report(IndexingFailed("excerpt no longer detects changes", message, "Start excerpt again."))
@@ -217,7 +217,7 @@ class IndexWatcher:
                 self._condition.wait(_CHECK_SECONDS)
         return None
 
-    def _do(self, work: _PendingWork) -> bool:
+    def _run_work(self, work: _PendingWork) -> bool:
         """Update the index and report the outcome as an event.
 
         Returns False if the work must wait because another process is updating the index.

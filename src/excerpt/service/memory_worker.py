@@ -135,7 +135,7 @@ class MemoryWorker:
 
     @property
     def can_redo(self) -> bool:
-        """Whether there is a decision to redo, or a decision in the queue that may be one."""
+        """Whether a decision can be redone, or an undo in the queue will allow it."""
         return self._requests.has_steps or bool(self._redo_history)
 
     def undo(self) -> None:

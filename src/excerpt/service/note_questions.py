@@ -123,7 +123,7 @@ class AskWindow(Struct, Generic[Drawn], frozen=True):
         snapshot = engine.snapshot
         fragment = snapshot.fragment(self.location.fragment_id)
         if fragment is None:
-            fragment = _fragment_at(snapshot, self.location.path, self.location.line)
+            fragment = _find_fragment_at(snapshot, self.location.path, self.location.line)
         if fragment is None:
             return None
         view = structs.replace(self.view, near=self._find_nearest_spans(engine, fragment))
@@ -160,7 +160,7 @@ def drop_stop_words(text: str, spans: Iterable[Span], query: str, language: str)
     return [span for span, word in matched_words.items() if word not in stop_words]
 
 
-def _fragment_at(snapshot: Corpus, path: str, line: int) -> Fragment | None:
+def _find_fragment_at(snapshot: Corpus, path: str, line: int) -> Fragment | None:
     """Return the first fragment of a note that ends at or after line `line`, else the last fragment of the note.
 
     Returns None if the note has no fragments.
@@ -209,7 +209,7 @@ class AskPassage(Struct, Generic[Drawn], frozen=True):
 
 
 class AskSharedFragment(Struct, frozen=True):
-    """Question for a fragment, or for picked lines, without the comments of the note's author: as a memory has it."""
+    """Question for a fragment or picked lines without the comments of the note's author, to be saved as a memory."""
 
     kind: ClassVar[str] = "shared-fragment"
     priority: ClassVar[Priority] = Priority.PANEL
@@ -258,16 +258,16 @@ class AskLink(Struct, frozen=True):
         if labelled is not None and (path := targets.resolve(labelled.target, self.source)) is not None:
             link = labelled
         if path is None:
-            return ResolvedLink(message=_missing_target(link))
+            return ResolvedLink(message=_describe_missing_target(link))
         line = target_line(snapshot.note_text(path), snapshot.sections(path), link)
-        fragment = _fragment_at(snapshot, path, line or 1)
+        fragment = _find_fragment_at(snapshot, path, line or 1)
         if fragment is None:
             return ResolvedLink(message=f"{path} has no text to show.")
         missing = "" if line is not None else f"{path} has no heading or block called {link.heading or link.block_id}."
         return ResolvedLink(Location(fragment.id, path, line or fragment.line_start), message=missing)
 
 
-def _missing_target(link: Link) -> str:
+def _describe_missing_target(link: Link) -> str:
     from excerpt.corpus.links import has_other_suffix
 
     if has_other_suffix(link.target):

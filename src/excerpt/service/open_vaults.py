@@ -317,7 +317,7 @@ def make_folders_private(paths: Paths) -> None:
 
 
 def newest_generation(index_folders: Iterable[Path]) -> int:
-    """Return the sum of the numbers of the newest generations in index folders; 0 for an index that cannot be read.
+    """Return the sum of the newest generation numbers of some index folders; an unreadable index counts as 0.
 
     This imports the modules of the index: call it in a thread.
     """

@@ -257,7 +257,7 @@ class Packer:
 
 
 class AskCost(Struct, frozen=True):
-    """A request to the engine's thread for the number of tokens that one more mark would add to a pack."""
+    """A question for the number of tokens that one more mark would add to a pack."""
 
     kind: ClassVar[str] = "cost"
     priority: ClassVar[Priority] = Priority.PACK
@@ -278,7 +278,7 @@ class PackUpdate(Struct, frozen=True):
 
 
 class AskPack(Struct, frozen=True):
-    """A request to the engine's thread to build a pack.
+    """A question for the pack of a request.
 
     `cost` is a question that is answered along with it. `result` is the search result whose hits are packed, if not all
     of them have highlights yet: a passage that is too long is cut to the lines with matches.
@@ -323,7 +323,7 @@ def with_highlights(request: PackRequest, result: Result) -> PackRequest:
 
 
 class AskPackResults(Struct, frozen=True):
-    """A request to the engine's thread for the packs that other settings or choices would give.
+    """A question for the packs that other settings or choices would give.
 
     All requests have the same queries, hits and marks.
     """
@@ -344,7 +344,7 @@ class AskPackResults(Struct, frozen=True):
 
 
 def _prepare_request(request: PackRequest, engine: Engine) -> PackRequest:
-    """Return the request as a pack is built of it: filled as its queries need, and with hits without comments.
+    """Return the request from which a pack is built: with the fill that its queries need, and hits without comments.
 
     No pack has a comment of the notes' author. If a hit has one, the queries are searched again without comments: what
     they alone answer is not in the pack, and its hits are in the order that they have then, or that a reranker has

@@ -65,7 +65,7 @@ class AskHighlights(Struct, frozen=True):
 
 
 class AskRerankRequest(Struct, frozen=True):
-    """Question for what the reranker has to read of a result; the answer is None if no hit may move."""
+    """Question for the request to rerank a result; the answer is None if no hit may move."""
 
     kind: ClassVar[str] = "rerank"
     priority: ClassVar[Priority] = Priority.UPKEEP
@@ -241,7 +241,7 @@ class AskMap(Struct, frozen=True):
 
 
 class AskNarrowedQuery(Struct, frozen=True):
-    """Engine request: the text of `query` with `filter` added; of an empty query, the filter alone."""
+    """Question for the text of `query` with `filter` added; for an empty query, the filter alone."""
 
     kind: ClassVar[str] = "narrow"
     priority: ClassVar[Priority] = Priority.PANEL

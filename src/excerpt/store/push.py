@@ -187,7 +187,7 @@ class _StoredNote(Struct, frozen=True):
 
     @property
     def cut(self) -> str:
-        """What identifies the versions and settings with which the note's file was read."""
+        """Key of the versions and settings with which the note's file was read."""
         return self.state.partition(_STATE_SEPARATOR)[0]
 
 
@@ -428,11 +428,11 @@ class _Push:
                 continue
             stored = self._stored_notes[note.path]
             loses_ocr = stored.cut.endswith(OCR_KEY_SUFFIX) and not note.cut.endswith(OCR_KEY_SUFFIX)
-            if stored.state != self._state_of(note) and not loses_ocr:
+            if stored.state != self._note_state(note) and not loses_ocr:
                 outdated[note.path] = stored.mtime_ns
         return outdated
 
-    def _state_of(self, note: _LocalNote) -> str:
+    def _note_state(self, note: _LocalNote) -> str:
         """Return the versions and settings that the rows of a note depend on, as one text."""
         versions = (self._index_parameters[name] for name in ("model_id", "tokenizer", "analyzer", "names"))
         return _STATE_SEPARATOR.join((note.cut, " ".join(versions)))
@@ -546,7 +546,7 @@ class _Push:
         """Insert the rows of notes except their fragments; return their numbers in the store by those in the index."""
         vault, area, notes, connection = self._vault, batch.area, batch.notes, self._connection
         names = read_names(self._snapshot.rows, list(notes))
-        numbers = dict(zip(notes, self._new_numbers(len(notes)), strict=True))
+        numbers = dict(zip(notes, self._reserve_note_numbers(len(notes)), strict=True))
         note_rows = self._note_rows(
             notes,
             f"SELECT id, {schema.catalog_column_names('notes')}, note_texts.text FROM notes"
@@ -557,7 +557,7 @@ class _Push:
             _NOTE_COLUMNS,
             (
                 (
-                    *(numbers[note], vault, area, self._state_of(self._local_notes[note]), path),
+                    *(numbers[note], vault, area, self._note_state(self._local_notes[note]), path),
                     *(size, times.get(path, mtime_ns), *rest, *names[note]),
                 )
                 for note, path, size, mtime_ns, *rest in note_rows
@@ -640,7 +640,7 @@ class _Push:
                     vectors = np.array([row[2] for row in kind_rows], np.float64)
                     change.add(word_lengths([row[0] for row in kind_rows], lengths), vectors, 1)
                     self._add_term_counts(area, self._count_terms_of(before, kind_rows, attached=attached))
-            new = self._new_numbers(len(paths))
+            new = self._reserve_note_numbers(len(paths))
             notes = numbers, new, list(paths)
             self._copy_rows("notes", _NOTE_COLUMNS, "", notes, (before, area))
             for table, columns, order in (*_NOTE_TABLES, ("fragments", _FRAGMENT_COLUMNS, "key")):
@@ -690,7 +690,7 @@ class _Push:
             for token, count, note_count in zip(tokens, counts, note_counts, strict=True)
         ]
 
-    def _new_numbers(self, count: int) -> list[int]:
+    def _reserve_note_numbers(self, count: int) -> list[int]:
         """Reserve `count` numbers for notes, which were never used before, and return them."""
         number_rows = self._connection.rows(
             "SELECT nextval(pg_get_serial_sequence('excerpt.notes', 'id')) FROM generate_series(1, %s)", count

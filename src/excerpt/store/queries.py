@@ -182,12 +182,12 @@ class StoreQueries:
         return path_rows[0][0] if path_rows else None
 
     def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
-        return self._texts(["text ILIKE %s"] * len(parts), [f"%{part}%" for part in parts], keys)
+        return self._select_texts(["text ILIKE %s"] * len(parts), [f"%{part}%" for part in parts], keys)
 
     def texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:
-        return self._texts(["strpos(text, %s) > 0"], [part], keys)
+        return self._select_texts(["strpos(text, %s) > 0"], [part], keys)
 
-    def _texts(
+    def _select_texts(
         self, conditions: Sequence[str], parts: Sequence[str], keys: Sequence[int] | None
     ) -> list[tuple[int, str]]:
         terms, values = list(conditions), list(parts)
@@ -304,5 +304,5 @@ def array_literal(numbers: Sequence[int]) -> str:
 
 
 def _prefix_end(prefix: str) -> str:
-    """Return a text that sorts after all texts that start with `prefix`."""
+    """Return the upper end of the range of texts that start with `prefix`, in sort order."""
     return prefix + "\U0010ffff"

@@ -26,7 +26,7 @@ CHANGED_DIALECTS = (Dialect.LOGSEQ, Dialect.JOPLIN)
 
 
 class NoteData(Struct):
-    """What a note's lines of data say. `text` is the note's text with these lines blank."""
+    """Data of other programs in a note's text. `text` is that text with the lines of data blank."""
 
     text: str
     title: str = ""

@@ -163,7 +163,7 @@ def negating_words(text: str, languages: Collection[str]) -> list[str]:
 
     `languages` are the languages (ISO 639-1 codes) whose negating words are searched for; if empty, those of all.
     """
-    return _words_in_list(text, languages, _NEGATIONS, _WIDE_NEGATIONS)
+    return _find_listed_words(text, languages, _NEGATIONS, _WIDE_NEGATIONS)
 
 
 def restricting_words(text: str, languages: Collection[str]) -> list[str]:
@@ -171,10 +171,10 @@ def restricting_words(text: str, languages: Collection[str]) -> list[str]:
 
     `languages` are the languages (ISO 639-1 codes) whose words are searched for; if empty, all languages.
     """
-    return _words_in_list(text, languages, _RESTRICTIONS, _WIDE_RESTRICTIONS)
+    return _find_listed_words(text, languages, _RESTRICTIONS, _WIDE_RESTRICTIONS)
 
 
-def _words_in_list(
+def _find_listed_words(
     text: str, languages: Collection[str], word_lists: Mapping[str, str], wide: re.Pattern[str]
 ) -> list[str]:
     entries = [

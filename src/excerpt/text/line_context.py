@@ -90,7 +90,7 @@ def contexts_of_passage(lines: Sequence[str]) -> list[LineContext]:
 
 
 def _comment_end(lines: Sequence[str], row: int) -> int:
-    """Return the index after the last line of a comment of several lines that begins with line `row`; 0 for none."""
+    """Return the index after the last line of the multi-line comment that begins with line `row`; 0 if none does."""
     text = lines[row].lstrip("> \t")
     mark = next((mark for mark in _COMMENT_MARKS if text.startswith(mark)), "")
     if not mark or _COMMENT_MARKS[mark] in text[len(mark) :]:

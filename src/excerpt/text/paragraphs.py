@@ -215,31 +215,31 @@ def _classify_mark(text: str, start: int, end: int, sign: str) -> QuotationMark 
     closes = not begins and not before.isspace() and not _WORD_JOINED.match(text, end)
     if not closes:
         return QuotationMark(start, end, sign, True, False, bool(_ELIDED.match(text, end))) if opens else None
-    weak = not opens and _is_shortened(text, start) and bool(_WORD_FOLLOWS.match(text, end))
+    weak = not opens and _follows_shortened_word(text, start) and bool(_WORD_FOLLOWS.match(text, end))
     return QuotationMark(start, end, sign, opens, closes, weak)
 
 
-def _is_shortened(text: str, offset: int) -> bool:
+def _follows_shortened_word(text: str, offset: int) -> bool:
     """Return whether a mark at `offset` may be the apostrophe after a shortened word, or the sign for feet."""
     return bool(_SHORTENED.search(text, max(offset - _LONGEST_SHORTENED, 0), offset))
 
 
-def _is_measure(text: str, mark: QuotationMark) -> bool:
+def _may_be_apostrophe_or_unit(text: str, mark: QuotationMark) -> bool:
     """Return whether a closing mark may be an apostrophe, or the sign for feet or inches."""
     if mark.single:
-        return _is_shortened(text, mark.start)
+        return _follows_shortened_word(text, mark.start)
     return mark.sign == '"' and text[mark.start - 1 : mark.start].isdigit()
 
 
 def _pair_marks(text: str) -> QuotationMarks:
     marks = list(_find_marks(text))
-    later = _closed_later(text, marks)
+    later = _flag_closed_later(text, marks)
     pairs: list[QuotedSpan] = []
     lost: list[QuotationMark] = []
     closed: list[QuotationMark] = []
     stack: list[QuotationMark] = []
     for mark, is_inner in zip(marks, later, strict=True):
-        depth = next((at for at in reversed(range(len(stack))) if _pairs(text, stack[at], mark)), None)
+        depth = next((at for at in reversed(range(len(stack))) if _is_pair(text, stack[at], mark)), None)
         if depth is not None:
             if mark.weak and (is_inner or depth < len(stack) - 1):
                 continue
@@ -251,10 +251,10 @@ def _pair_marks(text: str) -> QuotationMarks:
             stack.append(mark)
             if len(stack) > _MAX_NESTED:
                 lost.append(stack.pop(0))
-        elif text[max(mark.start - 1, 0) : mark.start].strip() and not _is_measure(text, mark):
+        elif text[max(mark.start - 1, 0) : mark.start].strip() and not _may_be_apostrophe_or_unit(text, mark):
             closed.append(mark)
-    quoted = _outermost(pairs)
-    opened_alone = sorted((m for m in [*lost, *stack] if not m.weak and m.sign != "’"), key=_start)
+    quoted = _select_outermost(pairs)
+    opened_alone = sorted((m for m in [*lost, *stack] if not m.weak and m.sign != "’"), key=_span_start)
     return QuotationMarks(
         quoted,
         [mark for mark in opened_alone if enclosing_index(quoted, mark.start) is None],
@@ -262,18 +262,18 @@ def _pair_marks(text: str) -> QuotationMarks:
     )
 
 
-def _pairs(text: str, opened: QuotationMark, mark: QuotationMark) -> bool:
+def _is_pair(text: str, opened: QuotationMark, mark: QuotationMark) -> bool:
     """Return whether `mark` closes the quotation that `opened` opens; not if both marks may be apostrophes."""
     if not opened.pairs_with(mark):
         return False
     if not opened.weak:
         return True
     inner = text[opened.end : min(mark.start, opened.end + _LONGEST_ELIDED)]
-    return not mark.weak and not _is_measure(text, mark) and count_words(inner) >= _MIN_ELIDED
+    return not mark.weak and not _may_be_apostrophe_or_unit(text, mark) and count_words(inner) >= _MIN_ELIDED
 
 
-def _closed_later(text: str, marks: Sequence[QuotationMark]) -> list[bool]:
-    """Return, for each mark, whether it is weak and a later mark that is not weak closes the same quotation."""
+def _flag_closed_later(text: str, marks: Sequence[QuotationMark]) -> list[bool]:
+    """Return, for each mark, whether it is weak (maybe an apostrophe) and a later, clear mark closes the quotation."""
     later: list[bool] = []
     sure: dict[str, bool] = {}
     for mark in reversed(marks):
@@ -284,7 +284,7 @@ def _closed_later(text: str, marks: Sequence[QuotationMark]) -> list[bool]:
     return later[::-1]
 
 
-def _outermost(pairs: Iterable[QuotedSpan]) -> list[QuotedSpan]:
+def _select_outermost(pairs: Iterable[QuotedSpan]) -> list[QuotedSpan]:
     outermost: list[QuotedSpan] = []
     for quoted in sorted(pairs, key=lambda quoted: (quoted.start, -quoted.end)):
         if not outermost or quoted.start >= outermost[-1].end:
@@ -301,17 +301,17 @@ class _Span(Protocol):
 
 def indexes_within(spans: Sequence[_Span], start: int, end: int) -> tuple[int, int]:
     """Return the index range (first, end) of the spans that begin within `start` to `end`; `spans` are sorted."""
-    first = bisect_left(spans, start, key=_start)
-    return first, max(bisect_left(spans, end, key=_start), first)
+    first = bisect_left(spans, start, key=_span_start)
+    return first, max(bisect_left(spans, end, key=_span_start), first)
 
 
 def enclosing_index(spans: Sequence[_Span], offset: int) -> int | None:
     """Return the index of the span around the character at `offset`, or None; `spans` are sorted and disjoint."""
-    before = bisect_right(spans, offset, key=_start) - 1
+    before = bisect_right(spans, offset, key=_span_start) - 1
     return before if before >= 0 and offset < spans[before].end else None
 
 
-def _start(span: _Span) -> int:
+def _span_start(span: _Span) -> int:
     return span.start
 
 
@@ -332,7 +332,7 @@ _ABBREVIATED = frozenset(
 
 def without_code(text: str) -> str:
     """Return `text` with its code spans replaced by blanking characters."""
-    return _blank_out(text, [match.span() for match in _CODE.finditer(text)])
+    return _blank_spans(text, [match.span() for match in _CODE.finditer(text)])
 
 
 class Paragraph:
@@ -347,8 +347,8 @@ class Paragraph:
             QuotedSpan(match.start(), match.end(), match.start(2), match.end(2), code=True)
             for match in _CODE.finditer(text)
         ]
-        blotted = _blank_out(text, [(code.start, code.end) for code in self._codes])
-        self._prose = _blank_out(blotted, [match.span() for match in _LINK_TARGET_OR_HTML.finditer(blotted)])
+        blotted = _blank_spans(text, [(code.start, code.end) for code in self._codes])
+        self._prose = _blank_spans(blotted, [match.span() for match in _LINK_TARGET_OR_HTML.finditer(blotted)])
         self.cited = list(_find_citations(self._prose, own_labels))
 
     @cached_property
@@ -369,7 +369,7 @@ class Paragraph:
         quoted = QuotedSpan(start, end, inner_start, inner_end)
         marked = self.quotation_marks
         self.quotation_marks = QuotationMarks(
-            _outermost([*marked.quoted, quoted]),
+            _select_outermost([*marked.quoted, quoted]),
             [mark for mark in marked.opened if not start <= mark.start < end],
             [mark for mark in marked.closed if not start <= mark.start < end],
         )
@@ -381,7 +381,7 @@ class Paragraph:
         """The passages in quotation marks, and the code spans outside these passages, by position."""
         marked = self.quotation_marks.quoted
         codes = [code for code in self._codes if enclosing_index(marked, code.start) is None]
-        return sorted([*marked, *codes], key=_start)
+        return sorted([*marked, *codes], key=_span_start)
 
     def citations_in(self, start: int, end: int) -> list[CitationSpan]:
         """Return the citations that begin within `start` to `end`."""
@@ -461,7 +461,7 @@ class Paragraph:
         return match.end() if match else offset
 
 
-def _blank_out(text: str, spans: Sequence[tuple[int, int]]) -> str:
+def _blank_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
     parts, at = [], 0
     for start, end in spans:
         parts += [text[at:start], _BLANK * (end - start)]

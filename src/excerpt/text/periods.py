@@ -59,25 +59,25 @@ class NamedPeriod(Struct, frozen=True):
 
 def find_periods(text: str, today: date) -> tuple[NamedPeriod, ...]:
     """Return the periods that `text` names on the day `today`, in order, without those after a PLAIN_MARK."""
-    return tuple(found for found in _find_all_periods(text, today) if not _is_plain(text, found))
+    return tuple(found for found in _find_all_periods(text, today) if not _has_plain_mark(text, found))
 
 
 def remove_plain_marks(text: str, today: date) -> str:
     """Return `text` without the PLAIN_MARK before each period."""
     for found in reversed(_find_all_periods(text, today)):
-        if _is_plain(text, found):
+        if _has_plain_mark(text, found):
             text = f"{text[: found.start - 1]}{text[found.start :]}"
     return text
 
 
-def _is_plain(text: str, found: NamedPeriod) -> bool:
+def _has_plain_mark(text: str, found: NamedPeriod) -> bool:
     return text[: found.start].endswith(PLAIN_MARK)
 
 
 @lru_cache(maxsize=1_000)
 def _find_all_periods(text: str, today: date) -> tuple[NamedPeriod, ...]:
     """Return the periods in `text`, in order. They do not overlap."""
-    plain = _plain(text) if len(text) <= MAX_TEXT_CHARS else ""
+    plain = _lower_without_accents(text) if len(text) <= MAX_TEXT_CHARS else ""
     if not _has_time_word(plain):
         return ()
     separate = [found for found in _iterate_periods(plain, today) if _is_separate(plain, found)]
@@ -89,12 +89,12 @@ def _find_all_periods(text: str, today: date) -> tuple[NamedPeriod, ...]:
     return tuple(_join_ranges(plain, sorted(periods, key=lambda found: found.start)))
 
 
-def _plain(text: str) -> str:
+def _lower_without_accents(text: str) -> str:
     """Return `text` in lower case and without accents, character by character, so that positions stay the same."""
-    return text.lower() if text.isascii() else "".join(map(_plain_character, text))
+    return text.lower() if text.isascii() else "".join(map(_lower_character, text))
 
 
-def _plain_character(char: str) -> str:
+def _lower_character(char: str) -> str:
     lowered = char.lower()[0]
     parts = unicodedata.normalize("NFD", lowered)
     return parts[0] if len(parts) > 1 and unicodedata.combining(parts[1]) else lowered
@@ -129,7 +129,7 @@ class _Language(Struct, frozen=True):
             ">": self.after,
             "<=": self.until,
         }
-        return {_plain(word): sign for sign, words in by_sign.items() for word in words.split("|")}
+        return {_lower_without_accents(word): sign for sign, words in by_sign.items() for word in words.split("|")}
 
 
 _LANGUAGES = (
@@ -184,10 +184,10 @@ _LANGUAGES = (
 
 
 def _values_by_word(words_by_value: Mapping[str, str]) -> dict[str, str]:
-    return {_plain(word): value for value, words in words_by_value.items() for word in words.split()}
+    return {_lower_without_accents(word): value for value, words in words_by_value.items() for word in words.split()}
 
 
-_MONTHS = {_plain(name): number for name, number in MONTHS.items()}
+_MONTHS = {_lower_without_accents(name): number for name, number in MONTHS.items()}
 _SEASONS = _values_by_word(
     {
         "3": "spring frühling frühjahr printemps primavera forår",
@@ -208,7 +208,7 @@ _UNITS = _values_by_word(
     }
 )
 _COUNTS = {
-    _plain(word): number
+    _lower_without_accents(word): number
     for words in (
         "a|an|one two three four five six seven eight nine ten",
         "einem|einer zwei drei vier fünf sechs sieben acht neun zehn",
@@ -272,7 +272,7 @@ _JOINED_BEFORE = re.compile(rf"(?:{_LETTER}|[-_/=#$]|\d[.,:])\Z")
 _JOINED_AFTER = re.compile(rf"{_LETTER}|[-_/]\w|[.,:]\d|%|\sof\b")
 
 
-def _either(words: Iterable[str]) -> str:
+def _alternatives_pattern(words: Iterable[str]) -> str:
     """Return a pattern for any of `words`."""
     return "|".join(sorted(words, key=len, reverse=True))
 
@@ -290,14 +290,14 @@ _TIMES_WITH_YEAR = tuple(
             rf"(?P<d>\d\d?)(?:st|nd|rd|th|er|\.|º)?\s{_OF}{_NAME},?\s{_OF}{_YEAR}",
             rf"{_NAME}\s(?P<d>\d\d?)(?:st|nd|rd|th)?,?\s{_YEAR}",
             rf"{_NAME},?\s{_OF}{_YEAR}",
-            rf"(?P<season>{_either(_SEASONS)})\s{_OF}{_YEAR}(?:/\d\d)?",
+            rf"(?P<season>{_alternatives_pattern(_SEASONS)})\s{_OF}{_YEAR}(?:/\d\d)?",
             rf"q(?P<q>[1-4])[\s/-]?{_YEAR}",
             rf"{_YEAR}[\s/-]?q(?P<q>[1-4])",
             rf"(?P<q>[1-4])\S{{0,2}}\s(?:quarter|quartal|trimestre|kwartaal|kvartal)\s{_OF}{_YEAR}",
         ),
     )
 )
-_COUNT, _UNIT = rf"(?P<n>\d{{1,3}}|{_either(_COUNTS)})", rf"(?P<unit>{_either(_UNITS)})"
+_COUNT, _UNIT = rf"(?P<n>\d{{1,3}}|{_alternatives_pattern(_COUNTS)})", rf"(?P<unit>{_alternatives_pattern(_UNITS)})"
 _LAST_WORD = re.compile(r"([^\W\d_]+)\.?\s\Z")
 _AGO = tuple(
     map(
@@ -320,8 +320,8 @@ _RECENT = tuple(
         ),
     )
 )
-_PHRASE_PATTERNS = {period: re.compile(_plain(words)) for period, words in _PHRASES.items()}
-_WIDE_PHRASE_PATTERNS = {period: re.compile(_plain(words)) for period, words in _WIDE_PHRASES.items()}
+_PHRASE_PATTERNS = {period: re.compile(_lower_without_accents(words)) for period, words in _PHRASES.items()}
+_WIDE_PHRASE_PATTERNS = {period: re.compile(_lower_without_accents(words)) for period, words in _WIDE_PHRASES.items()}
 _SIGNS = {
     word: sign
     for language in reversed(_LANGUAGES)
@@ -330,15 +330,17 @@ _SIGNS = {
     if len(word) > 2 or language.code == "en" or word in ("im", "am", "ab", "en", "em", "le", "el", "il", "op", "du")
 }
 """The sign of each preposition before a period that is clear without it."""
-_PREPOSITION = re.compile(rf"(?<!\w)({_either(map(re.escape, _SIGNS))})\s(?:(?:the|dem|den|der|le|la)\s)?\Z")
+_PREPOSITION = re.compile(
+    rf"(?<!\w)({_alternatives_pattern(map(re.escape, _SIGNS))})\s(?:(?:the|dem|den|der|le|la)\s)?\Z"
+)
 _WORD = re.compile(r"[^\W\d_]+")
 _YEAR_OR_QUARTER = re.compile(r"\d{4}|\bq[1-4]\b")
 _WIDE_TIME = re.compile(rf"{'|'.join(_WIDE_PHRASES.values())}|[天日周週間月年일주월년]\s?[前전]")
 _TIME_WORDS = frozenset(
     {
         *_UNITS,
-        *_WORD.findall(_plain(" ".join(language.months for language in _LANGUAGES))),
-        *(word for word in _WORD.findall(_plain(_PHRASES["yesterday"])) if len(word) > 1),
+        *_WORD.findall(_lower_without_accents(" ".join(language.months for language in _LANGUAGES))),
+        *(word for word in _WORD.findall(_lower_without_accents(_PHRASES["yesterday"])) if len(word) > 1),
     }
 )
 _SENTENCE_END = re.compile(r"\s*(?:\Z|[,.;:!?)\]\"”]|[-–]\s)")
@@ -357,16 +359,18 @@ def _iterate_periods(plain: str, today: date) -> Iterator[NamedPeriod]:
     for value, pattern in (*_PHRASE_PATTERNS.items(), *_WIDE_PHRASE_PATTERNS.items()):
         for match in pattern.finditer(plain):
             if period := parse_period(value, today):
-                yield _extend(plain, match, period)
-    for patterns, to_period in ((_AGO, _period_ago), (_RECENT, _recent_period)):
+                yield _add_preposition(plain, match, period)
+    for patterns, to_period in ((_AGO, _period_ago), (_RECENT, _period_until_today)):
         for pattern in patterns:
             for match in pattern.finditer(plain):
-                yield _extend(plain, match, to_period(match, today))
+                yield _add_preposition(plain, match, to_period(match, today))
     for language in _LANGUAGES:
         for match in _bare_pattern(language).finditer(plain):
             period = _read_bare_time(plain, match, language, today)
             if period is not None:
-                yield NamedPeriod(match.start(), match.end(), *_bounded(language.signs[match["prep"]], period))
+                yield NamedPeriod(
+                    match.start(), match.end(), *_period_of_comparison(language.signs[match["prep"]], period)
+                )
 
 
 def _find_times_with_year(plain: str) -> Iterator[NamedPeriod]:
@@ -376,21 +380,21 @@ def _find_times_with_year(plain: str) -> Iterator[NamedPeriod]:
             word_before = _LAST_WORD.search(plain, max(0, match.start() - 20), match.start())
             if period is None or (word_before and word_before[1] in _NUMBERED):
                 continue
-            found = _extend(plain, match, period)
+            found = _add_preposition(plain, match, period)
             is_ambiguous = match[0].split()[0].rstrip(".") in _AMBIGUOUS
             if not is_ambiguous or found.start < match.start() or _is_sentence_end(plain, match.end(), "en"):
                 yield found
 
 
-def _extend(plain: str, match: re.Match[str], period: Period) -> NamedPeriod:
+def _add_preposition(plain: str, match: re.Match[str], period: Period) -> NamedPeriod:
     """Return a period with the preposition before it, if there is one."""
     preposition = _PREPOSITION.search(plain, max(0, match.start() - 20), match.start())
     if preposition is None:
         return NamedPeriod(match.start(), match.end(), *period)
-    return NamedPeriod(preposition.start(), match.end(), *_bounded(_SIGNS[preposition[1]], period))
+    return NamedPeriod(preposition.start(), match.end(), *_period_of_comparison(_SIGNS[preposition[1]], period))
 
 
-def _bounded(sign: str, period: Period) -> Period:
+def _period_of_comparison(sign: str, period: Period) -> Period:
     """Return the period that a comparison with `period` means: all days before it for "<"."""
     first, last = period
     bounds = {
@@ -409,7 +413,7 @@ def _is_separate(plain: str, found: NamedPeriod) -> bool:
 
 
 def _is_sentence_end(plain: str, at: int, language: str) -> bool:
-    """Return whether the text ends at `at`, or goes on with no noun, which a number before it would count."""
+    """Return whether the text ends at `at` or continues without a noun that a number before it would count."""
     if _SENTENCE_END.match(plain, at):
         return True
     following = _NEXT_WORD.match(plain, at)
@@ -426,9 +430,9 @@ def _read_time(match: re.Match[str]) -> Period | None:
     parts = match.groupdict()
     year, name = int(parts["y"]), parts.get("name")
     if parts.get("q"):
-        return _months(year, 3 * int(parts["q"]) - 2, 3)
+        return _period_of_months(year, 3 * int(parts["q"]) - 2, 3)
     if parts.get("season"):
-        return _months(year, int(_SEASONS[parts["season"]]), 3)
+        return _period_of_months(year, int(_SEASONS[parts["season"]]), 3)
     month = _MONTHS.get(name, 0) if name else int(parts.get("m") or 0)
     if name and not month:
         return None
@@ -440,68 +444,70 @@ def _read_time(match: re.Match[str]) -> Period | None:
     return parse_period("-".join(f"{part:02}" for part in (year, month, day) if part), date.min)
 
 
-def _months(year: int, month: int, count: int) -> Period:
+def _period_of_months(year: int, month: int, count: int) -> Period:
     end = year * 12 + month - 2 + count
     return date(year, month, 1), month_end(date(end // 12, end % 12 + 1, 1))
 
 
 def _period_ago(match: re.Match[str], today: date) -> Period:
-    """Return the day, the week around the day, the month or the year that lies so long before `today`."""
-    unit = _unit(match)
-    day, _ = _recent_period(match, today)
+    """Return the day, week, month or year that a text such as "two weeks ago" names, counted from `today`."""
+    unit = _matched_unit(match)
+    day, _ = _period_until_today(match, today)
     if unit == "w":
         return day - timedelta(3), day + timedelta(3)
     if unit == "m":
-        return _months(day.year, day.month, 1)
+        return _period_of_months(day.year, day.month, 1)
     return (day, day) if unit == "d" else (date(day.year, 1, 1), date(day.year, 12, 31))
 
 
-def _recent_period(match: re.Match[str], today: date) -> Period:
-    """Return the days from so long before `today` to `today`."""
+def _period_until_today(match: re.Match[str], today: date) -> Period:
+    """Return the days up to `today` that a text such as "the last two weeks" names."""
     count = _COUNTS.get(match["n"]) or int(match["n"])
-    period = parse_period(f"{count}{_unit(match)}", today)
+    period = parse_period(f"{count}{_matched_unit(match)}", today)
     return period or (today, today)
 
 
-def _unit(match: re.Match[str]) -> str:
+def _matched_unit(match: re.Match[str]) -> str:
     return _UNITS.get(match["unit"]) or _WIDE_UNITS[match["unit"]]
 
 
 @lru_cache
 def _bare_pattern(language: _Language) -> re.Pattern[str]:
-    """Return a pattern of the times in a language that need a preposition: their year is missing, or all there is."""
-    months = _either(re.split("[ |]", _plain(language.months)))
+    """Return a pattern of the times that need a preposition in a language: without a year, or a year alone."""
+    months = _alternatives_pattern(re.split("[ |]", _lower_without_accents(language.months)))
     times = (
         rf"(?:the\s)?(?P<d>\d\d?)(?:st|nd|rd|th|er|\.)?\s(?:of\s|de\s)?(?P<name>{months})",
         rf"(?P<month>{months})",
         r"q(?P<q>[1-4])",
         rf"(?P<year_word>(?:the\syear|jahr|l'annee|(?:el\s)?ano|o\sano|het\sjaar)\s)?"
-        rf"{_YEAR}(?:\s(?:{_either(map(re.escape, _TO | _AND))})\s(?P<y2>(?:19|20)\d\d))?",
+        rf"{_YEAR}(?:\s(?:{_alternatives_pattern(map(re.escape, _TO | _AND))})\s(?P<y2>(?:19|20)\d\d))?",
     )
-    return re.compile(rf"(?<!\w)(?P<prep>{_either(map(re.escape, language.signs))})\s(?:{'|'.join(times)})")
+    return re.compile(
+        rf"(?<!\w)(?P<prep>{_alternatives_pattern(map(re.escape, language.signs))})\s(?:{'|'.join(times)})"
+    )
 
 
 def _read_bare_time(plain: str, match: re.Match[str], language: _Language, today: date) -> Period | None:
     """Return the last such time that began by `today`; None if the words name none."""
     parts = match.groupdict()
     if parts["d"]:
-        return _latest(
+        return _latest_begun_period(
             lambda year: parse_period(f"{year}-{_MONTHS[parts['name']]:02}-{int(parts['d']):02}", today), today
         )
-    if match["prep"] in map(_plain, language.on.split("|")):
+    if match["prep"] in map(_lower_without_accents, language.on.split("|")):
         return None
     if parts["month"]:
-        return _latest(lambda year: _months(year, _MONTHS[parts["month"]], 1), today)
+        return _latest_begun_period(lambda year: _period_of_months(year, _MONTHS[parts["month"]], 1), today)
     if parts["q"]:
-        return _latest(lambda year: _months(year, 3 * int(parts["q"]) - 2, 3), today)
+        return _latest_begun_period(lambda year: _period_of_months(year, 3 * int(parts["q"]) - 2, 3), today)
     year = int(parts["y"])
     is_year = parts["year_word"] or _is_sentence_end(plain, match.end(), language.code)
     last_year = int(parts["y2"] or year)
     return (date(year, 1, 1), date(last_year, 12, 31)) if is_year and year <= last_year <= today.year + 1 else None
 
 
-def _latest(in_year: Callable[[int], Period | None], today: date) -> Period | None:
-    """Return the latest of a time of each year, given the year, that began by `today`."""
+def _latest_begun_period(in_year: Callable[[int], Period | None], today: date) -> Period | None:
+    """Return the latest period that began by `today`, of those that `in_year` returns for this and the last year."""
     periods = (in_year(year) for year in (today.year, today.year - 1))
     return next((period for period in periods if period and period[0] <= today), None)
 

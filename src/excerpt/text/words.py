@@ -404,7 +404,7 @@ def analyze(text: str, language: str = "") -> Analysis:
 
 
 def words_of(text: str, language: str = "") -> list[str]:
-    """Return the terms of `text` without those of words without their accents: to count words, or measure lengths."""
+    """Return the terms of `text` without the extra terms for spellings without accents: to count words."""
     return [term for term in terms_of(text, language)[0] if not term.endswith(UNACCENTED_MARK)]
 
 

@@ -108,7 +108,7 @@ def to_textual_keymap(keymap: Mapping[str, str]) -> dict[str, str]:
 
 
 def _keys_by_id(key: KeyBinding, keys: str) -> dict[str, str]:
-    """Return the comma-separated `keys` of a row, divided by the id of the Textual binding that gets them."""
+    """Return the comma-separated `keys` of a row by the id of the Textual binding that gets them."""
     # Textual has no binding without a key. No terminal sends these names, and a keymap may replace them.
     if not (key.has_priority and has_typed_key(key)):
         return {key.id: keys or f"unbound-{key.id}"}

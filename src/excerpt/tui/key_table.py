@@ -39,7 +39,7 @@ class KeyBinding(Struct, frozen=True):
 
 
 def with_priority(*rows: KeyBinding) -> Sequence[KeyBinding]:
-    """Return copies of bindings that have priority over a focused field, except for keys that type a character."""
+    """Return the bindings with priority over a focused field, except those whose key types a character."""
     return tuple(replace(row, has_priority=True) for row in rows)
 
 

@@ -239,14 +239,14 @@ class UsageRecorder:
         if not hits:
             return
         try:
-            await asyncio.to_thread(_append_to_log, self._file, kind, hits, time.time())
+            await asyncio.to_thread(_append_to_usage_log, self._file, kind, hits, time.time())
         except OSError as error:
             if not self._has_reported_failure:
                 self._has_reported_failure = True
                 self._on_failure(error.strerror or str(error))
 
 
-def _append_to_log(file: Path, kind: str, hits: Sequence[UsedHit], seconds: float) -> None:
+def _append_to_usage_log(file: Path, kind: str, hits: Sequence[UsedHit], seconds: float) -> None:
     from excerpt.search.usage import UseKind, UseLog
 
     UseLog(file).record(UseKind(kind), hits, seconds)

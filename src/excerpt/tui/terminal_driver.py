@@ -67,7 +67,7 @@ if sys.platform == "win32":
     """Events after which Windows ends the process: the console is closed, the user logs off, the system shuts down."""
 
     class TerminalDriver(WindowsDriver):
-        """Windows' console. Leaving the app by its close event was never tried."""
+        """Windows' console. Closing the app by the console's close event is untested."""
 
         def __init__(
             self, app: App[None], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None

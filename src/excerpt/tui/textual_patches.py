@@ -49,7 +49,7 @@ _NULL_STYLE = Style.null()
 
 
 class DirtyRegionCompositor(Compositor):
-    """A compositor that renders only what is redrawn and not covered by a widget in front.
+    """A compositor that renders only areas that must be redrawn and are not covered by another widget.
 
     Textual's compositor renders all lines of every widget: at 140x45, ten containers of forty lines for one letter.
     """

@@ -51,7 +51,7 @@ _MAX_ENTRIES = 20_000
 
 
 class VaultKind(StrEnum):
-    """Why a vault is in the list; the value is shown at the left of its row."""
+    """The reason why a vault is in the list; its value is shown at the left of the row."""
 
     RECENT = "recent"
     OBSIDIAN = "Obsidian"
@@ -363,7 +363,7 @@ class VaultChooser(Dialog[PreparedVault], inherit_bindings=False):
             self._listed_text = typed_text
             self._show_rows(rows, 0)
             if self._pending_action is not None:
-                self._when_listed(self._pending_action[1])
+                self._run_when_listed(self._pending_action[1])
 
     def _handle_prepared_vault(self, path: Path, result: tuple[PreparedVault, str] | str) -> None:
         if path != self._path_to_open:
@@ -465,7 +465,7 @@ class VaultChooser(Dialog[PreparedVault], inherit_bindings=False):
 
     def action_complete(self) -> None:
         """Put the path of the selected folder into the field, so that the user can type on from there."""
-        self._when_listed(self._complete_selected)
+        self._run_when_listed(self._complete_selected)
 
     def _complete_selected(self) -> None:
         row = self.selected
@@ -479,9 +479,9 @@ class VaultChooser(Dialog[PreparedVault], inherit_bindings=False):
 
     @on(OptionList.OptionSelected)
     def action_open(self) -> None:
-        self._when_listed(self._open_selected)
+        self._run_when_listed(self._open_selected)
 
-    def _when_listed(self, act: Callable[[], None]) -> None:
+    def _run_when_listed(self, act: Callable[[], None]) -> None:
         """Call `act` once the list shows the rows for the text in the field: now, or when these rows arrive."""
         if not self.query(Field):  # repeated keys may arrive after the dialog is closed
             return

@@ -29,11 +29,11 @@ def is_logseq(vault: Path) -> bool:
 
     A graph is known by its configuration, or its folders beside `logseq`.
     """
-    return _is_graph(vault) or (vault.name in _GRAPH_FOLDERS and _is_graph(vault.parent))
+    return _is_logseq_graph(vault) or (vault.name in _GRAPH_FOLDERS and _is_logseq_graph(vault.parent))
 
 
 def guess_dialect(paths: Iterable[str]) -> Dialect:
-    """Return the dialect of notes of which only the paths in their vault are known, as in a store: LOGSEQ or MARKDOWN.
+    """Return the dialect of a vault by the paths of its notes alone, as in a store: LOGSEQ or MARKDOWN.
 
     The notes of a graph are its pages and journals, and nowhere else.
     """
@@ -42,7 +42,7 @@ def guess_dialect(paths: Iterable[str]) -> Dialect:
     return Dialect.LOGSEQ if is_graph else Dialect.MARKDOWN
 
 
-def _is_graph(folder: Path) -> bool:
+def _is_logseq_graph(folder: Path) -> bool:
     beside = (_is_file(folder / "logseq/config.edn"), *(_is_folder(folder / name) for name in _GRAPH_FOLDERS))
     return _is_folder(folder / "logseq") and any(beside)
 
@@ -53,14 +53,14 @@ def detect_dialect(vault: Path) -> Dialect:
         return Dialect.LOGSEQ
     if _is_file(vault / "dendron.yml") or _is_file(vault / "dendron.code-workspace"):
         return Dialect.DENDRON
-    if _is_folder(vault / ".foam") or _FOAM_EXTENSION in _read(vault, ".vscode/extensions.json"):
+    if _is_folder(vault / ".foam") or _FOAM_EXTENSION in _read_vault_file(vault, ".vscode/extensions.json"):
         return Dialect.FOAM
     if _is_folder(vault / ".obsidian"):
         return Dialect.OBSIDIAN
     return Dialect.JOPLIN if _has_joplin_item(vault) else Dialect.MARKDOWN
 
 
-def _mode(path: Path) -> int:
+def _file_mode(path: Path) -> int:
     try:
         return path.lstat().st_mode
     except (OSError, ValueError):
@@ -68,14 +68,14 @@ def _mode(path: Path) -> int:
 
 
 def _is_file(path: Path) -> bool:
-    return stat.S_ISREG(_mode(path))
+    return stat.S_ISREG(_file_mode(path))
 
 
 def _is_folder(path: Path) -> bool:
-    return stat.S_ISDIR(_mode(path))
+    return stat.S_ISDIR(_file_mode(path))
 
 
-def _read(vault: Path, path: str) -> bytes:
+def _read_vault_file(vault: Path, path: str) -> bytes:
     try:
         with open_file(vault, path) as opened:
             return opened.read(_MAX_BYTES)

@@ -316,7 +316,7 @@ def _read_json(file: Path, file_type: type[FileType]) -> FileType | None:
 
 
 class _KnownPath(Struct, frozen=True):
-    """The path of a vault, or of a store its address."""
+    """The file that holds the path of a vault, or the address of a store."""
 
     path: str
 
@@ -353,7 +353,7 @@ def suggest_adoption(paths: Paths, vault: Path, *, suggest_moves: bool = False) 
 
 
 def save_vault_path(paths: Paths, vault: Path) -> None:
-    """Save the path of `vault`, by which its data is named when it has moved.
+    """Save the path of `vault`, so that messages can name its data after the vault has moved.
 
     Not that of a home folder that the user has not confirmed. Does nothing if the data folder cannot be written.
     """

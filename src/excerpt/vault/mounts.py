@@ -31,7 +31,7 @@ class Mount(Struct, frozen=True):
 
     @property
     def lacks_change_events(self) -> bool:
-        """Whether another machine, or the host of a virtual one, can make changes that are not reported here."""
+        """Whether another machine, or the host of a virtual machine, can make changes without events here."""
         return self.kind in _FILE_SYSTEMS_WITHOUT_EVENTS or self.kind.startswith("fuse.")
 
 

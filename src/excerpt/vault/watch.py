@@ -75,7 +75,7 @@ class VaultWatch:
         """Yield batches of changed paths until the event `stop` is set; also None if the vault is missing."""
         while not self._stop.is_set():
             try:
-                batch = self._next()
+                batch = self._wait_for_changes()
             except (VaultError, OSError, WatchfilesRustInternalError):
                 yield None
                 if self._restart():
@@ -87,17 +87,17 @@ class VaultWatch:
     def close(self) -> None:
         self._source.close()
 
-    def _next(self) -> ChangedPaths:
+    def _wait_for_changes(self) -> ChangedPaths:
         """Wait for changes and return the next batch, after a while an empty one.
 
         Raises VaultError if the vault's folder was removed or replaced.
         """
-        if _identity(self._vault) != self._identity:
+        if _folder_identity(self._vault) != self._folder_identity:
             raise VaultError("The vault's folder was removed or replaced.")
         return self._source.next(self._stop)
 
     def _start(self) -> None:
-        self._identity = _identity(self._vault)
+        self._folder_identity = _folder_identity(self._vault)
         scan_result = scan(self._vault, self._settings)
         self.is_polling = self._poll or lacks_change_events(self._vault)
         if not self.is_polling:
@@ -252,7 +252,7 @@ def _is_at_or_below(folder: str, paths: Collection[str]) -> bool:
     return any(folder[:at] in paths for at, letter in enumerate(folder) if letter == "/")
 
 
-def _identity(vault: Path) -> tuple[int, int] | None:
+def _folder_identity(vault: Path) -> tuple[int, int] | None:
     """Return the vault folder's device and inode, which change if a disk is mounted; None if missing."""
     try:
         status = vault.stat()

@@ -14,7 +14,7 @@ from excerpt.base.state_files import file_lock
 
 @contextmanager
 def mark_watched(folder: Path) -> Iterator[None]:
-    """Mark a vault as watched during a `with` block, by a locked file in `folder`.
+    """Mark a vault as watched for the duration of a `with` block, by a locked file in `folder`.
 
     Does nothing if the folder is not writable.
     """

@@ -233,7 +233,7 @@ _APOSTROPHES = [
 
 
 @given(st.lists(st.sampled_from([*_APOSTROPHES, "and", "notes.", "(so)", "- 2,", "well"]), max_size=12), st.booleans())
-def test_apostrophes_do_not_quote(words: list[str], curly: bool) -> None:
+def test_apostrophes_are_not_quotation_marks(words: list[str], curly: bool) -> None:
     text = " ".join(words)
     assert quotation_texts(text.replace("'", "’") if curly else text) == []
     assert parse_answer(text).unchecked == ()

@@ -429,7 +429,7 @@ def test_a_quotation_with_a_word_that_the_vault_lacks_is_not_true(
 
 @pytest.mark.programs
 @given(draw_cut_quotation(), st.data())
-def test_an_edit_is_reported_for_every_citation_of_it(
+def test_an_edited_source_is_reported_for_each_of_its_citations(
     cut: tuple[dict[str, str], PackFile, int, list[str]], data: st.DataObject
 ) -> None:
     notes, pack, number, _ = cut

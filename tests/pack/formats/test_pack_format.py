@@ -118,7 +118,7 @@ def test_rows_are_below_the_header_of_their_table_which_has_its_own_lines() -> N
     assert "\n=====\n| Article | n < 9 |\n|---|---|\n| a | 1 |\n" in PlainRenderer().render([below])
 
 
-def test_an_unknown_day_is_said_to_be_unknown() -> None:
+def test_an_unknown_modification_day_is_shown_as_unknown() -> None:
     copied = replace(PACK, modified="")
     assert "From Guides/Sync.md:12-14, modified unknown, digest 0c5d9a\n" in MarkdownRenderer().render([copied])
     assert "<modified>unknown</modified>\n" in XmlRenderer().render([copied])

@@ -542,7 +542,7 @@ async def test_a_change_without_effect_is_reported(ask: Ask) -> None:
     identity = await save_memory(ask, text="Swarms leave in May.", tags=["bees"])
     assert (
         await ask("remember", id=identity, tags=["bees"])
-    ).text == f"Nothing changed: {identity} is already like that."
+    ).text == f"Nothing changed: {identity} has these values already."
 
 
 @pytest.mark.parametrize(
@@ -555,7 +555,7 @@ async def test_a_change_without_effect_is_reported(ask: Ask) -> None:
         ({"id": "ID", "stale": "update", "text": "New."}, "Call again without text."),
         ({"forget": "ID", "text": "New."}, "Call again without text."),
         ({"forget": "ID", "id": "ID", "why": "So."}, "Call again without why, id."),
-        ({"text": "New.", "tags": ["-may"]}, "Name the memory that has it by id."),
+        ({"text": "New.", "tags": ["-may"]}, "Give the id of the memory that has it."),
         ({"text": "New.", "stale": "keep"}, "Call again without stale."),
         ({"text": "  ", "source": "Hives:6"}, "There is no text to remember."),
     ],

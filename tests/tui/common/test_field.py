@@ -31,7 +31,7 @@ async def test_every_field_accepts_pasted_lines_and_shows_every_character(
             await pilot.press("ctrl+u", "escape")
 
 
-def test_every_input_of_the_app_is_such_a_field() -> None:
+def test_every_text_input_of_the_app_is_a_field() -> None:
     sources = [file.read_text(encoding="utf-8") for folder in tui.__path__ for file in Path(folder).rglob("*.py")]
     assert re.findall(r"\w*(?<!class Field\()\bInput\(", "\n".join(sources)) == []
 

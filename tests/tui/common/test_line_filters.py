@@ -44,18 +44,18 @@ def is_letter(sign: str) -> bool:
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.stem)
-def test_every_symbol_of_a_widget_has_a_plain_one(file: Path) -> None:
+def test_every_symbol_of_a_widget_has_an_ascii_replacement(file: Path) -> None:
     drawn = {sign for text in literals(file) for sign in text if not is_letter(sign)}
     assert {sign for sign in drawn if not ascii_sign(sign).isascii()} == set()
 
 
-def test_each_symbol_and_its_plain_one_take_one_cell() -> None:
+def test_each_symbol_and_its_ascii_replacement_take_one_cell() -> None:
     assert [sign for sign, plain in ASCII_SIGNS.items() if not (cell_len(sign) == cell_len(plain) == 1)] == []
     assert all(plain.isascii() for plain in ASCII_SIGNS.values())
 
 
 @given(st.text())
-def test_text_keeps_its_width_and_letters(text: str) -> None:
+def test_text_shown_in_ascii_keeps_its_width_and_letters(text: str) -> None:
     plain = to_ascii(text)
     assert cell_len(plain) == cell_len(text)
     assert [b for a, b in zip(text, plain, strict=True) if is_letter(a)] == [a for a in text if is_letter(a)]
@@ -66,7 +66,7 @@ def test_a_tree_in_a_note_is_drawn_in_ascii() -> None:
 
 
 @pytest.mark.programs
-async def test_no_line_block_or_arrow_is_on_the_screen(tmp_path: Path) -> None:
+async def test_in_plain_mode_the_screen_has_no_line_block_or_arrow_symbols(tmp_path: Path) -> None:
     app = ScriptedApp(tmp_path, PLAIN)
     async with app.run_test(size=(100, 30)) as pilot:
         await report_events(pilot, IndexOpened(STATUS))

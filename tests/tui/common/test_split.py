@@ -128,7 +128,7 @@ async def test_nothing_moves_when_hits_are_replaced_by_other_hits(scripted: Scri
 
 
 @pytest.mark.programs
-async def test_a_passage_without_space_gives_up_the_focus(scripted: ScriptedApp) -> None:
+async def test_a_focused_passage_that_no_longer_fits_loses_the_focus(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(120, 30)) as pilot:
         await type_text(pilot, "sync")
         preview_of(scripted).focus()

@@ -107,7 +107,7 @@ async def test_tokens_of_the_rows_sum_to_those_of_bar_and_copy(app: ExcerptApp) 
         assert toast.message.startswith(f"{len(packs_of(app))} passages: {whole:,} tokens, ")
 
 
-async def test_a_marked_passage_is_labelled_so(app: ExcerptApp) -> None:
+async def test_a_marked_passage_is_labelled_as_marked(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await open_pack(pilot, "conflict")
         await press(pilot, "tab")

@@ -138,7 +138,7 @@ def dated_result() -> Result:
     return replace(made, confidence=Confidence.LIKELY, sort="-date")
 
 
-def test_the_three_best_hits_are_above_the_days_with_their_ranks() -> None:
+def test_the_three_best_hits_are_listed_with_ranks_above_the_hits_by_day() -> None:
     result = dated_result()
     rows = make_rows(arrange_hits(result), result.best_first)
     assert [(row.heading, row.rank, row.hit.fragment.title) for row in rows] == [

@@ -210,7 +210,7 @@ def test_the_reranker_waits_for_the_full_order() -> None:
     assert bench.moves == ["cba"]
 
 
-def test_a_full_order_after_a_move_is_only_offered_and_final() -> None:
+def test_after_a_move_the_full_order_is_only_offered_and_does_not_change_again() -> None:
     bench = Bench(can_move=False)
     bench.answer_search(make_result(is_without_meaning=True))
     bench.answer_search(make_result())

@@ -45,7 +45,7 @@ def test_only_the_first_ten_are_compared() -> None:
         (("", ""), "No strategy finds anything."),
     ],
 )
-def test_one_line_states_what_is_equal_in_all(lists: tuple[str, str], said: str) -> None:
+def test_one_line_names_the_fragments_with_equal_ranks_under_all_strategies(lists: tuple[str, str], said: str) -> None:
     assert (
         describe_unchanged_ranks(
             compare_ranks([result(strategy, ids) for strategy, ids in zip(Strategy, lists, strict=False)])
@@ -102,7 +102,7 @@ async def test_a_long_title_is_shown_whole(scripted: ScriptedApp) -> None:
         assert all(word in drawn for word in long.split())
 
 
-async def test_a_strategy_forced_in_the_query_is_labelled_so(scripted: ScriptedApp) -> None:
+async def test_a_strategy_forced_in_the_query_is_labelled_as_forced(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await show_results(pilot)
         pane = pane_of(scripted)

@@ -245,7 +245,7 @@ async def test_with_a_theme_in_the_settings_the_terminal_is_not_asked(tmp_path: 
 
 
 @pytest.mark.programs
-async def test_removing_the_theme_from_the_settings_returns_to_the_terminals(tmp_path: Path) -> None:
+async def test_removing_the_theme_from_the_settings_restores_the_theme_by_the_terminal(tmp_path: Path) -> None:
     app = ScriptedApp(tmp_path, Settings(screen=ScreenSettings(theme="harbour")))
     async with app.run_test() as pilot:
         await until(pilot, lambda: "phosphor" in app.available_themes, "the themes")

@@ -158,7 +158,7 @@ def test_another_encoding_is_a_warning() -> None:
     assert (note.title, bool(note.warnings)) == ("Überschrift", True)
 
 
-def test_what_is_no_text_is_refused() -> None:
+def test_a_file_that_is_not_text_is_refused() -> None:
     with pytest.raises(ReadError, match="not text"):
         read(b"%PDF-1.4 \x00\x00\x00\x00\x00\x00", "a.org")
 

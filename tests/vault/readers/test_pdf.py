@@ -76,7 +76,7 @@ def test_each_sentence_is_on_its_page(note: Note) -> None:
     assert at_their_places(SENTENCES, note, "page={}") == 1.0
 
 
-def test_a_page_is_a_section_named_so(note: Note) -> None:
+def test_a_page_is_a_section_named_by_its_number(note: Note) -> None:
     assert [one.heading for one in note.sections[1:4]] == ["Page 1", "Page 2", "Page 3"]
     assert note.title == "On rivers"
     assert note.language == "en"

@@ -39,7 +39,7 @@ def read(text: str | bytes) -> Note:
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_what_is_said_is_read_by_its_time(newline: str) -> None:
+def test_spoken_text_is_read_with_its_time(newline: str) -> None:
     note = read(VTT.replace("\n", newline))
     assert note.text == "Ada: Where do otters live & sleep?\nBy the\nriver.\n\nThe end."
     assert [(section.heading, section.place) for section in note.sections[1:]] == [
@@ -54,7 +54,7 @@ def test_subrip_is_read() -> None:
     assert [section.heading for section in note.sections[1:]] == ["0:00", "2:04"]
 
 
-def test_captions_that_roll_are_read_once() -> None:
+def test_lines_repeated_by_scrolling_captions_are_read_once() -> None:
     cues = ["one two", "one two\nthree four", "three four\nfive six"]
     text = "WEBVTT\n\n" + "\n\n".join(f"00:0{n}.000 --> 00:0{n + 1}.000\n{cue}" for n, cue in enumerate(cues))
     assert read(text).text == "one two\nthree four\nfive six"
@@ -66,7 +66,7 @@ def test_a_file_without_subtitles_is_refused(text: str) -> None:
         read(text)
 
 
-def test_what_is_no_text_is_refused() -> None:
+def test_a_file_that_is_not_text_is_refused() -> None:
     with pytest.raises(ReadError):
         read(b"\x00" * 1000)
 

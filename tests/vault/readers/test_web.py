@@ -59,7 +59,7 @@ def test_the_words_of_a_page_are_found(page: Note) -> None:
     assert recall(DARWIN, text_under(page, "Breeds")) >= 0.98
 
 
-def test_the_title_is_the_page_s_own(page: Note) -> None:
+def test_the_title_is_read_from_the_page(page: Note) -> None:
     assert page.title == "Pigeons & doves"
 
 

@@ -24,7 +24,7 @@ _BRACKETS = {"[": "]", "(": ")", "`": "`", "<": ">", "【": "】"}
 
 @dataclass(frozen=True, slots=True)
 class MissingPlace:
-    """A place that an answer or its list of sources names but the vault does not have, with the reason.
+    """A location that an answer or its list of sources names but the vault does not have, with the reason.
 
     `line` is the line of the answer; 0 for a place of the list.
     """

@@ -47,7 +47,7 @@ class SourceWords(Struct, frozen=True):
 
 
 class ComparedSentence(Struct, frozen=True):
-    """The important words of a sentence, those that no source has, and whether these are too few to miss."""
+    """The important words of a sentence, those that no source has, and whether so few are missing that it holds."""
 
     words: tuple[str, ...]
     missing: tuple[str, ...]
@@ -93,17 +93,17 @@ def compare_sentence(sentence: Sentence, sources: Sequence[SourceWords], lookup:
         and (
             len(words) < (_MIN_WORDS_BESIDE_QUOTATION if sentence.quotes else _MIN_WORDS)
             or bool(language and languages and language not in languages)
-            or _has_enough(sentence.text, words, missing, sources, lookup)
+            or _has_enough_words(sentence.text, words, missing, sources, lookup)
         ),
     )
 
 
 def _is_part(word: QueryWord, start: int, end: int) -> bool:
-    """Return whether a word is a part of what stands at the characters `start` to `end` (exclusive)."""
+    """Return whether a word is a proper part of the characters `start` to `end` (exclusive) of the sentence."""
     return start <= word.start and word.end <= end and (word.start, word.end) != (start, end)
 
 
-def _has_enough(
+def _has_enough_words(
     sentence: str,
     words: Sequence[QueryWord],
     missing: Sequence[QueryWord],
@@ -129,11 +129,11 @@ def _has_name(source: SourceWords, name: str, lookup: VaultLookup) -> bool:
     runs = _RUN.findall(fold(name))
     if len(runs) > 1 or _IDENTIFIER.match(name):
         runs[-1] = runs[-1].removesuffix("s")  # APIs
-        return _has_in_sequence(source, runs) or _has_in_sequence(source, [*runs[:-1], f"{runs[-1]}s"])
+        return _has_words_in_sequence(source, runs) or _has_words_in_sequence(source, [*runs[:-1], f"{runs[-1]}s"])
     return not source.terms.isdisjoint(lookup.analyze_terms(name))
 
 
-def _has_in_sequence(source: SourceWords, runs: Sequence[str]) -> bool:
+def _has_words_in_sequence(source: SourceWords, runs: Sequence[str]) -> bool:
     spans = range(max(len(runs) - _MAX_JOINED, 0) + 1)
     return all("".join(runs[at : at + _MAX_JOINED]) in source.joined for at in spans)
 

@@ -55,7 +55,7 @@ HAS_SOCKETS = hasattr(socket, "AF_UNIX")
 
 @dataclass(frozen=True, slots=True)
 class HookEvent:
-    """What an agent tells its prompt hook; the working directory, which it tells too, is not used."""
+    """The event that an agent sends to its prompt hook; the working directory in it is not used."""
 
     prompt: str
     session_id: str
@@ -63,7 +63,7 @@ class HookEvent:
 
 @dataclass(frozen=True, slots=True)
 class HookRecord:
-    """One line of the log: a prompt that got passages, or that had to wait too long. The prompt itself is not kept.
+    """One line of the log: a prompt that got passages or reached the time limit. The prompt itself is not saved.
 
     `outcome` is "passages" or "timeout", `asked` is "server" or "index" (a search that the hook itself started).
     """
@@ -81,7 +81,7 @@ class HookRecord:
 
 @dataclass(frozen=True, slots=True)
 class HookState:
-    """What the hook can count on: Unix sockets, servers of the vaults; and how often it gave up in the last week.
+    """The state of the hook: whether Unix sockets and servers are available, and its timeouts in the last week.
 
     `unserved` are the vaults for which no server runs, `last_timeout` is a local time.
     """
@@ -108,13 +108,13 @@ class TimeLimit:
         self._add_timer(SERVER_SECONDS)
 
     def begin(self, vault: str, asked: str) -> None:
-        """Log this vault and who is asked if the time is up; the first search of the process shortens the time."""
+        """Set the vault and who is asked, for the log. The first search in this process starts a shorter time limit."""
         if asked == "index" and self._asked != "index":
             self._add_timer(SEARCH_SECONDS)
         self._vault, self._asked = vault, asked
 
     def cancel(self) -> None:
-        """Let the process live."""
+        """Cancel the timer, so that the process continues."""
         for timer in self._timers:
             timer.cancel()
 
@@ -131,7 +131,15 @@ class TimeLimit:
         at_last.start()
         with suppress(Exception):
             record = HookRecord(
-                _now(), self._agent, Path(self._vault).name, (), "", 0, _elapsed(self._start), "timeout", self._asked
+                _format_now(),
+                self._agent,
+                Path(self._vault).name,
+                (),
+                "",
+                0,
+                _elapsed_ms(self._start),
+                "timeout",
+                self._asked,
             )
             append_record(hook_folder(), record)
         os._exit(0)
@@ -196,13 +204,13 @@ def answer_event(
             continue
         _save_seen(folder, sessions, session, passages["fragment_ids"])
         record = HookRecord(
-            time=_now(),
+            time=_format_now(),
             agent=agent,
             vault=passages["vault"],
             sources=passages["sources"],
             confidence=passages["confidence"],
             tokens=passages["tokens"],
-            elapsed_ms=_elapsed(start),
+            elapsed_ms=_elapsed_ms(start),
             asked=asked,
         )
         with suppress(OSError):
@@ -211,11 +219,11 @@ def answer_event(
     return ""
 
 
-def _now() -> str:
+def _format_now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def _elapsed(start: float) -> float:
+def _elapsed_ms(start: float) -> float:
     return round((time.perf_counter() - start) * 1000, 1)
 
 
@@ -225,7 +233,7 @@ def _elapsed(start: float) -> float:
 def _find_passages(
     vault: str, prompt: str, shown_before: frozenset[str], begin: Begin
 ) -> tuple[PassagesForm | None, str]:
-    """Return the passages that a vault has for a prompt, and who was asked: a server, or else the search engine."""
+    """Return the passages of a vault for a prompt, and who answered: a server, or else the search engine."""
     for file in (prompt_socket_file(vault), socket_file(vault)) if HAS_SOCKETS else ():
         begin(vault, "server")
         try:

@@ -57,7 +57,7 @@ class AgentFiles(Struct, frozen=True):
 
 
 class Edit(Struct, frozen=True):
-    """A change of one file: its text before (None: no such file) and after (None: the file is removed).
+    """A change of one file: its text before (None: there is no file) and after (None: the file is removed).
 
     `file` is the path without links, so that what is shown is what is written.
     """
@@ -142,18 +142,18 @@ def agent_files(agent: str, project: Path | None) -> AgentFiles:
     match agent:
         case "claude":
             tools = home / ".mcp.json" if project else home / ".claude.json"
-            return AgentFiles(tools, _skill(home / ".claude"), home / ".claude" / "settings.json")
+            return AgentFiles(tools, _skill_file(home / ".claude"), home / ".claude" / "settings.json")
         case "codex":
             folder = home / ".codex"
-            return AgentFiles(folder / "config.toml", _skill(home / ".agents"), folder / "hooks.json")
+            return AgentFiles(folder / "config.toml", _skill_file(home / ".agents"), folder / "hooks.json")
         case "cursor":
-            return AgentFiles(home / ".cursor" / "mcp.json", _skill(home / ".cursor"), None)
+            return AgentFiles(home / ".cursor" / "mcp.json", _skill_file(home / ".cursor"), None)
         case _:
             tools = home / ".vscode" / "mcp.json" if project else _vscode_user_folder() / "mcp.json"
-            return AgentFiles(tools, _skill(home / (".github" if project else ".copilot")), None)
+            return AgentFiles(tools, _skill_file(home / (".github" if project else ".copilot")), None)
 
 
-def _resolve(file: Path, project: Path | None) -> Path:
+def _resolve_settings_file(file: Path, project: Path | None) -> Path:
     """Return a file's path without links, which come with a cloned project. Raises ExcerptError if it is outside it."""
     try:
         resolved = file.resolve()
@@ -166,7 +166,7 @@ def _resolve(file: Path, project: Path | None) -> Path:
     return resolved
 
 
-def _skill(folder: Path) -> Path:
+def _skill_file(folder: Path) -> Path:
     return folder / "skills" / NAME / "SKILL.md"
 
 
@@ -180,7 +180,7 @@ def _vscode_user_folder() -> Path:
 
 def server_command(vaults: Sequence[str], *, no_memory: bool = False) -> list[str]:
     """Return the command that starts the MCP server for these vaults, with the full path of the program."""
-    return [*_program(), "mcp", *([_NO_MEMORY] if no_memory else []), *vaults]
+    return [*_program_command(), "mcp", *([_NO_MEMORY] if no_memory else []), *vaults]
 
 
 def server_entry(agent: str, command: Sequence[str]) -> dict[str, object]:
@@ -195,13 +195,13 @@ def server_table(command: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"  # a string of JSON is one of TOML too
 
 
-def _program() -> list[str]:
+def _program_command() -> list[str]:
     program = find_program("excerpt")
     return [program] if program else excerpt_command()
 
 
 def _hook_command(agent: str, vaults: Sequence[str]) -> str:
-    return shlex.join([*_program(), "agents", "hook", agent, *vaults])
+    return shlex.join([*_program_command(), "agents", "hook", agent, *vaults])
 
 
 def _merge_vaults(installed: Sequence[str], added: Sequence[str]) -> list[str]:
@@ -213,7 +213,7 @@ def _merge_vaults(installed: Sequence[str], added: Sequence[str]) -> list[str]:
     return list(dict.fromkeys((*kept, *added)))
 
 
-def _own_arguments(words: Sequence[object], *verb: str) -> list[str] | None:
+def _parse_own_arguments(words: Sequence[object], *verb: str) -> list[str] | None:
     """Return the words after `verb` in a command of excerpt, None if it runs another program or another command."""
     names = [word for word in words if isinstance(word, str)]
     if not names or len(names) < len(words):
@@ -229,30 +229,32 @@ def _own_arguments(words: Sequence[object], *verb: str) -> list[str] | None:
     return arguments[len(verb) :] if tuple(arguments[: len(verb)]) == verb else None
 
 
-def _own_server(server: object) -> list[str] | None:
+def _parse_own_server(server: object) -> list[str] | None:
     """Return the arguments of `excerpt mcp` in the entry of a server, None if excerpt has not written it."""
     if not isinstance(server, Mapping) or not isinstance(server.get("args"), list):
         return None
-    arguments = _own_arguments([server.get("command"), *server["args"]], "mcp")
+    arguments = _parse_own_arguments([server.get("command"), *server["args"]], "mcp")
     is_known = arguments is not None and not any(word.startswith("-") and word != _NO_MEMORY for word in arguments)
     return arguments if is_known else None
 
 
-def _own_hooks(file: Path, text: str) -> list[OwnHook]:
-    """Return the prompt hooks that excerpt has written; a command with anything else in it is its author's."""
+def _find_own_hooks(file: Path, text: str) -> list[OwnHook]:
+    """Return the prompt hooks that excerpt has written; a command with other words belongs to somebody else."""
     found = []
-    for group_index, group in enumerate(_elements(_parse_json(file, text, _HOOK_PATH))):
-        hooks = _elements(group.get("hooks")) if isinstance(group, Mapping) else []
+    for group_index, group in enumerate(_list_elements(_parse_json(file, text, _HOOK_PATH))):
+        hooks = _list_elements(group.get("hooks")) if isinstance(group, Mapping) else []
         for index, hook in enumerate(hooks):
             command = hook.get("command") if isinstance(hook, Mapping) else None
-            arguments = _own_arguments(_split(command), "agents", "hook") if isinstance(command, str) else None
+            arguments = (
+                _parse_own_arguments(_split_command(command), "agents", "hook") if isinstance(command, str) else None
+            )
             if arguments and arguments[0] in AGENTS:
                 found.append(OwnHook(group_index, index, str(command), arguments[1:]))
     return found
 
 
-def _split(command: str) -> list[str]:
-    """Return the words of a shell command that has nothing but words, as excerpt writes it; [] for another one."""
+def _split_command(command: str) -> list[str]:
+    """Return the words of a shell command without operators or variables, as excerpt writes it; [] for any other."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -260,20 +262,20 @@ def _split(command: str) -> list[str]:
     return words if shlex.join(words) == command else []
 
 
-def _elements(value: object) -> list[object]:
+def _list_elements(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
 def _is_own_skill(text: str, former: KeptFile | None) -> bool:
     """Return whether the text of a skill is the one that excerpt writes, or wrote there before."""
-    return _unix_lines(text) == _skill_text() or (former is not None and former.digest == _digest(text))
+    return _normalise_line_ends(text) == _skill_text() or (former is not None and former.digest == _digest(text))
 
 
 def _skill_text() -> str:
     return SKILL_FILE.read_text(encoding="utf-8")
 
 
-def _unix_lines(text: str) -> str:
+def _normalise_line_ends(text: str) -> str:
     return text.replace("\r\n", "\n")  # git may have written the files of a project with other line ends
 
 
@@ -297,29 +299,31 @@ def plan_install(
             f"Install without --hook. Hooks are for {' and '.join(HOOK_AGENTS)}.",
         )
     edits = [
-        _plan_tools(agent, _resolve(files.tools, project), vaults),
-        _plan_skill(_resolve(files.skill, project), paths),
+        _plan_tools(agent, _resolve_settings_file(files.tools, project), vaults),
+        _plan_skill(_resolve_settings_file(files.skill, project), paths),
     ]
     if hook and files.hooks is not None:
-        edits.append(_plan_hook(agent, _resolve(files.hooks, project), vaults))
+        edits.append(_plan_hook(agent, _resolve_settings_file(files.hooks, project), vaults))
     return tuple(edit for edit in edits if edit.before != edit.after)
 
 
 def _plan_tools(agent: str, file: Path, vaults: Sequence[str]) -> Edit:
-    before = _read(file)
+    before = _read_settings_file(file)
     text = before or ""
-    arguments = _installed_server(agent, file, text) or []
+    arguments = _find_installed_server(agent, file, text) or []
     named = [word for word in arguments if word != _NO_MEMORY]
     command = server_command(_merge_vaults(named, vaults), no_memory=_NO_MEMORY in arguments)
     entry = server_entry(agent, command)
-    after = _with_table(file, text, entry) if agent == "codex" else _with_members(agent, file, text, entry)
-    if _own_server(_server(agent, file, after)) != _own_server(entry):  # as in a table that TOML cannot extend
-        raise _not_understood(file, ValueError("the server that excerpt adds would not be in effect"))
+    after = _add_server_table(file, text, entry) if agent == "codex" else _add_server_members(agent, file, text, entry)
+    if _parse_own_server(_read_server_entry(agent, file, after)) != _parse_own_server(
+        entry
+    ):  # as in a table that TOML cannot extend
+        raise _make_parse_error(file, ValueError("the server that excerpt adds would not be in effect"))
     return Edit(file, before, before if after == text else after)
 
 
-def _with_members(agent: str, file: Path, text: str, entry: Mapping[str, object]) -> str:
-    """Return JSON text with the server of excerpt; members that its entry has besides stay."""
+def _add_server_members(agent: str, file: Path, text: str, entry: Mapping[str, object]) -> str:
+    """Return JSON text with the server of excerpt; other members of the server's entry are kept."""
     path = _tools_path(agent)
     present = _parse_json(file, text, path)
     if not isinstance(present, Mapping):
@@ -331,34 +335,34 @@ def _with_members(agent: str, file: Path, text: str, entry: Mapping[str, object]
 
 
 def _plan_skill(file: Path, paths: Paths) -> Edit:
-    before = _read(file)
-    if before is not None and not _is_own_skill(before, _kept_files(paths).get(str(file))):
+    before = _read_settings_file(file)
+    if before is not None and not _is_own_skill(before, _read_kept_files(paths).get(str(file))):
         raise _make_foreign_error(file, "is a skill that excerpt has not written, or that was changed since")
-    is_current = before is not None and _unix_lines(before) == _skill_text()
+    is_current = before is not None and _normalise_line_ends(before) == _skill_text()
     return Edit(file, before, before if is_current else _skill_text())
 
 
 def _plan_hook(agent: str, file: Path, vaults: Sequence[str]) -> Edit:
-    before = _read(file)
+    before = _read_settings_file(file)
     text = before or ""
-    own = _own_hooks(file, text)
+    own = _find_own_hooks(file, text)
     command = _hook_command(agent, _merge_vaults([vault for hook in own for vault in hook.vaults], vaults))
     if not own:
         entry = {"hooks": [{"type": "command", "command": command, "timeout": _HOOK_SECONDS}]}
         return Edit(file, before, _edit_json(file, json_text.append_element, text, _HOOK_PATH, entry))
     first, *others = own
-    after = _without_hooks(file, text, others)
+    after = _remove_hooks(file, text, others)
     if first.command != command:
         place = (*_HOOK_PATH, first.group, "hooks", first.index, "command")
         after = _edit_json(file, json_text.set_member, after, place, command)
     return Edit(file, before, after)
 
 
-def _without_hooks(file: Path, text: str, hooks: Sequence[OwnHook]) -> str:
-    """Return JSON text without these hooks, and without a group that had nothing else."""
+def _remove_hooks(file: Path, text: str, hooks: Sequence[OwnHook]) -> str:
+    """Return JSON text without these hooks, and without groups that become empty."""
     for hook in reversed(hooks):
         group = _parse_json(file, text, (*_HOOK_PATH, hook.group))
-        is_alone = isinstance(group, Mapping) and list(group) == ["hooks"] and len(_elements(group["hooks"])) == 1
+        is_alone = isinstance(group, Mapping) and list(group) == ["hooks"] and len(_list_elements(group["hooks"])) == 1
         path, index = (_HOOK_PATH, hook.group) if is_alone else ((*_HOOK_PATH, hook.group, "hooks"), hook.index)
         text = _edit_json(file, json_text.remove_elements, text, path, [index])
     return text
@@ -370,33 +374,38 @@ def plan_uninstall(agent: str, project: Path | None, paths: Paths) -> tuple[Edit
     A file that was not changed since excerpt wrote it gets its former bytes. Raises ExcerptError for a file that cannot
     be read or understood, or that is outside the project.
     """
-    files, kept = agent_files(agent, project), _kept_files(paths)
+    files, kept = agent_files(agent, project), _read_kept_files(paths)
     edits = []
     for part in (files.tools, files.skill, files.hooks):
-        file = None if part is None else _resolve(part, project)
-        before = None if file is None else _read(file)
+        file = None if part is None else _resolve_settings_file(part, project)
+        before = None if file is None else _read_settings_file(file)
         if file is None or before is None:
             continue
         former = kept.get(str(file))
         is_unchanged = former is not None and former.digest == _digest(before)
         if former is not None and is_unchanged and former.copy == "":
             edits.append(Edit(file, before, None))
-        elif former is not None and is_unchanged and former.copy and (copy := _read(Path(former.copy))) is not None:
+        elif (
+            former is not None
+            and is_unchanged
+            and former.copy
+            and (copy := _read_settings_file(Path(former.copy))) is not None
+        ):
             edits.append(Edit(file, before, copy))
         elif part == files.skill:
             edits.append(Edit(file, before, None if _is_own_skill(before, former) else before))
         else:
-            edits.append(Edit(file, before, _without_own(agent, file, before, is_hooks=part == files.hooks)))
+            edits.append(Edit(file, before, _remove_own_entries(agent, file, before, is_hooks=part == files.hooks)))
     return tuple(edit for edit in edits if edit.before != edit.after)
 
 
-def _without_own(agent: str, file: Path, text: str, *, is_hooks: bool) -> str:
+def _remove_own_entries(agent: str, file: Path, text: str, *, is_hooks: bool) -> str:
     if is_hooks:
-        return _without_hooks(file, text, _own_hooks(file, text))
-    if _own_server(_server(agent, file, text)) is None:
+        return _remove_hooks(file, text, _find_own_hooks(file, text))
+    if _parse_own_server(_read_server_entry(agent, file, text)) is None:
         return text
     if agent == "codex":
-        return _with_table(file, text, None)
+        return _add_server_table(file, text, None)
     return _edit_json(file, json_text.remove_member, text, _tools_path(agent))
 
 
@@ -405,33 +414,33 @@ def install(edits: Sequence[Edit], paths: Paths) -> None:
 
     Raises ExcerptError for a file that cannot be written; files before it stay written.
     """
-    kept = dict(_kept_files(paths))
+    kept = dict(_read_kept_files(paths))
     for edit in edits:
         former = kept.get(str(edit.file))
         if edit.before is None:
             copy: str | None = ""
         elif former is None:
-            copy = _keep(edit.file, edit.before, paths)
+            copy = _keep_copy(edit.file, edit.before, paths)
         else:
             copy = former.copy if former.digest == _digest(edit.before) else None
-        _write(edit)
+        _write_edit(edit)
         kept[str(edit.file)] = KeptFile(copy, _digest(edit.after or ""))
-        write_value(_kept_file(paths), KeptFiles(kept), lasting=True)
+        write_value(_kept_files_path(paths), KeptFiles(kept), lasting=True)
 
 
 def uninstall(edits: Sequence[Edit], paths: Paths) -> None:
     """Write the changes that remove an installation. Raises ExcerptError for a file that cannot be written."""
-    kept = dict(_kept_files(paths))
+    kept = dict(_read_kept_files(paths))
     for edit in edits:
-        _write(edit)
+        _write_edit(edit)
         if kept.pop(str(edit.file), None) is not None:
-            write_value(_kept_file(paths), KeptFiles(kept), lasting=True)
+            write_value(_kept_files_path(paths), KeptFiles(kept), lasting=True)
 
 
-def _write(edit: Edit) -> None:
+def _write_edit(edit: Edit) -> None:
     """Write or remove a file. Raises ExcerptError if it is no longer what was shown."""
     file = edit.file
-    if file.resolve() != file or _read(file) != edit.before:
+    if file.resolve() != file or _read_settings_file(file) != edit.before:
         raise ExcerptError(f"{file} was changed meanwhile.", "Run the command again.")
     try:
         _refuse_read_only(file)
@@ -453,7 +462,7 @@ def _refuse_read_only(file: Path) -> None:
         raise PermissionError(13, "it is read-only")
 
 
-def _keep(file: Path, text: str, paths: Paths) -> str:
+def _keep_copy(file: Path, text: str, paths: Paths) -> str:
     """Write the text of a file before a change to excerpt's own folder, and return the path of this copy."""
     copy = paths.agents_folder / f"{datetime.now():%Y%m%d-%H%M%S}-{_digest(str(file))[:8]}-{file.name}"
     replace_file(copy, text.encode(), lasting=True)
@@ -461,23 +470,23 @@ def _keep(file: Path, text: str, paths: Paths) -> str:
 
 
 def installed(agent: str, project: Path | None, paths: Paths) -> Installed:
-    """Return what of excerpt is installed for an agent."""
+    """Return which parts of excerpt are installed for an agent."""
     files, problems = agent_files(agent, project), []
 
     def look(file: Path | None, find: Callable[[Path, str], Found]) -> Found | None:
         try:
-            file = None if file is None else _resolve(file, project)
-            text = None if file is None else _read(file)
+            file = None if file is None else _resolve_settings_file(file, project)
+            text = None if file is None else _read_settings_file(file)
             return None if file is None or text is None else find(file, text)
         except ExcerptError as error:
             problems.append(error.message)
             return None
 
-    tools = look(files.tools, lambda file, text: _installed_server(agent, file, text))
-    skill = look(files.skill, lambda file, text: _is_own_skill(text, _kept_files(paths).get(str(file))))
+    tools = look(files.tools, lambda file, text: _find_installed_server(agent, file, text))
+    skill = look(files.skill, lambda file, text: _is_own_skill(text, _read_kept_files(paths).get(str(file))))
     if skill is False:
         problems.append(f"{files.skill} is not the skill that excerpt writes.")
-    hooks = look(files.hooks, _own_hooks) or []
+    hooks = look(files.hooks, _find_own_hooks) or []
     return Installed(
         agent,
         "user" if project is None else "project",
@@ -490,27 +499,27 @@ def installed(agent: str, project: Path | None, paths: Paths) -> Installed:
     )
 
 
-def _installed_server(agent: str, file: Path, text: str) -> list[str] | None:
+def _find_installed_server(agent: str, file: Path, text: str) -> list[str] | None:
     """Return the arguments of the server that is installed, None if none is. Raises ExcerptError if it is another's."""
-    server = _server(agent, file, text)
-    arguments = _own_server(server)
+    server = _read_server_entry(agent, file, text)
+    arguments = _parse_own_server(server)
     if server is not None and arguments is None:
         raise _make_foreign_error(file, f"has a server called {NAME} that excerpt has not written")
     return arguments
 
 
-def _server(agent: str, file: Path, text: str) -> object:
+def _read_server_entry(agent: str, file: Path, text: str) -> object:
     """Return the entry of the server called excerpt in a configuration, None if it has none."""
     if agent != "codex":
         return _parse_json(file, text, _tools_path(agent))
     try:
         servers = tomllib.loads(text).get("mcp_servers")
     except (ValueError, RecursionError) as error:
-        raise _not_understood(file, error) from None
+        raise _make_parse_error(file, error) from None
     return servers.get(NAME) if isinstance(servers, dict) else None
 
 
-def _read(file: Path) -> str | None:
+def _read_settings_file(file: Path) -> str | None:
     """Return the text of a configuration file with its line ends, None if there is no such file."""
     try:
         if file.exists() and not file.is_file():
@@ -530,7 +539,7 @@ def _edit_json(file: Path, edit: Callable[Arguments, str], *args: Arguments.args
         changed = edit(*args, **kwargs)
         json.loads(changed)
     except (ValueError, RecursionError) as error:
-        raise _not_understood(file, error) from None
+        raise _make_parse_error(file, error) from None
     return changed
 
 
@@ -539,13 +548,13 @@ def _parse_json(file: Path, text: str, path: Sequence[json_text.Key]) -> object:
     try:
         return json_text.parse_value(text, path)
     except (ValueError, RecursionError) as error:
-        raise _not_understood(file, error) from None
+        raise _make_parse_error(file, error) from None
 
 
-def _not_understood(file: Path, error: Exception) -> ExcerptError:
+def _make_parse_error(file: Path, error: Exception) -> ExcerptError:
     return ExcerptError(
         f"Cannot understand {file}: {error}.",
-        "It was left alone. Repair it, or add by hand what `excerpt mcp --print-config` prints.",
+        "It was not changed. Repair it, or add by hand what `excerpt mcp --print-config` prints.",
     )
 
 
@@ -553,13 +562,13 @@ def _tools_path(agent: str) -> tuple[str, ...]:
     return ("servers" if agent == "vscode" else "mcpServers", NAME)
 
 
-def _with_table(file: Path, text: str, entry: Mapping[str, object] | None) -> str:
+def _add_server_table(file: Path, text: str, entry: Mapping[str, object] | None) -> str:
     """Return TOML text with `entry` as the table of excerpt's server, or without this table for None."""
     try:
         document = tomlkit.parse(text)
         servers = document.get("mcp_servers", {})
         if not isinstance(servers, dict):
-            raise _not_understood(file, ValueError("mcp_servers is not a table"))
+            raise _make_parse_error(file, ValueError("mcp_servers is not a table"))
         if entry is None:
             del servers[NAME]
             return tomlkit.dumps(document)
@@ -569,8 +578,8 @@ def _with_table(file: Path, text: str, entry: Mapping[str, object] | None) -> st
                     servers[NAME][key] = value
             return tomlkit.dumps(document)
     except TOMLKitError as error:
-        raise _not_understood(file, error) from None
-    table = server_table([str(entry["command"]), *map(str, _elements(entry["args"]))])
+        raise _make_parse_error(file, error) from None
+    table = server_table([str(entry["command"]), *map(str, _list_elements(entry["args"]))])
     return f"{text.rstrip()}\n\n{table}" if text.strip() else table
 
 
@@ -578,9 +587,9 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _kept_files(paths: Paths) -> Mapping[str, KeptFile]:
-    return read_value(_kept_file(paths), KeptFiles, KeptFiles({})).files
+def _read_kept_files(paths: Paths) -> Mapping[str, KeptFile]:
+    return read_value(_kept_files_path(paths), KeptFiles, KeptFiles({})).files
 
 
-def _kept_file(paths: Paths) -> Path:
+def _kept_files_path(paths: Paths) -> Path:
     return paths.agents_folder / "files.json"

@@ -38,11 +38,11 @@ def parse_value(text: str, path: Sequence[Key]) -> object:
     Raises ValueError if the text is not JSON.
     """
     text = _object_text(text)
-    start: int | None = _root(text)
+    start: int | None = _find_root(text)
     for key in path:
         if start is None or text[start] != ("[" if isinstance(key, int) else "{"):
             return None
-        child = _find(text, start, key)
+        child = _find_member(text, start, key)
         start = None if child is None else child.value_start
     return None if start is None else _decoder.raw_decode(text, start)[0]
 
@@ -53,15 +53,15 @@ def set_member(text: str, path: Sequence[Key], value: object) -> str:
     Raises ValueError if the text is not JSON, or something on the way is not an object.
     """
     text = _object_text(text)
-    start = _root(text)
+    start = _find_root(text)
     for depth, key in enumerate(path):
-        child = _find(text, start, key)
+        child = _find_member(text, start, key)
         if child is None:
             for missing in reversed(path[depth + 1 :]):
                 value = {missing: value}
-            return _append(text, start, f"{json.dumps(key)}: ", value, depth + 1)
+            return _insert_child(text, start, f"{json.dumps(key)}: ", value, depth + 1)
         if depth == len(path) - 1:
-            return text[: child.value_start] + _dump(value, _indent_of(text), depth + 1) + text[child.end :]
+            return text[: child.value_start] + _format_json(value, _detect_indent(text), depth + 1) + text[child.end :]
         start = child.value_start
     return text
 
@@ -77,14 +77,16 @@ def append_element(text: str, path: Sequence[Key], value: object) -> str:
         return set_member(text, path, [value])
     if text[start] != "[":
         raise ValueError(f"{'.'.join(map(str, path))} is not a list")
-    return _append(text, start, "", value, len(path) + 1)
+    return _insert_child(text, start, "", value, len(path) + 1)
 
 
 def remove_member(text: str, path: Sequence[Key]) -> str:
     """Return `text` without the member at `path`; objects that become empty stay. Raises ValueError if not JSON."""
     start = _value_at(text, path[:-1])
-    child = None if start is None else _find(text, start, path[-1])
-    return text if start is None or child is None else _remove(text, list(_children(text, start)), child)
+    child = None if start is None else _find_member(text, start, path[-1])
+    return (
+        text if start is None or child is None else _remove_children(text, list(_iterate_children(text, start)), child)
+    )
 
 
 def remove_elements(text: str, path: Sequence[Key], indexes: Sequence[int]) -> str:
@@ -92,8 +94,8 @@ def remove_elements(text: str, path: Sequence[Key], indexes: Sequence[int]) -> s
     for index in sorted(indexes, reverse=True):
         start = _value_at(text, path)
         if start is not None:
-            children = list(_children(text, start))
-            text = _remove(text, children, children[index])
+            children = list(_iterate_children(text, start))
+            text = _remove_children(text, children, children[index])
     return text
 
 
@@ -101,7 +103,7 @@ def _object_text(text: str) -> str:
     return text if text.strip() else "{}\n"
 
 
-def _root(text: str) -> int:
+def _find_root(text: str) -> int:
     """Return the position of the object that the text is. Raises ValueError if it is none."""
     if not isinstance(json.loads(text.removeprefix("\ufeff")), dict):
         raise ValueError("it is not an object")  # noqa: TRY004 - what is wrong is the text that was parsed
@@ -109,21 +111,21 @@ def _root(text: str) -> int:
 
 
 def _value_at(text: str, path: Sequence[Key]) -> int | None:
-    start = _root(text)
+    start = _find_root(text)
     for key in path:
-        child = _find(text, start, key)
+        child = _find_member(text, start, key)
         if child is None:
             return None
         start = child.value_start
     return start
 
 
-def _find(text: str, start: int, key: Key) -> Child | None:
+def _find_member(text: str, start: int, key: Key) -> Child | None:
     """Return the member or element `key` of the value at `start`, None if it has none."""
     if text[start] != ("[" if isinstance(key, int) else "{"):
         kind = "a list" if isinstance(key, int) else "an object"
         raise ValueError(f"the value that should have {key} is not {kind}")
-    children = _children(text, start)
+    children = _iterate_children(text, start)
     if isinstance(key, int):
         return next(islice(children, key, None), None)
     found = [child for child in children if child.key == key]
@@ -132,7 +134,7 @@ def _find(text: str, start: int, key: Key) -> Child | None:
     return found[0] if found else None
 
 
-def _children(text: str, start: int) -> Iterator[Child]:
+def _iterate_children(text: str, start: int) -> Iterator[Child]:
     """Yield the members or elements of the object or array that begins at `start`."""
     is_object = text[start] == "{"
     at = _skip_space(text, start + 1)
@@ -154,18 +156,18 @@ def _skip_space(text: str, at: int) -> int:
     return at if match is None else match.end()
 
 
-def _append(text: str, start: int, prefix: str, value: object, depth: int) -> str:
+def _insert_child(text: str, start: int, prefix: str, value: object, depth: int) -> str:
     """Return `text` with a further child in the object or array at `start`, whose children are `depth` deep."""
-    children, indent = list(_children(text, start)), _indent_of(text)
+    children, indent = list(_iterate_children(text, start)), _detect_indent(text)
     newline = "\r\n" if "\r\n" in text else "\n"
-    child = prefix + _dump(value, indent, depth)
+    child = prefix + _format_json(value, indent, depth)
     if children:
         return f"{text[: children[-1].end]},{newline}{indent * depth}{child}{text[children[-1].end :]}"
     end = _skip_space(text, start + 1)
     return f"{text[: start + 1]}{newline}{indent * depth}{child}{newline}{indent * (depth - 1)}{text[end:]}"
 
 
-def _remove(text: str, children: Sequence[Child], child: Child) -> str:
+def _remove_children(text: str, children: Sequence[Child], child: Child) -> str:
     """Return `text` without `child`, one of `children`, and the comma that belonged to it."""
     index = children.index(child)
     if index:
@@ -176,11 +178,11 @@ def _remove(text: str, children: Sequence[Child], child: Child) -> str:
     return before + text[_skip_space(text, child.end) :]
 
 
-def _indent_of(text: str) -> str:
+def _detect_indent(text: str) -> str:
     """Return the whitespace by which the text indents one level: that of its first indented line, or two spaces."""
     match = re.search(r"\n([ \t]+)\S", text)
     return match[1] if match else "  "
 
 
-def _dump(value: object, indent: str, depth: int) -> str:
+def _format_json(value: object, indent: str, depth: int) -> str:
     return json.dumps(value, indent=indent, ensure_ascii=False).replace("\n", f"\n{indent * depth}")

@@ -66,12 +66,12 @@ def vault_name(vault: str | Path) -> str:
 
 
 def _digest(vault: str | Path) -> str:
-    """Return a short name: the whole path of a socket has room for about a hundred characters."""
+    """Return a short name made from a hash, since a socket's path may have only about a hundred characters."""
     return hashlib.blake2b(os.fsencode(vault_name(vault)), digest_size=8).hexdigest()
 
 
 def find_problem(folder: Path) -> str:
-    """Return what makes a folder unfit for a socket, "" if nothing: other users could put a socket of theirs there."""
+    """Return why a folder is unsafe for a socket, because other users could create one there; "" if it is safe."""
     try:
         status = folder.lstat()
     except OSError as error:

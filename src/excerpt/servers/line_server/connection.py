@@ -107,7 +107,7 @@ class Connection:
             async with asyncio.timeout(_LAST_ANSWERS_SECONDS), self._queue_changed:
                 await self._queue_changed.wait_for(lambda: not self._waiting and self._running is None)
         except TimeoutError:
-            await self._drop(lambda _: True, "cancelled", "The client has closed its side, and the time is up.")
+            await self._drop(lambda _: True, "cancelled", "The client has closed its side, and there is no time left.")
 
     async def _handle_line(self, line: InputLine) -> None:
         """Handle the request in a line; whatever the line contains, no error but that of a lost client is raised."""
@@ -143,7 +143,7 @@ class Connection:
             await self._queue_changed.wait_for(lambda: len(self._waiting) < MAX_WAITING)
 
     async def _greet(self, request: ClientRequest) -> None:
-        """Note what the client asks for in its greeting; it holds for the requests that follow."""
+        """Store the options of the client's greeting, which apply to all later requests."""
         try:
             self._comments = parse_params(request.params, HelloParams, "hello").comments
         except ValueError as error:

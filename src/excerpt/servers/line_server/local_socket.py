@@ -44,7 +44,7 @@ def listen(file: Path) -> Iterator[socket.socket]:
         raise ExcerptError(f"Cannot listen at {file}: {error.strerror or error}.") from error
     try:
         _remove_leftover(file)
-        server = _bind(file)
+        server = _bind_socket(file)
         bound = file.stat()
         try:
             yield server
@@ -105,7 +105,7 @@ def _create_folder(folder: Path) -> None:
         )
 
 
-def _bind(file: Path) -> socket.socket:
+def _bind_socket(file: Path) -> socket.socket:
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         server.bind(os.fspath(file))

@@ -59,7 +59,7 @@ Where = dict[str, str | list[str]]
 
 
 class VaultParams(Struct, frozen=True):
-    """What every method takes: the name or folder of a vault, by default the first one.
+    """The parameters of every method: the name or folder of a vault, by default the first one.
 
     With `vaults`, names or folders of several, these are asked as one.
     """
@@ -195,13 +195,13 @@ def parse_request(line: InputLine) -> ClientRequest:
     request_id = message.get("id")
     if isinstance(request_id, bool) or not isinstance(request_id, str | int | None):
         raise InvalidMessageError("invalid_request", "id must be a string or an integer.")
-    problem = _find_problem(message)
+    problem = _find_message_problem(message)
     if problem:
         raise InvalidMessageError("invalid_request", problem, request_id)
     return ClientRequest(message["method"], message.get("params") or {}, request_id, message.get("channel"))
 
 
-def _find_problem(message: Mapping[str, Any]) -> str:
+def _find_message_problem(message: Mapping[str, Any]) -> str:
     """Return a sentence on what is wrong with a request, "" if nothing is."""
     if message.get("jsonrpc", "2.0") != "2.0":
         return 'jsonrpc must be "2.0", or left out.'

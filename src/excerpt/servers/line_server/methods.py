@@ -76,7 +76,7 @@ def answer_search(snapshot: ServedSnapshot, params: SearchParams) -> JsonObject:
 
 
 def _format_hit(hit: excerpt.Hit, params: SearchParams) -> JsonObject:
-    """Return a hit as `search` writes it, with the snippet and the text that were asked for, without signals."""
+    """Return a hit in the form of `search`, with the requested snippet and text, without signals."""
     form = replace(hit, signals=()).to_dict()  # writing them takes .05 ms a hit
     del form["signals"]
     if not params.text:

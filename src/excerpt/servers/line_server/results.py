@@ -211,7 +211,7 @@ class RememberResult(MemoryForm):
 
 
 class SourceCheckForm(TypedDict):
-    """What became of the source of a memory."""
+    """The state of the source of a memory: unchanged, moved, changed or gone."""
 
     kind: str
     stale: bool

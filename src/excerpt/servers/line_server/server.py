@@ -164,7 +164,7 @@ class LineServer:
         if generation != self._generations[served.name]:
             notes = await served.ask(lambda snapshot: snapshot.vault.status().notes)
             self._generations[served.name] = generation
-            self._post("changed", {"vault": served.name, "generation": generation, "notes": notes})
+            self._post_event("changed", {"vault": served.name, "generation": generation, "notes": notes})
 
     async def report_progress(self, served: ServedVault) -> None:
         """Send events while the index of a vault is built by this server's own process."""
@@ -173,10 +173,10 @@ class LineServer:
             await asyncio.sleep(_PROGRESS_SECONDS)
             files = served.indexing.state.files
             if files != last and files is not None and files[1]:
-                self._post("progress", {"vault": served.name, "done": files[0], "total": files[1]})
+                self._post_event("progress", {"vault": served.name, "done": files[0], "total": files[1]})
             last = files
 
-    def _post(self, name: str, params: dict[str, Any]) -> None:
+    def _post_event(self, name: str, params: dict[str, Any]) -> None:
         for connection in self._connections:
             connection.post_event((name, params["vault"]), make_event(name, params))
 

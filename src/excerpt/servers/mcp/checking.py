@@ -33,7 +33,7 @@ def answer_check(snapshot: ServedSnapshot, text: str, sources: Sequence[str], li
     right = [_format_quotation(each, places) for each in check.quotations if each.holds]
     not_found = [_format_sentence(each, places) for each in check.not_found]
     doubtful = [*(_format_sentence(each, places) for each in check.sentences if each.missing and each.holds)]
-    doubtful += [_format_line(each.line, "unchecked", _quote(each.text), each.reason) for each in check.unchecked]
+    doubtful += [_format_line(each.line, "unchecked", _quote_text(each.text), each.reason) for each in check.unchecked]
     verdicts = Counter(each.verdict.value for each in check.quotations)
     listed = ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.most_common())
     quotations = format_count(len(check.quotations), "quotation")
@@ -53,7 +53,7 @@ def answer_check(snapshot: ServedSnapshot, text: str, sources: Sequence[str], li
         more="check a part of the answer",
         hint="Correct these, then `check` again."
         if wrong or not_found
-        else "Whether a sentence follows from its source is yours.",
+        else "Judge yourself whether each sentence follows from its source.",
     )
     return fit_answer(answer, limit)
 
@@ -65,7 +65,7 @@ def _format_line(line: int, verdict: str, *details: str) -> str:
     )
 
 
-def _quote(text: str) -> str:
+def _quote_text(text: str) -> str:
     return f'"{truncate(visible_line(" ".join(text.split())), _QUOTED_COLUMNS)}"'
 
 
@@ -80,7 +80,7 @@ def _format_unknown_numbers(check: excerpt.AnswerCheck, given: int) -> Iterator[
 
 def _format_quotation(checked: excerpt.CheckedQuotation, places: dict[int, str]) -> str:
     line, verdict, lines = checked.quotation.line, checked.verdict, checked.place
-    quoted = _quote(checked.quotation.text)
+    quoted = _quote_text(checked.quotation.text)
     cited = ", ".join(places[number] for number in checked.quotation.cited if number in places)
     if lines is None:
         detail = {
@@ -93,10 +93,10 @@ def _format_quotation(checked: excerpt.CheckedQuotation, places: dict[int, str])
         return _format_line(line, verdict, quoted, f"in {place}, not in {cited}")
     if verdict is excerpt.Verdict.ALTERED:
         reason = f"leaves out {', '.join(checked.turned_by)}; " if checked.turned_by else ""
-        return _format_line(line, verdict, quoted, f"{reason}{place} has {_quote(lines.passage)}")
+        return _format_line(line, verdict, quoted, f"{reason}{place} has {_quote_text(lines.passage)}")
     if verdict is excerpt.Verdict.INVENTED:
         share = format_percent(checked.similarity)
-        return _format_line(line, verdict, quoted, f"most similar ({share}): {place} {_quote(lines.passage)}")
+        return _format_line(line, verdict, quoted, f"most similar ({share}): {place} {_quote_text(lines.passage)}")
     differences = ", ".join(each.value for each in checked.differences)
     return _format_line(line, verdict, quoted, place, f"differs in {differences}" if differences else "")
 
@@ -106,4 +106,6 @@ def _format_sentence(checked: excerpt.CheckedSentence, places: dict[int, str]) -
     missing = ", ".join(checked.missing[:_MAX_MISSING_WORDS])
     words = f"{checked.found:,} of {format_count(len(checked.words), 'word')} found"
     verdict = words if checked.holds else f"not found · {words}"
-    return _format_line(checked.sentence.line, verdict, _quote(checked.sentence.text), f"not in {cited}: {missing}")
+    return _format_line(
+        checked.sentence.line, verdict, _quote_text(checked.sentence.text), f"not in {cited}: {missing}"
+    )

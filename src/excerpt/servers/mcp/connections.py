@@ -88,7 +88,7 @@ def max_connections() -> int:
 
 
 class InputMiddleware:
-    """ASGI middleware that repairs requests as lines of stdin are repaired, and answers those without a usable id.
+    """ASGI middleware that repairs invalid Unicode in requests, as for stdin, and answers those without a usable id.
 
     A request of a session is cancelled if its client leaves before the answer: the server keeps no answers, so nobody
     could read it. (By the protocol without sessions, of July 2026, the SDK does the same.)

@@ -74,7 +74,7 @@ def explain_missing(vaults: ServedVaults, source: str) -> NotFoundError | None:
     """Return the error for an absolute path that no vault has, or for a question; None for another source."""
     if len(source.split()) >= _QUESTION_WORDS or source.rstrip().endswith("?"):
         return NotFoundError(
-            f"No note is called {source}.", "For what answers a question, ask `pack` with it as query."
+            f"No note is called {source}.", "To find what answers a question, call `pack` with the question as query."
         )
     if not Path(source.strip()).is_absolute():
         return None

@@ -142,13 +142,13 @@ class Tools(Struct, frozen=True):
         served = self.vaults.find_vaults(vault)
         hit_limit = (offset + limit) * (_MAX_HITS_PER_NOTE if group == "notes" else 1)
 
-        def respond(snapshot: ServedSnapshot) -> _Searched:
+        def respond(snapshot: ServedSnapshot) -> _SearchedVault:
             result = snapshot.vault.search(query, strategy=strategy, limit=hit_limit)
             if snapshot.questions is not None:
                 snapshot.questions.ask(result)
             matched = snapshot.vault.map(query, limit=1).notes if group == "notes" else result.matched
             memories = _recall_answers(snapshot, query)
-            return _Searched(snapshot, result, matched, memories, _nearest_words(snapshot, result))
+            return _SearchedVault(snapshot, result, matched, memories, _nearest_words(snapshot, result))
 
         several = len(served) > 1
         progress, ready, union = _progress_callback(ctx), {}, None
@@ -349,7 +349,7 @@ class Tools(Struct, frozen=True):
         (served,) = self.single_vault(vault)
 
         def respond(snapshot: ServedSnapshot) -> str:
-            _refuse_untags(tags, "Ask with the query -tag:x for memories without a tag.")
+            _refuse_untags(tags, "For memories without a tag, use the query -tag:x.")
             every = snapshot.vault.memories.recall(query, tags=tags, check_sources=True)
             shown = every[:limit]
             notices = "".join(f"{visible_line(notice)[:MAX_HINT_LENGTH]} " for notice in snapshot.notices[:MAX_HINTS])
@@ -604,10 +604,10 @@ async def _pack_vaults(
     It is made of a pack of each, for vaults that cannot be joined.
     """
 
-    def search(snapshot: ServedSnapshot) -> _Searched:
+    def search(snapshot: ServedSnapshot) -> _SearchedVault:
         result = snapshot.vault.search_for_pack(query)
         memories = _recall_answers(snapshot, query)
-        return _Searched(snapshot, result, result.matched, memories, _nearest_words(snapshot, result))
+        return _SearchedVault(snapshot, result, result.matched, memories, _nearest_words(snapshot, result))
 
     searched = await ask_each(ready, search, _progress_callback(ctx))
     results = {vault: each.result for vault, each in searched.items()}
@@ -662,10 +662,10 @@ async def _pack_vaults(
 def _count_passages(packed: Iterable[excerpt.PackResult]) -> str:
     packed = tuple(packed)
     shown = sum(len(each.passages) for each in packed)
-    return f"{shown:,} of {format_count(shown + sum(len(_left_out(each)) for each in packed), 'passage')}"
+    return f"{shown:,} of {format_count(shown + sum(len(_list_left_out(each)) for each in packed), 'passage')}"
 
 
-def _left_out(packed: excerpt.PackResult) -> list[excerpt.OmittedHit]:
+def _list_left_out(packed: excerpt.PackResult) -> list[excerpt.OmittedHit]:
     return [each for each in packed.left_out if each.line_start]
 
 
@@ -676,12 +676,12 @@ def _comments_hint(packed: Iterable[excerpt.PackResult]) -> str:
 
 
 def _pack_hint(packed: Mapping[str, excerpt.PackResult]) -> str:
-    """Return what to do after a pack of vaults, whose results `packed` has by the prefix of their paths."""
+    """Return a hint about the next step after a pack; `packed` has the results by the prefix of their paths."""
     answering = {prefix: each for prefix, each in packed.items() if each.stopped is not excerpt.StopReason.NO_ANSWER}
     left = [
         answers.source_reference(f"{prefix}{hit.path}", hit.line_start, hit.line_end)
         for prefix, each in (answering or packed).items()
-        for hit in _left_out(each)
+        for hit in _list_left_out(each)
     ]
     comments = _comments_hint(packed.values())
     if not answering:
@@ -694,8 +694,8 @@ def _pack_hint(packed: Mapping[str, excerpt.PackResult]) -> str:
     return f"{comments}`related` or `search` for more."
 
 
-class _Searched(Struct, frozen=True):
-    """What one vault answers to a query: the result, the number of matches, and the memories that answer.
+class _SearchedVault(Struct, frozen=True):
+    """The answer of one vault to a query: the result, the number of matches, and the memories that answer.
 
     `words` are the vault's words that are nearest to the question, if the result is unsure.
     """
@@ -748,7 +748,7 @@ def _refuse_untags(tags: Sequence[str], hint: str) -> None:
 
 def _save_memory(snapshot: ServedSnapshot, *, text: str, tags: Sequence[str], why: str, source: str, stale: str) -> str:
     _refuse_unused(["stale"] if stale else [], "stale needs the id of an existing memory")
-    _refuse_untags(tags, "Name the memory that has it by id.")
+    _refuse_untags(tags, "Give the id of the memory that has it.")
     if not text.strip() and (text or not source):
         raise ExcerptError("There is no text to remember.", "Give text, or a source such as path:10-40.")
     remembered = snapshot.vault.memories.remember(text or None, tags=tags, why=why, source=source or None)
@@ -778,7 +778,7 @@ def _change_memory(
     on = [tag for tag in tags if not _removes_tag(tag)]
     after = memories.edit(memory_id, text=text or None, tags=on, untags=off, why=why or None)
     if after == before:
-        return f"Nothing changed: {after.id} is already like that."
+        return f"Nothing changed: {after.id} has these values already."
     source_location = answers.memory_source_reference(after.source) if stale and after.source else ""
     facts = [
         f"tags: {visible_line(', '.join(after.tags))[:MAX_HINT_LENGTH] or 'none'}",
@@ -808,7 +808,7 @@ def _list_branches(snapshot: ServedSnapshot, query: str, group: str, offset: int
     """List the folders or tags that have matches of a query, nested ones too, those with the most matches first."""
     matches = snapshot.vault.map(query, limit=1)
     top = matches.folders if group == "folders" else matches.tags
-    branches = sorted((each for each in _flatten(top) if each.filter), key=lambda each: -each.fragments)
+    branches = sorted((each for each in _flatten_branches(top) if each.filter), key=lambda each: -each.fragments)
     parts = tuple(
         f"{visible_line(branch.filter)} · "
         f"{format_count(branch.fragments, 'passage')} in {format_count(branch.notes, 'note')}"
@@ -827,10 +827,10 @@ def _list_branches(snapshot: ServedSnapshot, query: str, group: str, offset: int
     return fit_answer(answer, SEARCH_CAP)
 
 
-def _flatten(branches: Iterable[excerpt.Branch]) -> Iterator[excerpt.Branch]:
+def _flatten_branches(branches: Iterable[excerpt.Branch]) -> Iterator[excerpt.Branch]:
     for branch in branches:
         yield branch
-        yield from _flatten(branch.branches)
+        yield from _flatten_branches(branch.branches)
 
 
 def _answer_from_note(snapshot: ServedSnapshot, source: str, query: str, limit: int) -> str:

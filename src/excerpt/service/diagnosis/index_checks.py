@@ -70,7 +70,7 @@ def _intact_findings(health: IndexHealth, *, quick: bool) -> Iterator[Finding]:
     if RepairPart.NOTE not in faulty_parts:
         yield ok("The rows of all notes and fragments have the checksums with which they were written")
     if RepairPart.WORDS not in faulty_parts:
-        yield ok("The files of words are unaltered, and have the fragments of the catalog")
+        yield ok("The word index is unaltered, and has the fragments of the catalog")
     if RepairPart.VECTORS not in faulty_parts and health.vectors:
         verb = "is" if health.vectors == 1 else "are"
         yield ok(f"{format_count(health.vectors, 'vector')} {verb} the same in the catalog and the matrix file")

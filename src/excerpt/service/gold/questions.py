@@ -137,7 +137,7 @@ def read_gold(file: Path) -> GoldSet:
 
 def add_questions(file: Path, questions: Iterable[GoldQuestion]) -> None:
     """Add questions to the file; one that it has already gets the further targets. Raises GoldUnusableError."""
-    _change(file, lambda present: _merge((*present, *questions)))
+    _change_file(file, lambda present: _merge((*present, *questions)))
 
 
 def remove_question(file: Path, name: str, target: str = "") -> GoldQuestion:
@@ -160,7 +160,7 @@ def remove_question(file: Path, name: str, target: str = "") -> GoldQuestion:
             return tuple(each for each in present if each is not removed[0])
         return tuple(replace(each, targets=targets) if each is removed[0] else each for each in present)
 
-    _change(file, remove)
+    _change_file(file, remove)
     return removed[0]
 
 
@@ -188,19 +188,19 @@ def _merge(questions: Iterable[GoldQuestion]) -> tuple[GoldQuestion, ...]:
     return tuple(by_query.values())
 
 
-def _change(file: Path, change: Callable[[Sequence[GoldQuestion]], Sequence[GoldQuestion]]) -> None:
+def _change_file(file: Path, change: Callable[[Sequence[GoldQuestion]], Sequence[GoldQuestion]]) -> None:
     try:
         with exclusive_lock(file):
             lines = _read_lines(file)
             questions = change(_merge(line.question for line in lines if line.question is not None))
-            replace_file(file, b"".join(_render(lines, questions)), lasting=True)
+            replace_file(file, b"".join(_render_lines(lines, questions)), lasting=True)
     except OSError as error:
         raise GoldUnusableError(
             f"{file} cannot be written: {error.strerror or error}.", "The questions in it are unchanged."
         ) from error
 
 
-def _render(lines: Sequence[_Line], questions: Sequence[GoldQuestion]) -> Iterator[bytes]:
+def _render_lines(lines: Sequence[_Line], questions: Sequence[GoldQuestion]) -> Iterator[bytes]:
     """Yield the lines of the file that holds `questions`, of which `lines` are the present ones."""
     remaining = {question.query: question for question in questions}
     for line in lines:

@@ -368,13 +368,13 @@ def _find_moving_signal(before: GoldRank, after: GoldRank, is_better: bool) -> s
 
 
 def sign_test(better: int, worse: int) -> float:
-    """Return the probability that `better + worse` fair coins split so unevenly or more: exact, two-sided."""
+    """Return the exact two-sided p-value of the sign test for `better` and `worse` changed questions."""
     number = better + worse
     tail = sum(comb(number, k) for k in range(min(better, worse) + 1))
     return min(1.0, 2 * tail / (1 << number))
 
 
 def needed_majority(changed: int) -> int | None:
-    """Return how many of `changed` questions have to go the same way for p < SIGNIFICANCE; None if all are too few."""
+    """Return how many of `changed` questions must agree for p < SIGNIFICANCE; None if even all would not be enough."""
     majorities = range((changed + 1) // 2, changed + 1)
     return next((most for most in majorities if sign_test(most, changed - most) < SIGNIFICANCE), None)

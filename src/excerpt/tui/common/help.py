@@ -82,7 +82,7 @@ class HelpDialog(Dialog[None]):
         self._show("")
 
     @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
+    def _handle_search_text(self, event: Input.Changed) -> None:
         event.stop()
         self._show(event.value)
 

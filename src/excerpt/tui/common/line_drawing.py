@@ -20,7 +20,7 @@ _TAB = "    "
 
 
 class TextStyle(Flag):
-    """Styles of a piece of text; several can be combined. `NEAR` is near in meaning to the query."""
+    """Styles of a piece of text; several can be combined. `NEAR` marks text that is near in meaning to the query."""
 
     PLAIN = 0
     NEAR = auto()

@@ -158,7 +158,7 @@ class Split(Container):
         return first, second
 
     @property
-    def _length(self) -> int:
+    def _divided_length(self) -> int:
         """Columns or rows that the two panes share."""
         return self.size.width if self._arrangement.is_side_by_side else self.size.height
 
@@ -248,8 +248,8 @@ class Split(Container):
             event.stop()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        if self._is_dragging and self._length:
-            self.resize(self._mouse_cell(event) / self._length - self._extra)
+        if self._is_dragging and self._divided_length:
+            self.resize(self._mouse_cell(event) / self._divided_length - self._extra)
 
     def on_mouse_up(self) -> None:
         self._end_drag()

@@ -432,7 +432,7 @@ class IndexController:
                 if is_first:
                     self._notify("All notes are embedded. Searches use your embedding model now.")
             case EmbeddingFailed(message=text, hint=hint):
-                title = "The embedding model cannot go on"
+                title = "Embedding has stopped"
                 self._notify(f"{text} {hint}".strip(), title=title, severity="warning", markup=False)
 
     def _handle_build(self, report: BuildReport, *, is_update_requested: bool) -> None:

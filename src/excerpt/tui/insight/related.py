@@ -259,7 +259,7 @@ class RelatedPanel(Vertical):
         self._insight.toggle_linked()
 
     def watch_related(self, old: RelatedNotes | None, new: RelatedNotes | None) -> None:
-        """Show other related notes. if they are for the same note and line, keep the cursor on its note."""
+        """Show other related notes; if they are for the same note and line, keep the cursor on its note."""
         is_same_place = old is not None and new is not None and (old.path, old.line) == (new.path, new.line)
         before = self.selected.path if is_same_place and self.selected is not None else ""
         self.rows.notes = new.notes if new is not None else ()

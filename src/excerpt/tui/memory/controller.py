@@ -165,7 +165,7 @@ class RecallController:
         return self.placement is not previous
 
     def select_next_placement(self) -> None:
-        """Show memories to the next place; the last is `OFF`."""
+        """Switch to the next placement of memories; the last one is `OFF`."""
         self.placement = next_in_cycle(list(MemoryPlacement), self.placement)
 
     # --- recall -------------------------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ class RecallController:
             self._memories.find(query, self._on_found)
 
     def request_all(self) -> None:
-        """Request all memories, of which none matches, because there is no query."""
+        """Request all memories for the badges of fragments; none is listed, because there is no query."""
         if self.placement is not MemoryPlacement.OFF:
             self._memories.find("", self._on_found)
 

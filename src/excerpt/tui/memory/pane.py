@@ -481,7 +481,7 @@ def _is_stale(check: SourceCheck | None) -> bool:
 
 
 class MemoryActionState(Struct, frozen=True):
-    """What decides which actions of the Memory tab are enabled.
+    """The state by which actions of the Memory tab are enabled or disabled.
 
     `total` is the number of all memories. `has_selection`: a memory is selected. `is_file_selected`: an unreadable file
     is selected. `is_own_thought`: the selected memory has no source. `source_kind` is the state of its source, such as

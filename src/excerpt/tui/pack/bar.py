@@ -32,7 +32,7 @@ _PARTS = ("stop", "unit", "order", "needs", "cost", "format", "scope", "gauge")
 
 
 class PackState(Struct, frozen=True):
-    """What decides which actions on the pack are enabled.
+    """The state by which actions on the pack are enabled or disabled.
 
     `has_pack`: there is a pack to copy, or one is being built. `has_no_answer`: the pack is empty because no hit is
     likely to answer. `has_marks`: a fragment is marked. `can_undo` and `can_redo`: a choice for the pack can be undone
@@ -129,7 +129,7 @@ class PackBar(Widget):
             self.notify(f"{count} marked passage{' is' if count == 1 else 's are'} no longer in the vault.")
 
     def cancel_copy(self) -> None:
-        """Forget the copy that waits for a pack, which could not be built."""
+        """Cancel the copy that waits for a pack, because the pack could not be built."""
         self._pending_copy = None
 
     def copy(self, target: CopyTarget) -> None:
@@ -151,7 +151,7 @@ class PackBar(Widget):
 
     @property
     def key_state(self) -> PackState:
-        """What decides which actions of the bar are enabled."""
+        """The state by which actions of the bar are enabled or disabled."""
         pack, is_up_to_date = self._controller, self._is_up_to_date()
         return PackState(
             has_pack=not is_up_to_date or not pack.is_empty,

@@ -506,7 +506,7 @@ class PackController:
         """Call `on_answer` with the pack of another budget, unless there is nothing to pack."""
         if self._request is not None:
             request = structs.replace(self._request, settings=replace(self.pack_settings, budget=budget))
-            self._ask_results((request,), lambda results: on_answer(results[0]))
+            self._ask_pack_results((request,), lambda results: on_answer(results[0]))
 
     def preview_scopes(self, pack: Pack | None, on_answer: Callable[[Mapping[Scope, PackResult]], object]) -> None:
         """Call `on_answer` with the pack of each scope, unless there is nothing to pack.
@@ -524,9 +524,9 @@ class PackController:
             )
             for scope in Scope
         )
-        self._ask_results(requests, lambda results: on_answer(dict(zip(Scope, results, strict=True))))
+        self._ask_pack_results(requests, lambda results: on_answer(dict(zip(Scope, results, strict=True))))
 
-    def _ask_results(
+    def _ask_pack_results(
         self, requests: tuple[PackRequest, ...], on_answer: Callable[[tuple[PackResult, ...]], object]
     ) -> None:
         from excerpt.service.packer import AskPackResults

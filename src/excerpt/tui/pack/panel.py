@@ -194,7 +194,7 @@ class PackPanel(RowList):
 
     @property
     def key_state(self) -> PackPanelSelection:
-        """What decides which actions of the panel are enabled."""
+        """The state by which actions of the panel are enabled or disabled."""
         return self.selection
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:

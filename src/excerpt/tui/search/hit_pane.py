@@ -61,7 +61,7 @@ class SelectedRowKind(Enum):
 
 
 class HitState(Struct, frozen=True):
-    """What decides which actions on a hit are enabled.
+    """The state by which actions on a hit are enabled or disabled.
 
     `has_query`: the query is not empty. `row_kind`: kind of the hit that keys apply to. `is_on_name`: the side panel
     has the focus, and the name of a note is selected there instead of a passage. `is_in_panel`: the pack panel has the
@@ -332,7 +332,7 @@ class HitPane(Vertical):
 
     @property
     def key_state(self) -> HitState:
-        """What decides which actions on a hit are enabled."""
+        """The state by which actions on a hit are enabled or disabled."""
         has_query = bool(self._bar.text.strip())
         if not self.is_populated:
             return HitState(has_query=has_query, has_files=self._has_files)
@@ -393,7 +393,7 @@ class HitPane(Vertical):
         self._on_decision(self._pack.replace_choices(self._pack.choices.with_marks(marks)))
 
     def _find_used_hit(self, hit: Hit) -> UsedHit | None:
-        """Return `hit` as what the user uses for the query; None if it is not in the list, such as a memory."""
+        """Return the record that the user used `hit` for the query; None if it is not in the list, such as a memory."""
         from excerpt.search.usage import find_used_hit
 
         result = self._result
@@ -595,7 +595,7 @@ def hit_disabled_reason(action: str, state: HitState) -> str:
     """Return why an action on a hit is disabled, as a sentence; "" if the action is enabled."""
     match action:
         case "mark_nearest":
-            return "" if state.has_no_answer else "This is for a query that nothing answers."
+            return "" if state.has_no_answer else "This works only for a query that no note answers."
         case "remember":
             return state.selection.absence_reason if state.is_in_panel and state.selection is not None else ""
         case _ if action not in HIT_ACTIONS:

@@ -58,7 +58,7 @@ class OrderController:
         return self._offered is not None
 
     def stop(self) -> None:
-        """Ask for no other order before the next result is shown, because a search was requested."""
+        """Stop asking for another order until the next result is shown, because a search was requested."""
         self._timer.stop()
 
     def forget(self) -> None:
@@ -86,7 +86,7 @@ class OrderController:
         return True
 
     def handle_shown(self, result: Result) -> None:
-        """Have the reranker read the hits shown after a pause, unless it has read those of this query."""
+        """Have the reranker score the hits shown after a pause, unless it has scored those of this query."""
         is_complete = not result.is_without_meaning or bool(result.warnings)
         if self.settings.rerank.model and is_complete and not self._is_asked:
             self._timer.schedule(PAUSE_SECONDS, self._ask)
@@ -120,7 +120,7 @@ class OrderController:
             self._engine.rerank(request, lambda scores: self._handle_scores(scores) if query == self._query else None)
 
     def _handle_scores(self, scores: RerankScores) -> None:
-        """Use the scores if the order may still change, or does not change; else offer their order."""
+        """Apply the reranker's scores if hits may still move or would not move; otherwise offer the new order."""
         shown = self._shown()
         if shown is None:
             return

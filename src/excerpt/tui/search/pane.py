@@ -434,7 +434,7 @@ class SearchPane(Vertical):
             self.search()
 
     def _can_reorder(self) -> bool:
-        """Return whether the order of the hits may change: the user is still at the query, without a decision."""
+        """Return whether the order of hits may change: the query has the focus, and no hit was selected or marked."""
         return not (self.hits.hit_list.has_user_moved or self._has_decided) and self.query_bar.field.has_focus
 
     def _show_order(self, result: Result) -> None:
@@ -802,7 +802,7 @@ class SearchPane(Vertical):
         if action == "show_view" and parameters == ("why",):  # the side panel is not mounted yet
             return self.hits.row_absence_reason()
         if action == "use_order" and not self.orders.has_offer:
-            return "No model offers another order of these hits."
+            return "The reranker offers no other order of these hits."
         if action == "compare" and self.result is None:
             return "Type a query first, to compare strategies by their hits."
         if action == "why_not" and self.result is None:

@@ -297,7 +297,7 @@ class QueryStatus(Widget):
         return self._fit_parts([*with_offers, *fewer, order or [head]])
 
     def _strategy_label(self) -> Text:
-        """Return what ranks the hits: `auto: hybrid`, or `semantic` if that was chosen and found something."""
+        """Return the name of the strategy that ranks the hits: `auto: hybrid`, or `semantic` if that was chosen."""
         answer, label = self.answer, str(self.strategy)
         if answer is not None:
             label = str(answer.strategy or ("oldest first" if answer.sort == "date" else "newest first"))
@@ -538,7 +538,7 @@ class QueryBar(Horizontal):
 
     @property
     def key_state(self) -> bool:
-        """What decides which actions of the bar are enabled: whether the query names a period."""
+        """The state by which actions of the bar are enabled: whether the query names a period."""
         return bool(self.field.periods)
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - as others have it
@@ -548,7 +548,7 @@ class QueryBar(Horizontal):
         return ""
 
     def start_waiting(self) -> None:
-        """Say after `_BUSY_AFTER_SECONDS` that a search is running, unless it is said or about to be said already."""
+        """Show after `_BUSY_AFTER_SECONDS` that a search is running, unless that is shown or scheduled already."""
         if not self._busy_timer.is_pending and not self.status.busy:
             self._busy_timer.schedule(_BUSY_AFTER_SECONDS, self._show_busy)
 
@@ -556,7 +556,7 @@ class QueryBar(Horizontal):
         self.status.busy = "searching…"
 
     def stop_waiting(self) -> None:
-        """Say no longer that a search is running."""
+        """Stop showing that a search is running."""
         self._busy_timer.stop()
         self.status.busy = ""
 

@@ -371,7 +371,7 @@ class SidePanel(Vertical):
 
     @property
     def key_state(self) -> tuple[bool, str]:
-        """What decides which actions of the panel are enabled: whether it is visible, and why it may have no hit."""
+        """The state by which actions of the panel are enabled: whether it is visible, and why it may have no hit."""
         return self.display, self._row_absence_reason()
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:

@@ -37,7 +37,7 @@ _MAX_CHECKED = 200
 
 
 class StartRow(Struct, frozen=True):
-    """A row of the start list. Of `query`, `memory_id` and `path` it has the one that enter runs or opens."""
+    """A row of the start list; one of `query`, `memory_id` and `path` is set: what enter runs or opens."""
 
     part: str
     text: str

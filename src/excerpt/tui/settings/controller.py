@@ -55,7 +55,7 @@ class SettingsController:
         return before
 
     def create_file(self, file: Path) -> None:
-        """Write a settings file that sets nothing, unless the file exists. Raises OSError."""
+        """Create a settings file in which every setting is a comment, unless the file exists. Raises OSError."""
         from excerpt.base.settings_file import new_settings_text
         from excerpt.tui.keymap import bindable_actions
 

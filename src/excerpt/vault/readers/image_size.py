@@ -57,23 +57,23 @@ def count_tiff_pages(data: bytes) -> int:
     return len(directories)
 
 
-def _png(data: bytes) -> Size:
+def _png_size(data: bytes) -> Size:
     width, height = struct.unpack_from(">II", data, 16)
     return width, height
 
 
-def _gif(data: bytes) -> Size:
+def _gif_size(data: bytes) -> Size:
     width, height = struct.unpack_from("<HH", data, 6)
     return width, height
 
 
-def _bmp(data: bytes) -> Size:
+def _bmp_size(data: bytes) -> Size:
     (header,) = struct.unpack_from("<I", data, 14)
     width, height = struct.unpack_from("<HH" if header == 12 else "<ii", data, 18)
     return width, abs(height)  # negative if the rows are stored from the top
 
 
-def _webp(data: bytes) -> Size:
+def _webp_size(data: bytes) -> Size:
     if data[8:16] == b"WEBPVP8X":
         return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
     if data[8:16] == b"WEBPVP8L":
@@ -85,7 +85,7 @@ def _webp(data: bytes) -> Size:
     return 0, 0
 
 
-def _jpeg(data: bytes) -> Size:
+def _jpeg_size(data: bytes) -> Size:
     """Return the size in the JPEG's frame header, which follows any number of other segments."""
     at = 2
     while data[at] == 0xFF:
@@ -101,7 +101,7 @@ def _jpeg(data: bytes) -> Size:
     return 0, 0
 
 
-def _tiff(data: bytes) -> Size:
+def _tiff_size(data: bytes) -> Size:
     """Return the size of a TIFF's first image, from two entries of its directory (16 or 32 bits each)."""
     order = "<" if data.startswith(b"II") else ">"
     (directory,) = struct.unpack_from(f"{order}I", data, 4)
@@ -115,21 +115,21 @@ def _tiff(data: bytes) -> Size:
     return sizes[256], sizes[257]
 
 
-def _pnm(data: bytes) -> Size:
+def _pnm_size(data: bytes) -> Size:
     """Return the size in a PNM file without comments: two numbers after the format's name."""
     width, height = data[:40].split(None, 3)[1:3]
     return (int(width), int(height)) if width.isdigit() and height.isdigit() else (0, 0)
 
 
 _FORMATS: Mapping[bytes, Callable[[bytes], Size]] = {
-    b"\x89PNG\r\n\x1a\n": _png,
-    b"\xff\xd8\xff": _jpeg,
-    b"GIF87a": _gif,
-    b"GIF89a": _gif,
-    b"BM": _bmp,
-    b"RIFF": _webp,
-    b"II*\0": _tiff,
-    b"MM\0*": _tiff,
-    b"P5\n": _pnm,
-    b"P6\n": _pnm,
+    b"\x89PNG\r\n\x1a\n": _png_size,
+    b"\xff\xd8\xff": _jpeg_size,
+    b"GIF87a": _gif_size,
+    b"GIF89a": _gif_size,
+    b"BM": _bmp_size,
+    b"RIFF": _webp_size,
+    b"II*\0": _tiff_size,
+    b"MM\0*": _tiff_size,
+    b"P5\n": _pnm_size,
+    b"P6\n": _pnm_size,
 }

@@ -31,7 +31,7 @@ _MAX_DEPTH = 12
 
 
 class _Document(Struct):
-    """What a reader has found so far. `headings` are (level, text, first line, last line); `lines` may be blanked."""
+    """A document being read. `headings` are (level, text, first line, last line); `lines` may be blanked."""
 
     lines: list[str]
     title: str = ""
@@ -53,7 +53,7 @@ class _Document(Struct):
 
 
 class _MarkupReader(Struct, frozen=True):
-    """What the readers of text with headings have in common."""
+    """Base class of the readers of markup with headings."""
 
     kind: str = "text"
     version: str = "2"
@@ -153,7 +153,7 @@ class OrgReader(_MarkupReader, frozen=True):
                 code = ""
             elif code in ("src", "example"):
                 continue
-            elif drawer or (name := _data_drawer(line)):
+            elif drawer or (name := _data_drawer_name(line)):
                 drawer = self._read_drawer_line(document, drawer or name, number)
             elif match := _ORG_KEYWORD.fullmatch(line):
                 self._read_keyword(document, match[1].lower(), match[2].strip())
@@ -189,7 +189,7 @@ class OrgReader(_MarkupReader, frozen=True):
                 document.add_link(target.replace("::", "#", 1).replace("#*", "#", 1), number, match[2] or "")
 
 
-def _data_drawer(line: str) -> str:
+def _data_drawer_name(line: str) -> str:
     """Return the name of the drawer of data that begins with a line; "" if none does."""
     match = _ORG_DRAWER.fullmatch(line)
     return match[1].lower() if match and match[1].lower() in _ORG_DATA_DRAWERS and not match[2] else ""
@@ -329,7 +329,7 @@ class AsciiDocReader(_MarkupReader, frozen=True):
 
 
 def _without_closing_signs(heading: str, signs: str) -> str:
-    """Return the text of a heading without the signs of its beginning, where they end it too."""
+    """Return the text of a heading without closing signs: `== Title ==` has them at both ends."""
     text = heading.rstrip(" \t")
     before = text.removesuffix(signs)
     return before.rstrip(" \t") if before[-1:] in (" ", "\t") and before != text else text

@@ -40,7 +40,7 @@ def _dicts_in(value: object) -> list[Mapping[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-def _text(value: object) -> str:
+def _text_or_empty(value: object) -> str:
     """Return `value` if it is a string, the joined lines if it is a list, "" for anything else."""
     if isinstance(value, list):
         return "".join(each for each in value if isinstance(each, str))
@@ -71,21 +71,23 @@ class CanvasReader(Struct, frozen=True):
         """Extract a note with a section for each card; see Reader.read."""
         board = _read_json(data, "canvas")
         nodes = _dicts_in(board.get("nodes"))
-        groups = [node for node in nodes if node.get("type") == "group" and _text(node.get("label")).strip()]
+        groups = [node for node in nodes if node.get("type") == "group" and _text_or_empty(node.get("label")).strip()]
         cards = [_split_card(node) for node in nodes]
-        names = {_text(node.get("id")): _format_heading(text) for node, (text, _) in zip(nodes, cards, strict=True)}
+        names = {
+            _text_or_empty(node.get("id")): _format_heading(text) for node, (text, _) in zip(nodes, cards, strict=True)
+        }
         arrows = _arrow_labels(_dicts_in(board.get("edges")), names)
         parts: list[PagedText] = []
         links: list[Link] = []
         for node, (card, comments) in zip(nodes, cards, strict=True):
-            own, at = _text(node.get("id")), len(parts) + 1
+            own, at = _text_or_empty(node.get("id")), len(parts) + 1
             text = "\n\n".join(filter(None, (card, *arrows.get(own, ()))))
-            if node.get("type") == "file" and _text(node.get("file")):
-                heading = _text(node.get("subpath")).removeprefix("#") or None
-                links.append(Link(LinkKind.EMBED, _text(node.get("file")), at, heading))
+            if node.get("type") == "file" and _text_or_empty(node.get("file")):
+                heading = _text_or_empty(node.get("subpath")).removeprefix("#") or None
+                links.append(Link(LinkKind.EMBED, _text_or_empty(node.get("file")), at, heading))
             links += _find_links(text, at)
             if text.strip() or comments or (links and links[-1].line == at):
-                above = (_text(group["label"]).strip() for group in groups if _contains(group, node))
+                above = (_text_or_empty(group["label"]).strip() for group in groups if _contains(group, node))
                 headings = (*above, _format_heading(card))
                 parts.append(PagedText(f"node={own}" if own else "", tuple(filter(None, headings)), text, comments))
         return paged_note(path, parts, options, links=links, is_found_empty=True)
@@ -95,8 +97,8 @@ def _split_card(node: Mapping[str, Any]) -> tuple[str, tuple[CommentLine, ...]]:
     """Return the text or web address of a card without comments, and these; "" for other cards."""
     kind = node.get("type")
     if kind != "text":
-        return (_text(node.get("url")) if kind == "link" else ""), ()
-    text = _text(node.get("text"))
+        return (_text_or_empty(node.get("url")) if kind == "link" else ""), ()
+    text = _text_or_empty(node.get("text"))
     if not may_have_comments(text):
         return text, ()
     from excerpt.text.markdown import split_comments
@@ -111,9 +113,9 @@ def _arrow_labels(edges: Iterable[Mapping[str, Any]], names: Mapping[str, str]) 
     """
     targets: dict[str, list[str]] = {}
     for edge in edges:
-        if label := _text(edge.get("label")).strip():
-            to = names.get(_text(edge.get("toNode")), "")
-            targets.setdefault(_text(edge.get("fromNode")), []).append(f"{label} → {to}" if to else label)
+        if label := _text_or_empty(edge.get("label")).strip():
+            to = names.get(_text_or_empty(edge.get("toNode")), "")
+            targets.setdefault(_text_or_empty(edge.get("fromNode")), []).append(f"{label} → {to}" if to else label)
     return targets
 
 
@@ -154,7 +156,9 @@ class DrawingReader(Struct, frozen=True):
             return parse_note(path, without_drawing(normalise_newlines(text)).rstrip() + "\n", options.language)
         elements = _dicts_in(_read_json(data, "drawing").get("elements"))
         written = [
-            _text(each.get("originalText") or each.get("text")) for each in elements if not each.get("isDeleted")
+            _text_or_empty(each.get("originalText") or each.get("text"))
+            for each in elements
+            if not each.get("isDeleted")
         ]
         return paged_note(path, [PagedText("", (), "\n\n".join(filter(None, written)))], options)
 
@@ -182,10 +186,10 @@ class NotebookReader(Struct, frozen=True):
         links: list[Link] = []
         open_headings: list[tuple[int, str]] = []
         for number, cell in enumerate(cells, start=1):
-            source = _text(cell.get("source") or cell.get("input"))
+            source = _text_or_empty(cell.get("source") or cell.get("input"))
             text = "\n\n".join(filter(None, (source.strip("\n"), *_short_outputs(_dicts_in(cell.get("outputs"))))))
             if cell.get("cell_type") in ("markdown", "heading"):
-                for level, heading in _headings(source):
+                for level, heading in _list_headings(source):
                     open_headings = [item for item in open_headings if item[0] < level] + [(level, heading)]
                 links += _find_links(source, len(parts) + 1)
             headings = (*(heading for _, heading in open_headings), f"Cell {number}")
@@ -193,7 +197,7 @@ class NotebookReader(Struct, frozen=True):
         return paged_note(path, parts, options, links=links)
 
 
-def _headings(source: str) -> list[tuple[int, str]]:
+def _list_headings(source: str) -> list[tuple[int, str]]:
     return [(len(mark), text.strip()) for mark, text in re.findall(r"^(#{1,6})[ \t]+(.+)$", source, re.M)]
 
 
@@ -201,6 +205,8 @@ def _short_outputs(outputs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the text outputs of a cell that are short."""
     for output in outputs:
         shown = output.get("data")
-        text = _text(output.get("text")) or _text(shown.get("text/plain") if isinstance(shown, dict) else "")
+        text = _text_or_empty(output.get("text")) or _text_or_empty(
+            shown.get("text/plain") if isinstance(shown, dict) else ""
+        )
         if 0 < len(text.strip()) <= _MAX_OUTPUT:
             yield text.strip("\n")

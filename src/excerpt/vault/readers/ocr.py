@@ -93,7 +93,7 @@ def recognise_text(image: bytes, ocr: Ocr, language: str) -> RecognisedText:
 
 
 def ocr_warning(recognised: RecognisedText) -> tuple[str, ...]:
-    """Return a warning for the note if the confidence in the recognised text is low, else ()."""
+    """Return a warning for the note, as a tuple, if the confidence in the recognised text is low; else ()."""
     if not recognised.text or recognised.confidence >= MIN_CONFIDENCE:
         return ()
     return (f"The text recognised by OCR may be wrong: the confidence is {recognised.confidence:.0f} %.",)

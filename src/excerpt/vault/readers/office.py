@@ -128,9 +128,9 @@ def _slide_text(number: int, slide: Slide) -> PagedText:
     for shape in _flat_shapes(slide.shapes):
         if heading is None or shape.shape_id != heading.shape_id:
             pieces += _shape_texts(shape)
-    pieces += _diagrams(slide)
+    pieces += _diagram_texts(slide)
     if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:
-        pieces += [f"Notes: {notes}" for notes in ["\n".join(_lines(frame.text))] if notes]
+        pieces += [f"Notes: {notes}" for notes in ["\n".join(_text_lines(frame.text))] if notes]
     text = "\n\n".join(filter(None, pieces))
     return PagedText(f"slide={number}", (f"Slide {number}: {name}" if name else f"Slide {number}",), text)
 
@@ -151,19 +151,19 @@ def _flat_shapes(shapes: Iterable[Any]) -> Iterator[Any]:
 def _shape_texts(shape: Any) -> Iterator[str]:
     """Yield the text of a shape: its text frame, its table, or its chart's text and its description."""
     if shape.has_text_frame:
-        yield "\n".join(_lines(shape.text_frame.text))
+        yield "\n".join(_text_lines(shape.text_frame.text))
     elif getattr(shape, "has_table", False):
         rows = ([" ".join(cell.text_frame.text.split()) for cell in row.cells] for row in shape.table.rows)
         yield "\n".join(" | ".join(filter(None, row)) for row in rows if any(row))
     else:
         if getattr(shape, "has_chart", False):
             chart = shape.chart.element
-            yield "\n".join(_lines("\n".join(node.text or "" for node in chart.iter(f"{_DRAWING_NAMESPACE}t"))))
+            yield "\n".join(_text_lines("\n".join(node.text or "" for node in chart.iter(f"{_DRAWING_NAMESPACE}t"))))
         described = shape.element.xpath(".//p:cNvPr/@descr")
         yield " ".join(chain.from_iterable(each.split() for each in described))
 
 
-def _diagrams(slide: Slide) -> Iterator[str]:
+def _diagram_texts(slide: Slide) -> Iterator[str]:
     """Yield the text of a slide's diagrams (SmartArt), which is in separate parts of the file."""
     from lxml import etree
 
@@ -178,7 +178,7 @@ def _diagrams(slide: Slide) -> Iterator[str]:
             yield "\n".join(filter(None, texts))
 
 
-def _lines(text: str) -> Iterator[str]:
+def _text_lines(text: str) -> Iterator[str]:
     """Yield the non-empty paragraphs of a text frame's `text`; a line break within a paragraph becomes a space."""
     for line in text.split("\n"):
         if shown := " ".join(line.split()):
@@ -193,7 +193,7 @@ def _document_parts(document: Document) -> list[PagedText]:
     body = document.element.body
     for node in list(body.iter(_ALTERNATIVE)):
         node.getparent().remove(node)
-    names, levels = _styles(document)
+    names, levels = _read_style_names(document)
     parts: list[PagedText] = []
     stack: list[tuple[int, str]] = []
     pieces: list[tuple[bool, str]] = []
@@ -206,13 +206,13 @@ def _document_parts(document: Document) -> list[PagedText]:
             parts.append(PagedText("", tuple(name for _, name in stack), text))
         pieces.clear()
 
-    for node in chain(_elements(body, _PARAGRAPH, _TABLE), _footnotes(document)):
+    for node in chain(_iterate_elements(body, _PARAGRAPH, _TABLE), _iterate_footnotes(document)):
         if node.tag == _TABLE:
-            rows = map(_cell_texts, _elements(node, _ROW))
+            rows = map(_cell_texts, _iterate_elements(node, _ROW))
             pieces.append((False, "\n".join(" | ".join(row) for row in rows if row)))
             continue
         style = node.pPr.pStyle.val if node.pPr is not None and node.pPr.pStyle is not None else ""
-        paragraph = _paragraph(node)
+        paragraph = _paragraph_text(node)
         if not paragraph or _CONTENTS.fullmatch(names.get(style, "")):
             continue
         if level := levels.get(style, 0):
@@ -245,7 +245,7 @@ def _join_paragraphs(pieces: Iterable[tuple[bool, str]]) -> str:
     return text.strip()
 
 
-def _styles(document: Document) -> tuple[Mapping[str, str], Mapping[str, int]]:
+def _read_style_names(document: Document) -> tuple[Mapping[str, str], Mapping[str, int]]:
     """Return the names of all styles, and the heading levels of heading styles, each by the id of the style."""
     names: dict[str, str] = {}
     levels: dict[str, int] = {}
@@ -269,7 +269,7 @@ def _styles(document: Document) -> tuple[Mapping[str, str], Mapping[str, int]]:
     return names, levels
 
 
-def _elements(parent: Any, *tags: str) -> Iterator[Any]:
+def _iterate_elements(parent: Any, *tags: str) -> Iterator[Any]:
     """Yield the XML elements below `parent` that have one of `tags`, in order, without elements nested in them.
 
     Elements in content controls and tracked changes are included.
@@ -285,7 +285,7 @@ def _elements(parent: Any, *tags: str) -> Iterator[Any]:
             waiting.append(iter(node))
 
 
-def _footnotes(document: Document) -> Iterator[Any]:
+def _iterate_footnotes(document: Document) -> Iterator[Any]:
     """Yield the paragraphs of footnotes and endnotes, which are in separate parts of the file."""
     from docx.oxml import parse_xml
 
@@ -294,7 +294,7 @@ def _footnotes(document: Document) -> Iterator[Any]:
             yield from parse_xml(relation.target_part.blob).iter(_PARAGRAPH)
 
 
-def _paragraph(node: Any) -> str:
+def _paragraph_text(node: Any) -> str:
     """Return the text of a paragraph, of the text boxes in it, and the descriptions of its pictures."""
     pieces: list[str] = []
     for part in node.iter(_TEXT, _HYPHEN, _PICTURE, *_BREAKS):
@@ -310,4 +310,4 @@ def _paragraph(node: Any) -> str:
 
 
 def _cell_texts(row: Any) -> list[str]:
-    return [text for text in map(_paragraph, _elements(row, _CELL)) if text]
+    return [text for text in map(_paragraph_text, _iterate_elements(row, _CELL)) if text]

@@ -355,27 +355,27 @@ def _begins_paragraph(above: Sequence[_TextLine], line: _TextLine, usual_gap: fl
 
 
 class _Columns:
-    """The widths of the lines of a page, by which breaks that an author made are told from those for lack of space."""
+    """The widths of a page's lines, to distinguish line breaks of the author from those for lack of space."""
 
     def __init__(self, lines: Sequence[_TextLine]) -> None:
-        self._edges = [(line.left, _end(line)) for line in lines]
-        units = sorted(_unit(line) for line in lines)
+        self._edges = [(line.left, _right_end(line)) for line in lines]
+        units = sorted(_mean_cell_width(line) for line in lines)
         self._usual_unit = units[len(units) // 2] if units else 1.0
 
-    def kept_breaks(self, lines: Sequence[_TextLine]) -> set[int]:
+    def find_line_breaks(self, lines: Sequence[_TextLine]) -> set[int]:
         """Return the indexes of the lines of a paragraph that begin on a line of their own, as in a listing or table.
 
         They are those after a line that ends before the edge of its column although the next word would have fitted.
         A paragraph in a narrow box has no such lines if they are compared with each other.
         """
-        own_edge = max(map(_end, lines))
+        own_edge = max(map(_right_end, lines))
         pairs = [(at, above, below) for at, (above, below) in enumerate(pairwise(lines), 1)]
-        rows = {at for at, *pair in pairs if max(map(_unit, pair)) > _ROW_RATIO * self._usual_unit}
+        rows = {at for at, *pair in pairs if max(map(_mean_cell_width, pair)) > _ROW_RATIO * self._usual_unit}
         if not any(_ends_early(above, below, own_edge) for _, above, below in pairs):
             return rows
-        return rows | {at for at, above, below in pairs if _ends_early(above, below, self._edge(above))}
+        return rows | {at for at, above, below in pairs if _ends_early(above, below, self._column_edge(above))}
 
-    def _edge(self, line: _TextLine) -> float:
+    def _column_edge(self, line: _TextLine) -> float:
         """Return the right edge of the column of a line.
 
         It is that of the third of the longest lines that begin near it, however wide a title over two columns is.
@@ -390,28 +390,28 @@ def _ends_early(above: _TextLine, below: _TextLine, edge: float) -> bool:
     if _HYPHENED.search(above.text) or above.text[-1:] in "\ufffe\x02\u00ad":
         return False
     word = below.text[:_WIDE_WORD] if _WIDE.match(below.text) else below.text.split(" ", 1)[0]
-    slack = 2 * _unit(above) if above.height else _UNKNOWN_SLACK * edge
-    return _end(above) + _unit(above) * _cells(word) + slack < edge
+    slack = 2 * _mean_cell_width(above) if above.height else _UNKNOWN_SLACK * edge
+    return _right_end(above) + _mean_cell_width(above) * _count_cells(word) + slack < edge
 
 
-def _end(line: _TextLine) -> float:
+def _right_end(line: _TextLine) -> float:
     """Return the right edge of a line, in cells if its position is unknown."""
-    return line.right if line.height else float(_cells(line.text))
+    return line.right if line.height else float(_count_cells(line.text))
 
 
-def _unit(line: _TextLine) -> float:
+def _mean_cell_width(line: _TextLine) -> float:
     """Return the mean width of the cells of a line; 1 if its position is unknown."""
-    return max(line.right - line.left, 0.0) / max(_cells(line.text), 1) if line.height else 1.0
+    return max(line.right - line.left, 0.0) / max(_count_cells(line.text), 1) if line.height else 1.0
 
 
-def _cells(text: str) -> int:
+def _count_cells(text: str) -> int:
     """Return the width of a text if Chinese and Japanese characters are twice as wide as others."""
     return len(text) + sum(map("\u2e80".__le__, text))
 
 
 def _join_lines(lines: Sequence[_TextLine], word_counts: Counter[str], columns: _Columns) -> Iterator[str]:
     text = ""
-    breaks = columns.kept_breaks(lines)
+    breaks = columns.find_line_breaks(lines)
     for at, line in enumerate(lines):
         hyphened = _HYPHENED.search(text)
         if at in breaks:

@@ -74,7 +74,7 @@ class CsvReader(Struct, frozen=True):
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
         """Extract a note; see Reader.read. Rows are numbered as in RFC 7111: the header is row 1."""
         text, warning = decode(data)
-        delimiter = "\t" if PurePosixPath(path).suffix.lower() == ".tsv" else _delimiter(text)
+        delimiter = "\t" if PurePosixPath(path).suffix.lower() == ".tsv" else _detect_delimiter(text)
         sheet_rows = _SheetParts()
         rows = [(number, [" ".join(value.split()) for value in row]) for number, row in _csv_rows(text, delimiter)]
         header = _find_header(rows, is_text=lambda value: not _is_number(value))
@@ -200,7 +200,7 @@ def _workbook_note(workbook: object, path: str, options: ReadOptions) -> Note:
                 )
                 rows.append((number, shown))
         header = _find_header(rows, bool) if is_named else []
-        sheet_rows.add(rows, header, _cell_location(sheet.name, first_column))
+        sheet_rows.add(rows, header, _make_cell_locator(sheet.name, first_column))
         sheet_rows.rows_left += max(0, cells.height - MAX_ROWS - 1)
         sheet_rows.columns_left += max(0, cells.width - _MAX_READ_COLUMNS)
     return sheet_rows.note(path, options)
@@ -221,7 +221,7 @@ def _cell_text(value: int | float | str | bool | time | date | datetime | timede
             return str(value)
 
 
-def _cell_location(sheet: str, first_column: int) -> Callable[[NumberedRow, NumberedRow, int, int], Sequence[str]]:
+def _make_cell_locator(sheet: str, first_column: int) -> Callable[[NumberedRow, NumberedRow, int, int], Sequence[str]]:
     def named(first: NumberedRow, last: NumberedRow, left: int, right: int) -> Sequence[str]:
         cells = f"{_column_letters(first_column + left)}{first[0]}:{_column_letters(first_column + right)}{last[0]}"
         return f"{sheet}!{cells}", f"{sheet} {cells}"
@@ -248,7 +248,7 @@ def _name_row_range(first: NumberedRow, last: NumberedRow, left: int, right: int
     return f"row={first[0]}-{last[0]}", f"Rows {first[0]}-{last[0]}"
 
 
-def _delimiter(text: str) -> str:
+def _detect_delimiter(text: str) -> str:
     """Return the delimiter that occurs the same number of times in most of the first lines."""
     lines = [line for line in text[:100_000].splitlines()[:_SAMPLE_LINES] if line.strip()]
 

@@ -40,7 +40,7 @@ class SubtitleReader(Struct, frozen=True):
         begin = size = 0
         for seconds, line in _cue_lines(text):
             if said and seconds >= begin + _SECTION_SECONDS:
-                parts.append(_section(begin, said))
+                parts.append(_make_section(begin, said))
                 said = []
             if not said:
                 begin = seconds
@@ -50,14 +50,14 @@ class SubtitleReader(Struct, frozen=True):
                 warnings.append(f"Only the first {_MAX_TEXT // 1_000_000} MB of its text are read.")
                 break
         if said:
-            parts.append(_section(begin, said))
+            parts.append(_make_section(begin, said))
         if not parts:
             raise ReadError("The file has no subtitles.")
         return paged_note(path, parts, options, warnings=warnings)
 
 
 def _cue_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each new line that is said, with the second at which its cue begins."""
+    """Yield each new line of speech, with the second at which its cue begins."""
     seconds, is_in_cue = 0, False
     before: list[str] = []  # the lines of the cue before, of which captions that roll show the last again
     cue: list[str] = []
@@ -74,7 +74,7 @@ def _cue_lines(text: str) -> Iterator[tuple[int, str]]:
             cue = [*cue[-_MAX_CUE_LINES:], said]
 
 
-def _section(begin: int, said: list[str]) -> PagedText:
+def _make_section(begin: int, said: list[str]) -> PagedText:
     hours, rest = divmod(begin, 3600)
     heading = f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
     return PagedText(f"t={begin}", (heading,), "\n".join(said))
