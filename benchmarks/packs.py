@@ -224,7 +224,7 @@ def share_widened(snapshot: Snapshot, found: Sequence[Found], budget: int, scope
         for fragment in (hit.fragment for hit in each.hits if hit.fragment.id in inside_pack):
             note = notes[fragment.path]
             stretch = expand_fragment(fragment, note, scope, 1)
-            beside = {part.id for part in note.parts(stretch.first_ordinal, stretch.last_ordinal)} - hits
+            beside = {part.id for part in note.fragment_infos(stretch.first_ordinal, stretch.last_ordinal)} - hits
             could += bool(beside)
             did += not beside.isdisjoint(inside_pack)
     return did / could if could else 1.0

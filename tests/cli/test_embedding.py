@@ -115,7 +115,7 @@ def test_status_offers_minilm_once_and_only_to_a_person(
     assert offer not in excerpt("status", "--vault", vault).err
 
 
-def test_a_static_model_is_not_tried(excerpt: Excerpt, vault: Path) -> None:
+def test_a_static_model_is_refused_for_a_trial(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("embedding", "--try", "minishlab/potion", "--vault", vault)
     assert (answer.code, "is a static model" in answer.err) == (3, True)
 

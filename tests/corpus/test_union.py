@@ -133,7 +133,7 @@ def test_an_unknown_note_is_unknown_as_in_a_single_vault(two_vaults: Corpus) -> 
         assert not two_vaults.sections(path)
         with pytest.raises(KeyError):
             two_vaults.note_text(path)
-    assert two_vaults.parts([("nowhere/a.md", 0, None), ("home/Alpha.md", 0, None)])[0] == []
+    assert two_vaults.fragment_infos([("nowhere/a.md", 0, None), ("home/Alpha.md", 0, None)])[0] == []
     assert two_vaults.fragment("0123456789ab@home") is two_vaults.fragment("") is None
 
 
@@ -333,7 +333,7 @@ def test_tokens_of_another_tokenizer_are_counted_again_by_that_of_the_first_vaul
     union = join_vaults(vaults, "work", "home")
     count = open_tokenizer("chars/4").count
     for path in (each for each in union.note_paths() if each.startswith("work/")):
-        fragments, (infos,) = union.note_fragments(path), union.parts([(path, 0, None)])
+        fragments, (infos,) = union.note_fragments(path), union.fragment_infos([(path, 0, None)])
         assert [each.tokens for each in fragments] == [count(each.text) for each in fragments]
         assert [each.tokens for each in infos] == [each.tokens for each in fragments]
         assert union.note_tokens(path) == union.note_info(path).tokens == count(union.note_text(path))

@@ -91,7 +91,7 @@ READS: dict[str, Callable[[Snapshot], object]] = {
     "a hit by its id": lambda one: [one.fragment(f.id) for f in one.fragments(one.lexical.keys.tolist())],
     "notes": lambda one: one.table.paths,
     "fragments of notes": lambda one: [one.note_fragments(path) for path in one.table.paths],
-    "parts": lambda one: one.parts([(path, 0, None) for path in one.table.paths]),
+    "parts": lambda one: one.fragment_infos([(path, 0, None) for path in one.table.paths]),
     "sections": lambda one: [one.sections(path) for path in one.table.paths],
     "comments": lambda one: [one.comments(path) for path in one.table.paths],
     "texts": lambda one: [one.note_text(path) for path in one.table.paths],

@@ -310,7 +310,7 @@ def test_the_requested_number_of_nearest_memories_is_given_in_order(recaller: Re
     recaller.store.remember("Soup on Friday", source=Source("a.md", 1, 1, ""))
     recaller.store.remember("We ship the release on the 12th of March")
     recaller.store.remember("The release ships on the 12th of March, as agreed")
-    found = recaller.near("We ship the release on the 12th of March", 0.8)
+    found = recaller.find_similar("We ship the release on the 12th of March", 0.8)
     assert [memory.text[:6] for memory, _ in found] == ["We shi", "The re"]
     assert found[0][1] == pytest.approx(1, abs=0.001)
 
@@ -349,21 +349,21 @@ def test_a_source_without_lines_is_the_whole_note() -> None:
 def test_the_badge_of_a_memory_follows_its_moved_source(vault: Vault) -> None:
     source, text = source_from_lines(vault.snapshot(), f"{SYNC}:13")
     one = memory_of(source, text)
-    assert MemoriesByLocation([one], vault.snapshot()).at(SYNC, 11, 13) == (one,)
+    assert MemoriesByLocation([one], vault.snapshot()).find_at(SYNC, 11, 13) == (one,)
     vault.write(SYNC, NOTES[SYNC].replace("# Sync\n", "# Sync\n\nOne.\n\nTwo.\n\nThree.\n"))
     badges = MemoriesByLocation([one], vault.snapshot())
-    assert badges.at(SYNC, 13, 13) == ()
-    assert badges.at(SYNC, 19, 19) == (one,)
+    assert badges.find_at(SYNC, 13, 13) == ()
+    assert badges.find_at(SYNC, 19, 19) == (one,)
     (vault.folder / SYNC).rename(vault.folder / "Renamed.md")
     badges = MemoriesByLocation([one], vault.snapshot())
-    assert badges.at("Renamed.md", 19, 19) == (one,)
-    assert badges.at(SYNC, 19, 19) == ()
+    assert badges.find_at("Renamed.md", 19, 19) == (one,)
+    assert badges.find_at(SYNC, 19, 19) == ()
 
 
 def test_a_missing_source_has_no_badge(vault: Vault) -> None:
     source, text = source_from_lines(vault.snapshot(), f"{SYNC}:13")
     (vault.folder / SYNC).unlink()
-    assert MemoriesByLocation([memory_of(source, text)], vault.snapshot()).at(SYNC, 13, 13) == ()
+    assert MemoriesByLocation([memory_of(source, text)], vault.snapshot()).find_at(SYNC, 13, 13) == ()
 
 
 HERE = Source("Guides/Sync.md", 7, 9, "d")

@@ -392,10 +392,10 @@ def test_a_pack_from_an_index_equals_one_from_its_notes(folders: tuple[Path, Pat
 def test_the_parts_of_a_note_are_its_fragments_without_their_text(folders: tuple[Path, Path]) -> None:
     snapshot = Snapshot.open(folders[1], Settings())
     ranges = [("guide.md", 0, None), ("gone.md", 0, None), ("b/plain.md", 1, 1), ("b/plain.md", 2, 9)]
-    for (path, first, last), parts in zip(ranges, snapshot.parts(ranges), strict=True):
+    for (path, first, last), parts in zip(ranges, snapshot.fragment_infos(ranges), strict=True):
         fragments = snapshot.note_fragments(path, first, last)
         assert [structs.replace(part, key=0) for part in parts] == list(
-            Vault(NOTES, "o200k").parts([(path, first, last)])[0]
+            Vault(NOTES, "o200k").fragment_infos([(path, first, last)])[0]
         )
         assert [part.key for part in parts] == [fragment.key for fragment in fragments]
     snapshot.close()

@@ -52,7 +52,7 @@ class Vault:
     def fragment(self, fragment_id: str) -> Fragment | None:
         return next((fragment for fragment in self.fragments if fragment.id == fragment_id), None)
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
+    def fragment_infos(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
         return [
             [part for part in self._parts(path) if first <= part.ordinal and (last is None or part.ordinal <= last)]
             for path, first, last in ranges

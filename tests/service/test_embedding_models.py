@@ -32,7 +32,7 @@ def test_the_time_left_follows_from_the_speed_and_the_passages_left() -> None:
     assert ModelStatus(figures, embedded=100, passages=300, in_use="letters").seconds_left == 10.0
 
 
-def test_a_static_model_is_not_tried(indexed: tuple[Path, Paths]) -> None:
+def test_a_static_model_is_refused_for_a_trial(indexed: tuple[Path, Paths]) -> None:
     vault, paths = indexed
     with pytest.raises(ModelError, match="is a static model"):
         try_model(vault, Settings(), paths, "", on_progress=refuse_call, on_silence=refuse_call)

@@ -122,7 +122,7 @@ def test_each_parameter_has_its_own_maximum_length() -> None:
 
 
 @pytest.mark.parametrize("value", [["a" * 10_001], {"tag": ["a" * 10_001]}, {"a" * 10_001: ""}])
-def test_each_text_in_a_list_or_mapping_is_measured(value: object) -> None:
+def test_the_length_of_each_text_in_a_list_or_mapping_is_checked(value: object) -> None:
     with pytest.raises(InputError, match="A value of where has 10,001 characters"):
         check_input("where", value)
 

@@ -38,7 +38,9 @@ ENDED = IndexingEnded(9, "out of memory")
     ],
     ids=["stderr", "no message", "own reason", "later", "not started"],
 )
-def test_a_process_reports_a_reason_before_it_ends(events: tuple[ProcessEvent, ...], reasons: list[str]) -> None:
+def test_a_failing_process_reports_the_reason_before_it_ends(
+    events: tuple[ProcessEvent, ...], reasons: list[str]
+) -> None:
     reported: list[ProcessEvent] = []
     process = create_indexing_process(Path("/a"), reported.append)
     for event in events:

@@ -384,7 +384,7 @@ def test_fragments_are_read_by_key_id_and_note(whole: Corpus) -> None:
     assert [one.key for one in found] == keys
     assert whole.fragment(found[0].id) == found[0]
     assert [one.heading_path for one in whole.note_fragments("Bees.md", 1)] == [("Bees", "Queen")]
-    (parts,) = whole.parts([("Bees.md", 0, None)])
+    (parts,) = whole.fragment_infos([("Bees.md", 0, None)])
     assert [part.ordinal for part in parts] == [0, 1]
     assert whole.fragment_counts(np.array([0, 1, 2])).tolist() == [2, 1, 1]
 

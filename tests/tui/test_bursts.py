@@ -161,7 +161,7 @@ def with_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("keys", "field"), TAKEN_BY_DIALOG.values(), ids=TAKEN_BY_DIALOG)
-async def test_text_in_one_read_with_the_key_of_a_dialog_goes_into_the_dialog(
+async def test_text_that_arrives_together_with_the_key_of_a_dialog_goes_into_the_dialog(
     with_memory: None, scripted: ScriptedApp, keys: tuple[str, ...], field: str
 ) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
@@ -189,7 +189,7 @@ async def test_a_paste_right_after_the_key_of_a_dialog_goes_into_its_field(scrip
         await until(pilot, lambda: value_of(scripted, "#tags") == "async, planb", "the text in the form")
 
 
-async def test_a_query_a_dialog_key_and_its_tags_can_arrive_in_one_read(app: ExcerptApp) -> None:
+async def test_a_query_a_dialog_key_and_its_tags_can_arrive_together(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "merging")
         post_keys(app, "ctrl+u", *"lentil soup", "ctrl+r", *"kitchen", "tab", *"dinner")
@@ -208,7 +208,7 @@ async def test_a_query_a_dialog_key_and_its_tags_can_arrive_in_one_read(app: Exc
         ("Go to the Memory tab", MainScreen, "#filter", "12"),
     ],
 )
-async def test_a_palette_command_with_enter_and_text_can_arrive_in_one_read(
+async def test_a_palette_command_with_enter_and_text_can_arrive_together(
     scripted: ScriptedApp, command: str, screen: type[object], field: str, value: str
 ) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
@@ -221,7 +221,7 @@ async def test_a_palette_command_with_enter_and_text_can_arrive_in_one_read(
         assert screen_of(scripted).query_one("#query", Input).value == query
 
 
-async def test_keys_of_dialogs_without_a_field_can_arrive_in_one_read(
+async def test_keys_of_dialogs_without_a_field_can_arrive_together(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -242,7 +242,7 @@ async def test_keys_of_dialogs_without_a_field_can_arrive_in_one_read(
         assert screen_of(scripted).query_one("#query", Input).value == query
 
 
-async def test_a_vault_path_and_a_query_can_arrive_in_one_read(app: ExcerptApp, tmp_path: Path) -> None:
+async def test_a_vault_path_and_a_query_can_arrive_together(app: ExcerptApp, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     async with app.run_test(size=(80, 24)) as pilot:

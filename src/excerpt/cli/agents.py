@@ -16,7 +16,7 @@ from excerpt.text.display import format_count, visible
 
 if TYPE_CHECKING:
     from excerpt.servers.agents.hook import HookState
-    from excerpt.servers.agents.install import Edit
+    from excerpt.servers.agents.install import FileEdit
 
 _AGENTS = ("claude", "codex", "cursor", "vscode")
 
@@ -49,11 +49,13 @@ def agents_command() -> None:
 def install_command(agent: str, *, vaults: tuple[Path, ...], project: bool, hook: bool, yes: bool) -> None:
     """Install the MCP server and a skill for an agent; with --hook, the prompt hook too."""
     from excerpt.cli.mcp import format_absolute_vault
-    from excerpt.servers.agents.install import install, installed, plan_install
+    from excerpt.servers.agents.install import install, plan_install, read_installation
 
     folder, paths = _resolve_project_folder(project), user_paths()
     addresses: Sequence[str] = [format_absolute_vault(vault) for vault in vaults]
-    addresses = addresses or installed(agent, folder, paths).vaults or [format_absolute_vault(find_last_vault())]
+    addresses = (
+        addresses or read_installation(agent, folder, paths).vaults or [format_absolute_vault(find_last_vault())]
+    )
     edits = plan_install(agent, addresses, folder, paths, hook=hook)
     if not edits:
         print_message(f"excerpt is installed for {agent} like this already: {_describe_installation(agent, folder)}.")
@@ -71,7 +73,7 @@ def install_command(agent: str, *, vaults: tuple[Path, ...], project: bool, hook
 @_yes_option
 def uninstall_command(agent: str, *, project: bool, yes: bool) -> None:
     """Remove everything that `install` has added for an agent."""
-    from excerpt.servers.agents.install import installed, plan_uninstall, uninstall
+    from excerpt.servers.agents.install import plan_uninstall, read_installation, uninstall
 
     edits = plan_uninstall(agent, _resolve_project_folder(project), user_paths())
     if not edits:
@@ -79,7 +81,7 @@ def uninstall_command(agent: str, *, project: bool, yes: bool) -> None:
     elif _confirm(edits, yes=yes):
         uninstall(edits, user_paths())
         print_message(f"Removed from {agent}.")
-    if left := installed(agent, _resolve_project_folder(project), user_paths()).problem:
+    if left := read_installation(agent, _resolve_project_folder(project), user_paths()).problem:
         print_message(f"Left as it is: {left}")
 
 
@@ -88,9 +90,9 @@ def uninstall_command(agent: str, *, project: bool, yes: bool) -> None:
 def status_command(*, as_json: bool) -> int:
     """List what is installed for you, and in the working directory. Exits with 1 if nothing is."""
     from excerpt.servers.agents.hook import read_state
-    from excerpt.servers.agents.install import installed
+    from excerpt.servers.agents.install import read_installation
 
-    found = [installed(agent, project, user_paths()) for agent in _AGENTS for project in (None, Path.cwd())]
+    found = [read_installation(agent, project, user_paths()) for agent in _AGENTS for project in (None, Path.cwd())]
     hook = read_state(
         user_paths().hook_folder, list(dict.fromkeys(vault for each in found for vault in each.hook_vaults))
     )
@@ -129,12 +131,12 @@ def _resolve_project_folder(chosen: bool) -> Path | None:
 
 def _describe_installation(agent: str, project: Path | None) -> str:
     """Return in words what is installed for an agent, read from its files after a change."""
-    from excerpt.servers.agents.install import installed
+    from excerpt.servers.agents.install import read_installation
 
-    return visible(installed(agent, project, user_paths()).describe())
+    return visible(read_installation(agent, project, user_paths()).describe())
 
 
-def _confirm(edits: Sequence[Edit], *, yes: bool) -> bool:
+def _confirm(edits: Sequence[FileEdit], *, yes: bool) -> bool:
     """Show changes on stderr and ask whether to write them; raise a usage error if nobody can answer."""
     for edit in edits:
         write_stderr(visible(edit.diff))

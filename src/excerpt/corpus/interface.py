@@ -222,7 +222,7 @@ class Notes(Protocol):
         """
         ...
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
+    def fragment_infos(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
         """Return the fragments in each of `ranges`, without their texts, one list for each range.
 
         A range is (path of the note, number of its first fragment, number of its last; None: to the end).

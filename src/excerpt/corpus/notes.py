@@ -84,14 +84,14 @@ class NoteReader:
         with self._convert_errors():
             return self._queries.note_fragments(path, first, last)
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
+    def fragment_infos(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
         """Return the fragments in each of `ranges`, without their texts, one list for each range.
 
         A range is (path of the note, number of its first fragment, number of its last; None: to the end). Up to 500
         ranges are read with one query.
         """
         with self._convert_errors():
-            return self._queries.parts(ranges)
+            return self._queries.fragment_infos(ranges)
 
     def sections(self, path: str) -> list[Section]:
         with self._convert_errors():

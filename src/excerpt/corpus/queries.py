@@ -138,7 +138,7 @@ class NoteQueries(FacetQueries, Protocol):
         """Return the fragments number `first` to `last` (included; None: to the end) of a note, in order."""
         ...
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
+    def fragment_infos(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
         """Return the fragments in each range, without their texts, one list for each range.
 
         A range is (path of the note, number of its first fragment, number of its last; None: to the end).

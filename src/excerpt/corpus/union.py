@@ -68,20 +68,20 @@ class VaultPart(Struct, frozen=True):
     first_key: int = 0
     count: Callable[[str], int] | None = None
 
-    def path(self, path: str) -> str:
-        """Return the path in the union of a note of this vault."""
+    def path_in_union(self, path: str) -> str:
+        """Return the path in the union of a note of this vault: with the vault's name in front."""
         return f"{self.name}/{path}"
 
-    def fragment_id(self, fragment_id: str) -> str:
-        """Return the id in the union of a fragment of this vault."""
+    def fragment_id_in_union(self, fragment_id: str) -> str:
+        """Return the id in the union of a fragment of this vault: with the vault's name at the end."""
         return f"{fragment_id}{_ID_SEPARATOR}{self.name}"
 
-    def fragment(self, fragment: Fragment) -> Fragment:
+    def fragment_in_union(self, fragment: Fragment) -> Fragment:
         """Return a fragment of this vault with its id, path and key in the union."""
         return replace(
             fragment,
-            id=self.fragment_id(fragment.id),
-            path=self.path(fragment.path),
+            id=self.fragment_id_in_union(fragment.id),
+            path=self.path_in_union(fragment.path),
             key=fragment.key + self.first_key,
             tokens=fragment.tokens if self.count is None else self.count(fragment.text),
         )
@@ -92,14 +92,14 @@ class VaultPart(Struct, frozen=True):
         if self.count is not None:
             tokens = [self.count(each.text) for each in self.corpus.fragments([info.key for info in infos])]
         return [
-            structs.replace(info, id=self.fragment_id(info.id), key=info.key + self.first_key, tokens=count)
+            structs.replace(info, id=self.fragment_id_in_union(info.id), key=info.key + self.first_key, tokens=count)
             for info, count in zip(infos, tokens, strict=True)
         ]
 
     def note_info(self, info: NoteInfo) -> NoteInfo:
         """Return the data of a note of this vault with its path and tokens in the union."""
         tokens = info.tokens if self.count is None else self.note_tokens(info.path)
-        return replace(info, path=self.path(info.path), tokens=tokens)
+        return replace(info, path=self.path_in_union(info.path), tokens=tokens)
 
     def note_tokens(self, path: str) -> int:
         """Return the number of tokens in a whole note, given by its path in the vault."""
@@ -150,7 +150,7 @@ class UnionCorpus:
             keys=np.concatenate([table.keys + part.first_key for part, table in parts]),
             notes=np.concatenate([table.notes + np.int32(part.first_note) for part, table in parts]),
             lines=np.concatenate([table.lines for _, table in parts]),
-            paths=tuple(part.path(path) for part, table in parts for path in table.paths),
+            paths=tuple(part.path_in_union(path) for part, table in parts for path in table.paths),
             languages=tuple(language for _, table in parts for language in table.languages),
             numbers=np.concatenate([table.numbers + part.first_number for part, table in parts]),
             first_keys=np.concatenate(
@@ -333,7 +333,7 @@ class UnionCorpus:
         by_key = {
             fragment.key: fragment
             for at, own_keys in _split_numbers([part.first_key for part in self.vaults], wanted_keys)
-            for fragment in map(self.vaults[at].fragment, self.vaults[at].corpus.fragments(own_keys))
+            for fragment in map(self.vaults[at].fragment_in_union, self.vaults[at].corpus.fragments(own_keys))
         }
         return [by_key[key] for key in wanted_keys]
 
@@ -342,7 +342,7 @@ class UnionCorpus:
         own_id, _, name = fragment_id.partition(_ID_SEPARATOR)
         for part in self.vaults:
             if name in ("", part.name) and (fragment := part.corpus.fragment(own_id)) is not None:
-                return part.fragment(fragment)
+                return part.fragment_in_union(fragment)
         return None
 
     def keys_of_texts(self, digests: Collection[str]) -> dict[str, int]:
@@ -356,15 +356,15 @@ class UnionCorpus:
         if (found := self.split_path(path)) is None:
             return []
         part, own_path = found
-        return [part.fragment(fragment) for fragment in part.corpus.note_fragments(own_path, first, last)]
+        return [part.fragment_in_union(fragment) for fragment in part.corpus.note_fragments(own_path, first, last)]
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
+    def fragment_infos(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
         result: list[list[FragmentInfo]] = [[] for _ in ranges]
         places = [(self.split_path(path), first, last) for path, first, last in ranges]
         for part in self.vaults:
             chosen = [at for at, (found, _, _) in enumerate(places) if found is not None and found[0] is part]
             own_ranges = [(found[1], first, last) for at in chosen for found, first, last in (places[at],) if found]
-            for at, infos in zip(chosen, part.corpus.parts(own_ranges), strict=True):
+            for at, infos in zip(chosen, part.corpus.fragment_infos(own_ranges), strict=True):
                 result[at] = part.infos(infos)
         return result
 
@@ -403,18 +403,18 @@ class UnionCorpus:
         for part in self.vaults:
             own_paths = [own_path for each, own_path in places if each is part]
             for info in part.corpus.note_infos(own_paths) if own_paths else ():
-                infos[part.path(info.path)] = part.note_info(info)
+                infos[part.path_in_union(info.path)] = part.note_info(info)
         return [infos[path] for path in paths]
 
     def note_paths(self) -> tuple[str, ...]:
-        return tuple(part.path(path) for part in self.vaults for path in part.corpus.note_paths())
+        return tuple(part.path_in_union(path) for part in self.vaults for path in part.corpus.note_paths())
 
     def current_path(self, path: str) -> str | None:
         if (found := self.split_path(path)) is None:
             return None
         part, own_path = found
         current = part.corpus.current_path(own_path)
-        return None if current is None else part.path(current)
+        return None if current is None else part.path_in_union(current)
 
     def notes_named(self, name: str) -> tuple[int, ...]:
         return tuple(number + part.first_note for part in self.vaults for number in part.corpus.notes_named(name))
@@ -670,7 +670,7 @@ class _UnionLinkResolver(LinkResolver):
         if part is None or not own_source:
             return self._any_vault.resolve(target, source, label)
         path = part.corpus.facets.targets.resolve(target, own_source, label)
-        return None if path is None else part.path(path)
+        return None if path is None else part.path_in_union(path)
 
     @cached_property
     def _any_vault(self) -> LinkResolver:
@@ -861,4 +861,4 @@ def _sum_counts(counts: Iterable[list[tuple[str, int]]]) -> list[tuple[str, int]
 
 
 def _prefix_problem(part: VaultPart, problem: FileProblem) -> FileProblem:
-    return replace(problem, path=part.path(problem.path))
+    return replace(problem, path=part.path_in_union(problem.path))

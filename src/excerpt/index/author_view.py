@@ -74,8 +74,8 @@ class AuthorQueries(CatalogQueries):
     def note_fragments(self, path: str, first: int, last: int | None) -> list[Fragment]:
         return list(map(self._restore, super().note_fragments(path, first, last)))
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
-        return [list(map(self._restore_info, infos)) for infos in super().parts(ranges)]
+    def fragment_infos(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
+        return [list(map(self._restore_info, infos)) for infos in super().fragment_infos(ranges)]
 
     def note_text(self, path: str) -> str | None:
         text = super().note_text(path)

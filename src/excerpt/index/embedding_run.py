@@ -133,7 +133,7 @@ class EmbeddingRun:
         model = self._settings.embedding.model
         with closing(Catalog.open_to_read(self._index)) as catalog:
             record = SearchVectorsRecord.from_json(catalog.meta(RECORD_KEY))
-            if record is None or is_server(model) or not record.is_of(model):
+            if record is None or is_server(model) or not record.is_for_model(model):
                 return None
             digests = _read_digests(catalog)
         file = vectors_file(self._index, record.id)

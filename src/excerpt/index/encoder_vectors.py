@@ -85,7 +85,7 @@ class SearchVectorsRecord(Struct, frozen=True):
             return None
         return record if is_possible else None
 
-    def is_of(self, model: str) -> bool:
+    def is_for_model(self, model: str) -> bool:
         """Return whether the setting `model` chooses the embedder of the vectors, as it is now."""
         return (self.model, self.source) == (hide_secrets(model), embedder_source(model))
 
@@ -98,7 +98,7 @@ class SearchVectorsRecord(Struct, frozen=True):
         model = settings.embedding.model
         if is_static_model(model):
             return False
-        return self.is_of(model) or (self.is_of(self.model) and not has_hidden_secret(self.model))
+        return self.is_for_model(model) or (self.is_for_model(self.model) and not has_hidden_secret(self.model))
 
 
 def versioned_id(embedder: PassageEmbedder) -> str:
@@ -310,7 +310,7 @@ _chosen_lock = threading.Lock()
 def open_chosen_embedder(settings: Settings, record: SearchVectorsRecord) -> ChosenEmbedder:
     """Return the embedder of a record: the same object for all generations and vaults, so that it is loaded once."""
     chosen = settings.embedding.model
-    model = chosen if record.is_of(chosen) else record.model  # the record lacks the key of an address
+    model = chosen if record.is_for_model(chosen) else record.model  # the record lacks the key of an address
     key = model, record.source, record.id, settings.embedding.remote
     with _chosen_lock:
         if key not in _chosen:

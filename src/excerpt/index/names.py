@@ -36,12 +36,12 @@ def tokenize_names(
     own = [value for kind, _, value in labels if kind == "alias"]
     others = dict.fromkeys((PurePosixPath(path).stem, first_heading(sections)))
     own += [name for name in others if name not in ("", title)]
-    own_terms = [terms for name in own for terms in _spellings_of(name, language)]
+    own_terms = [terms for name in own for terms in _list_spelling_terms(name, language)]
     shown = dict.fromkeys((row[2], row[5]) for row in links if row[2] and row[5])
     shown |= dict.fromkeys(
         (other, target) for target, text in shown if "." in text and (other := target_in_label(text))
     )
-    link_terms = [(target, terms) for target, text in shown for terms in _spellings_of(text, language)]
+    link_terms = [(target, terms) for target, text in shown for terms in _list_spelling_terms(text, language)]
     names = [*own_terms, *(terms for _, terms in link_terms)]
     return NameTerms(
         len(own_terms),
@@ -54,7 +54,7 @@ def tokenize_names(
     )
 
 
-def _spellings_of(name: str, language: str) -> list[list[str]]:
+def _list_spelling_terms(name: str, language: str) -> list[list[str]]:
     """Return the terms of a name, and those of the name typed without accents if they differ; empty without terms."""
     terms = terms_of(name, language)[0]
     own = [term for term in terms if not term.endswith(UNACCENTED_MARK)]

@@ -67,7 +67,7 @@ class CatalogQueries:
         _check_ordinals([fragment.ordinal for fragment in fragments])
         return fragments
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
+    def fragment_infos(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
         parts_by_range: list[list[FragmentInfo]] = [[] for _ in ranges]
         for at in range(0, len(ranges), MAX_SQL_VALUES):
             batch = ranges[at : at + MAX_SQL_VALUES]

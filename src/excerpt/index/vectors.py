@@ -363,7 +363,7 @@ class VectorMatrix:
         if before is not None and len(before.mean) == dimensions:
             return before._update_to(source, keys, changed)
         total = np.zeros(dimensions)
-        parts = _add_to_total(total, _read(source, keys, dimensions))
+        parts = _add_to_total(total, _read_vectors(source, keys, dimensions))
         none, all_rows = np.zeros(0, np.intp), np.arange(len(keys))
         return cls(keys, total, source, _ChunkedRows.empty(dimensions).with_rows(none, len(keys), all_rows, parts))
 
@@ -437,7 +437,7 @@ class VectorMatrix:
         start = self._size if source.identity == self._file else 0
         kept_rows = at[known]
         total = self._total - _sum_rows(self._chunked.rows(np.delete(np.arange(len(self.keys)), kept_rows)))
-        parts = _add_to_total(total, _read(source, keys[~known], len(self.mean), start))
+        parts = _add_to_total(total, _read_vectors(source, keys[~known], len(self.mean), start))
         chunked = self._chunked.with_rows(kept_rows, len(keys), np.flatnonzero(~known), parts)
         return VectorMatrix(keys, total, source, chunked)
 
@@ -483,7 +483,7 @@ def _choose_multiplication() -> Multiply:
 multiply: Multiply = _choose_multiplication()
 
 
-def _read(source: RowSource, keys: Keys, dimensions: int, start: int = 0) -> Iterator[QuantisedVectors]:
+def _read_vectors(source: RowSource, keys: Keys, dimensions: int, start: int = 0) -> Iterator[QuantisedVectors]:
     """Yield the vectors of the fragments `keys`, in their order, read from byte `start` of the file on.
 
     Raises DamagedFileError if a vector is missing.

@@ -124,7 +124,7 @@ def _check_vectors(catalog: Catalog, source: MatrixSource, health: IndexHealth, 
     while rows := catalog.rows(_EMBEDDED, health.model, above, _VECTORS_AT_ONCE):
         above, done = rows[-1][0], done + len(rows)
         tick("vectors", done, health.fragments, rows[-1][3])
-        health.faults += [fault for row in rows if (fault := _fault(row, matrix, dimensions))]
+        health.faults += [fault for row in rows if (fault := _find_vector_fault(row, matrix, dimensions))]
         health.vectors += len(rows)
 
 
@@ -136,7 +136,7 @@ def _read_matrix(source: MatrixSource, dimensions: int) -> _Rows:
     return rows
 
 
-def _fault(row: Sequence[Any], matrix: _Rows, dimensions: int) -> Fault | None:
+def _find_vector_fault(row: Sequence[Any], matrix: _Rows, dimensions: int) -> Fault | None:
     key, digest, vector, path, line = row
     at = f"The fragment at line {line}"
     if vector is None:
@@ -230,7 +230,7 @@ class _IndexExamination:
             if matrix is not None:
                 matrix.close()
 
-    def _fault(self, path: str, reason: str, part: RepairPart) -> None:
+    def _record_fault(self, path: str, reason: str, part: RepairPart) -> None:
         self._health.faults.append(Fault(path, reason, part))
 
     def _open_words(self, files: Sequence[DerivedFile]) -> list[OpenSegment] | None:
@@ -240,12 +240,12 @@ class _IndexExamination:
         try:
             return open_segments(self._folder, self._catalog.generation)
         except DamagedFileError as error:
-            self._fault("words", error.message, RepairPart.WORDS)
+            self._record_fault("words", error.message, RepairPart.WORDS)
             return None
 
     def _open_matrix(self, files: Sequence[DerivedFile]) -> MatrixSource | None:
         if len(files) != 1:
-            self._fault(
+            self._record_fault(
                 CATALOG_FILE, f"The catalog names {len(files)} vector matrices instead of one.", RepairPart.VECTORS
             )
             return None
@@ -255,7 +255,7 @@ class _IndexExamination:
         try:
             check_file(self._folder, file, may_grow=part is RepairPart.VECTORS)
         except DamagedFileError as error:
-            self._fault(file.name, f"The file {error.message.removeprefix(file.name).strip()}", part)
+            self._record_fault(file.name, f"The file {error.message.removeprefix(file.name).strip()}", part)
             return False
         return True
 
@@ -282,7 +282,7 @@ class _IndexExamination:
     def _is_catalog_intact(self) -> bool:
         self._tick("the catalog", 0, 0, "")
         if damage := self._catalog.find_damage():
-            self._fault(CATALOG_FILE, f"SQLite's check reports: {damage}.", RepairPart.CATALOG)
+            self._record_fault(CATALOG_FILE, f"SQLite's check reports: {damage}.", RepairPart.CATALOG)
             return False
         return True
 
@@ -307,7 +307,7 @@ class _IndexExamination:
                     stale.append((file.path, StaleReason.CHANGED))
                     continue
                 error = "The file has a different text from the index, but the same time and size."
-                self._fault(file.path, error, RepairPart.NOTE)
+                self._record_fault(file.path, error, RepairPart.NOTE)
         stale += [(path, StaleReason.GONE) for path in sorted(known)]
 
     def _read_digest(self, vault: Path, path: str) -> str:
@@ -336,10 +336,10 @@ class _IndexExamination:
             try:
                 catalog.check_note_rows(number)
             except DamagedRowError:
-                self._fault(path, "The note's rows in the catalog were altered.", RepairPart.NOTE)
+                self._record_fault(path, "The note's rows in the catalog were altered.", RepairPart.NOTE)
 
     def _check_fragments_of_words(self, segments: Sequence[OpenSegment]) -> None:
         keys = [segment.docs["key"][segment.alive].astype(np.int64) for segment in segments]
         if not np.array_equal(np.concatenate([np.zeros(0, np.int64), *keys]), self._catalog.fragment_keys()):
             error = "The words in the lexical index do not match the fragments in the catalog."
-            self._fault("words", error, RepairPart.WORDS)
+            self._record_fault("words", error, RepairPart.WORDS)

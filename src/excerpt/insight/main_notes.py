@@ -106,5 +106,5 @@ def _overlaps_chosen_section(section: Section, path: str, chosen: Iterable[KeySe
 
 
 def _count_tokens(topic: Topic, location: SourceLocation) -> int:
-    (parts,) = topic.snapshot.parts([(location.path, 0, None)])
+    (parts,) = topic.snapshot.fragment_infos([(location.path, 0, None)])
     return sum(part.tokens for part in parts if location.line_start <= part.line_start <= location.line_end)

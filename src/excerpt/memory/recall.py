@@ -76,7 +76,7 @@ class MemoriesByLocation:
                 if today is not None:
                     self._memories_by_note.setdefault(today, []).append(memory)
 
-    def at(self, path: str, line_start: int, line_end: int) -> tuple[Memory, ...]:
+    def find_at(self, path: str, line_start: int, line_end: int) -> tuple[Memory, ...]:
         """Return the memories whose source now overlaps these lines of the note `path`, in the given order."""
         if path not in self._memories_by_note:
             return ()
@@ -211,7 +211,7 @@ class Recaller:
             return self._settings.search.limit
         return limit
 
-    def near(self, text: str, min_similarity: float, limit: int = 3) -> list[tuple[Memory, float]]:
+    def find_similar(self, text: str, min_similarity: float, limit: int = 3) -> list[tuple[Memory, float]]:
         """Return the memories nearest to `text` in meaning with their cosines, which are at least `min_similarity`.
 
         Returns [] if the model or index cannot be used; then `unranked` is the reason.
@@ -513,7 +513,8 @@ def find_similar_memories(
     source has moved in the vault is compared by its present lines.
     """
     near = {
-        memory.id: (memory, cosine) for memory, cosine in recaller.near(text, MIN_MERGE_COSINE, MAX_SIMILAR_MEMORIES)
+        memory.id: (memory, cosine)
+        for memory, cosine in recaller.find_similar(text, MIN_MERGE_COSINE, MAX_SIMILAR_MEMORIES)
     }
     same: Sequence[Memory] = ()
     if source is not None:

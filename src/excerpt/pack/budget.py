@@ -384,7 +384,7 @@ def _count_header_tokens(
     """
     if not any("|" in each.hit.fragment.text for each in candidate.hit_spans):
         return {}
-    headers = {first: note.table_header(note.parts(first, first)[0].line_start) for first, _ in units}
+    headers = {first: note.table_header(note.fragment_infos(first, first)[0].line_start) for first, _ in units}
     frame = costs.count_frame(2, sample)
     return {
         first: costs.count_frame(2, replace(sample, table_header=header)) - frame
@@ -402,7 +402,7 @@ def _compute_fragment_values(
     that of a hit (its digest is in `hit_digests`) adds no value as context.
     """
     line_span = candidate.line_span
-    parts = note.parts(line_span.first_ordinal, line_span.last_ordinal)
+    parts = note.fragment_infos(line_span.first_ordinal, line_span.last_ordinal)
     values = dict.fromkeys((part.ordinal for part in parts), 0.0)
     context = [part.ordinal for part in parts if part.digest not in hit_digests]
     for each in candidate.hit_spans:

@@ -55,7 +55,7 @@ def expand_fragment(
     if not dropped_ids:
         return line_span
     first = last = fragment.ordinal
-    ids = {part.ordinal: part.id for part in note.parts(line_span.first_ordinal, line_span.last_ordinal)}
+    ids = {part.ordinal: part.id for part in note.fragment_infos(line_span.first_ordinal, line_span.last_ordinal)}
     while first > line_span.first_ordinal and ids[first - 1] not in dropped_ids:
         first -= 1
     while last < line_span.last_ordinal and ids[last + 1] not in dropped_ids:
@@ -84,7 +84,7 @@ def _expand_to_whole_scope(fragment: Fragment, note: CachedNote, scope: Scope, n
 
 def build_ordinal_span(note: CachedNote, first: int, last: int, scope: Scope) -> LineSpan:
     """Return the lines of the fragments with ordinals `first` to `last`; ordinals that do not exist are ignored."""
-    parts = note.parts(max(first, 0), last)
+    parts = note.fragment_infos(max(first, 0), last)
     head, tail = parts[0], parts[-1]
     return LineSpan(note.path, head.ordinal, tail.ordinal, head.line_start, tail.line_end, scope)
 
@@ -93,7 +93,7 @@ def _build_section_span(
     note: CachedNote, line_start: int, line_end: int, scope: Scope, section: int | None = None
 ) -> LineSpan:
     """Return the span of these lines, with the fragments that are completely in it; `section` is an ordinal."""
-    inside = note.parts_in(line_start, line_end)
+    inside = note.fragment_infos_in(line_start, line_end)
     return LineSpan(note.path, inside[0].ordinal, inside[-1].ordinal, line_start, line_end, scope, section)
 
 
@@ -238,7 +238,7 @@ def _is_text_left_out_above(line_span: LineSpan, hit_spans: Sequence[HitSpan], n
         for each in hit_spans
         if each.line_span.scope in _WHOLE_SCOPES
     )
-    own = note.parts(line_span.first_ordinal, line_span.first_ordinal)[0]
+    own = note.fragment_infos(line_span.first_ordinal, line_span.first_ordinal)[0]
     return missing or line_span.line_start > own.line_start or line_span.skipped_characters[0] > 0
 
 
@@ -249,7 +249,7 @@ def _is_cut_below(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: Cache
         for each in hit_spans
         if each.line_span.scope in _WHOLE_SCOPES
     )
-    own = note.parts(line_span.last_ordinal, line_span.last_ordinal)[0]
+    own = note.fragment_infos(line_span.last_ordinal, line_span.last_ordinal)[0]
     return missing or line_span.line_end < own.line_end or line_span.skipped_characters[1] > 0
 
 
@@ -288,7 +288,7 @@ def _make_pack(
         line_end=line_span.line_end,
         scope=line_span.scope,
         entry=EntryHit(fragment.id, fragment.ordinal, hit.score, fragment.heading_path),
-        fragment_ids=tuple(part.id for part in note.parts(line_span.first_ordinal, line_span.last_ordinal)),
+        fragment_ids=tuple(part.id for part in note.fragment_infos(line_span.first_ordinal, line_span.last_ordinal)),
         text=text,
         tokens=0,
         digest=digest,

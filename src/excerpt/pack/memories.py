@@ -34,7 +34,7 @@ def find_moved_fragments(marks: Sequence[MarkedFragment], source: NoteSourceWith
     paths = {path: now for path in sorted(lost_paths) if (now := source.current_path(path)) is not None}
     ids: dict[str, str] = {}
     ranges = [(now, 0, None) for now in paths.values()]
-    for path, parts in zip(paths, source.parts(ranges) if ranges else (), strict=True):
+    for path, parts in zip(paths, source.fragment_infos(ranges) if ranges else (), strict=True):
         turns: Counter[str] = Counter()
         for part in parts:
             ids[fragment_id(path, part.digest, turns[part.digest])] = part.id
@@ -78,11 +78,11 @@ class SourceWithMemories:
         entry = self._memories.get(fragment_id)
         return entry[1] if entry else None if memory_id_of(fragment_id) else self._source.fragment(fragment_id)
 
-    def parts(self, ranges: Sequence[FragmentRange], /) -> Sequence[Sequence[FragmentInfo]]:
+    def fragment_infos(self, ranges: Sequence[FragmentRange], /) -> Sequence[Sequence[FragmentInfo]]:
         source_ranges = [each for each in ranges if memory_id_of(each[0]) is None]
-        source_parts = iter(self._source.parts(source_ranges) if source_ranges else ())
+        source_parts = iter(self._source.fragment_infos(source_ranges) if source_ranges else ())
         return [
-            next(source_parts) if memory_id_of(each[0]) is None else self._make_memory_parts(*each) for each in ranges
+            next(source_parts) if memory_id_of(each[0]) is None else self._make_memory_infos(*each) for each in ranges
         ]
 
     def sections(self, path: str, /) -> Sequence[Section]:
@@ -109,7 +109,7 @@ class SourceWithMemories:
     def current_path(self, path: str, /) -> str | None:
         return None if memory_id_of(path) else self._source.current_path(path)
 
-    def _make_memory_parts(self, path: str, first: int, last: int | None) -> Sequence[FragmentInfo]:
+    def _make_memory_infos(self, path: str, first: int, last: int | None) -> Sequence[FragmentInfo]:
         """Return the single fragment of a memory, if the ordinals `first` to `last` include 0."""
         entry = self._memories.get(path)
         if entry is None or first > 0 or (last is not None and last < 0):

@@ -32,7 +32,7 @@ class NoteSource(Protocol):
 
     def fragment(self, fragment_id: str, /) -> Fragment | None: ...
 
-    def parts(self, ranges: Sequence[FragmentRange], /) -> Sequence[Sequence[FragmentInfo]]:
+    def fragment_infos(self, ranges: Sequence[FragmentRange], /) -> Sequence[Sequence[FragmentInfo]]:
         """Return the existing fragments of each range, by ordinal."""
         ...
 
@@ -102,24 +102,24 @@ class CachedNote:
     def _tables(self) -> Sequence[TableLines]:
         return find_tables(self.lines)
 
-    def parts(self, first: int, last: int) -> Sequence[FragmentInfo]:
+    def fragment_infos(self, first: int, last: int) -> Sequence[FragmentInfo]:
         """Return the existing fragments with the ordinals `first` to `last`."""
         try:
             return [self._parts[ordinal] for ordinal in range(first, last + 1)]
         except KeyError:  # not read yet, or beyond the end
             pass
         if not self.has_read(first, last):
-            self.cache_parts(first, last, self._source.parts([(self.path, first, last)])[0])
+            self.cache_fragment_infos(first, last, self._source.fragment_infos([(self.path, first, last)])[0])
         return [
             self._parts[ordinal]
             for ordinal in range(first, min(last + 1, self._fragment_bound))
             if ordinal in self._parts
         ]
 
-    def parts_in(self, line_start: int, line_end: int) -> Sequence[FragmentInfo]:
+    def fragment_infos_in(self, line_start: int, line_end: int) -> Sequence[FragmentInfo]:
         """Return the fragments that are completely within these lines."""
         if not self.has_read(0, None):
-            self.cache_parts(0, None, self._source.parts([(self.path, 0, None)])[0])
+            self.cache_fragment_infos(0, None, self._source.fragment_infos([(self.path, 0, None)])[0])
         first = bisect_left(self._line_starts, line_start)
         after = bisect_right(self._line_starts, line_end)
         inside = (self._parts[ordinal] for ordinal in range(first, after))
@@ -135,7 +135,7 @@ class CachedNote:
 
         A search may have found it in an earlier generation (commit) of the index.
         """
-        current_parts = self.parts(fragment.ordinal, fragment.ordinal)
+        current_parts = self.fragment_infos(fragment.ordinal, fragment.ordinal)
         current = (
             fragment
             if current_parts and _has_same_content(current_parts[0], fragment)
@@ -154,7 +154,7 @@ class CachedNote:
         end = self._fragment_bound if last is None else min(last + 1, self._fragment_bound)
         return all(ordinal in self._parts for ordinal in range(first, end))
 
-    def cache_parts(self, first: int, last: int | None, parts: Sequence[FragmentInfo]) -> None:
+    def cache_fragment_infos(self, first: int, last: int | None, parts: Sequence[FragmentInfo]) -> None:
         """Cache `parts`, all fragments that the source has with ordinals `first` to `last` (None: the end).
 
         Ordinals have no gaps, so fewer parts than ordinals show where the note ends.
@@ -186,8 +186,10 @@ class NoteCache:
     def prefetch(self, ranges: Iterable[FragmentRange]) -> None:
         """Read the ranges that are not cached from the source, all at once."""
         missing = [each for each in dict.fromkeys(ranges) if not self[each[0]].has_read(*each[1:])]
-        for (path, first, last), parts in zip(missing, self.source.parts(missing) if missing else (), strict=True):
-            self[path].cache_parts(first, last, parts)
+        for (path, first, last), parts in zip(
+            missing, self.source.fragment_infos(missing) if missing else (), strict=True
+        ):
+            self[path].cache_fragment_infos(first, last, parts)
 
     def clear(self) -> None:
         """Drop all notes from the cache."""

@@ -50,18 +50,18 @@ class TokenCosts:
 
     def count_range(self, first: int, last: int, note: CachedNote) -> int:
         """Return the tokens of the fragments with ordinals `first` to `last`, with the lines between them."""
-        parts = note.parts(first, last)
+        parts = note.fragment_infos(first, last)
         return sum(self._count_part(part, note) for part in parts) + sum(
             self._count_between(before, after) for before, after in pairwise(parts)
         )
 
     def count_between(self, before: int, after: int, note: CachedNote) -> int:
         """Return the tokens of the line ends and headings between two consecutive fragments, given by ordinal."""
-        return self._count_between(*note.parts(before, after))
+        return self._count_between(*note.fragment_infos(before, after))
 
     def count_heading_tokens(self, line_span: LineSpan, note: CachedNote) -> int:
         """Return the tokens of the heading lines with which a span begins, 0 if it begins with a fragment."""
-        first = note.parts(line_span.first_ordinal, line_span.first_ordinal)[0]
+        first = note.fragment_infos(line_span.first_ordinal, line_span.first_ordinal)[0]
         return self._count_headings(first, 1) if line_span.line_start < first.line_start else 0
 
     def count_rendered(self, text: str) -> int:

@@ -396,7 +396,7 @@ def _match_days(
 ) -> Flags:
     """Return a flag for each of `days` (days since 1970): whether it is known and in a period.
 
-    With `last_days`, an item is all days from the one to the other, of which one must be in the period.
+    With `last_days`, each item is a range of days, and one day of it must be in the period.
     """
     if period is None:
         return np.zeros(len(days), np.bool_)

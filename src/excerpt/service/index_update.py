@@ -50,7 +50,7 @@ def has_vectors_pending(index: Path, settings: Settings) -> bool:
         return False
     with closing(Catalog.open_to_read(index)) as catalog:
         record = SearchVectorsRecord.from_json(catalog.meta(RECORD_KEY))
-    return record is None or not record.is_of(model)
+    return record is None or not record.is_for_model(model)
 
 
 def check_settings_file(file: Path) -> None:

@@ -54,7 +54,7 @@ class AskBadges(Struct, frozen=True):
 
     def answer(self, engine: Engine) -> dict[str, tuple[Memory, ...]]:
         badges = self.cache.get_or_build(self.memories, engine.without_comments.snapshot)
-        memories_by_id = ((one.id, badges.at(one.path, one.line_start, one.line_end)) for one in self.fragments)
+        memories_by_id = ((one.id, badges.find_at(one.path, one.line_start, one.line_end)) for one in self.fragments)
         return {fragment_id: memories for fragment_id, memories in memories_by_id if memories}
 
 

@@ -133,7 +133,7 @@ class StoreQueries:
         sql = f"{_SELECT_FRAGMENT} WHERE n.path = %s AND f.ordinal BETWEEN %s AND %s ORDER BY f.ordinal"
         return [fragment_from_row(row) for row in self.rows(sql, path, first, _MAX_ORDINAL if last is None else last)]
 
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
+    def fragment_infos(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
         parts_by_range: list[list[FragmentInfo]] = [[] for _ in ranges]
         lasts = [_MAX_ORDINAL if last is None else min(last, _MAX_ORDINAL) for _, _, last in ranges]
         columns = [replace_unstorable(path) for path, _, _ in ranges], [first for _, first, _ in ranges], lasts

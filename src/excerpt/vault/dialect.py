@@ -35,7 +35,7 @@ def is_logseq(vault: Path) -> bool:
 def guess_dialect(paths: Iterable[str]) -> Dialect:
     """Return the dialect of a vault by the paths of its notes alone, as in a store: LOGSEQ or MARKDOWN.
 
-    The notes of a graph are its pages and journals, and nowhere else.
+    In a graph of Logseq, all notes are in the folders of pages and journals.
     """
     folders = {path.partition("/")[0] for path in paths}
     is_graph = folders.issuperset(_GRAPH_FOLDERS) and folders.issubset((*_GRAPH_FOLDERS, "logseq", "assets"))

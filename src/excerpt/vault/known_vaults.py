@@ -158,7 +158,7 @@ class VaultFolders:
 
     @property
     def key(self) -> Path:
-        """Path that stands for the vaults in the names of the user's data files: of one vault, its folder.
+        """Path from which the data files of the open vaults are named: for a single vault, its folder.
 
         Several vaults, in whatever order, have a path that no folder has.
         """

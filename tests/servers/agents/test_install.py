@@ -18,13 +18,13 @@ from excerpt.servers.agents.install import (
     AGENTS,
     HOOK_AGENTS,
     SKILL_FILE,
-    Edit,
-    Installed,
+    FileEdit,
+    Installation,
     agent_files,
     install,
-    installed,
     plan_install,
     plan_uninstall,
+    read_installation,
     uninstall,
 )
 from excerpt.text.tokens import open_tokenizer
@@ -44,7 +44,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
-def planned_edits(agent: str, *vaults: str, hook: bool = False, project: Path | None = None) -> tuple[Edit, ...]:
+def planned_edits(agent: str, *vaults: str, hook: bool = False, project: Path | None = None) -> tuple[FileEdit, ...]:
     return plan_install(agent, vaults or [VAULT], project, user_paths(), hook=hook)
 
 
@@ -52,8 +52,8 @@ def install_into(agent: str, *vaults: str, hook: bool = False, project: Path | N
     install(planned_edits(agent, *vaults, hook=hook, project=project), user_paths())
 
 
-def installation_of(agent: str, project: Path | None = None) -> Installed:
-    return installed(agent, project, user_paths())
+def installation_of(agent: str, project: Path | None = None) -> Installation:
+    return read_installation(agent, project, user_paths())
 
 
 def write(file: Path | None, text: str) -> Path:

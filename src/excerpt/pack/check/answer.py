@@ -328,19 +328,19 @@ class _AnswerBlock:
     def _cited_by_sentence(self) -> dict[tuple[int, int], tuple[int, ...]]:
         return {}
 
-    def line(self, offset: int) -> int:
+    def line_at(self, offset: int) -> int:
         """Return the line of the answer that has the character at `offset` of the block."""
         return self.block.line + bisect_left(self._newlines, offset)
 
-    def cited(self, start: int, end: int) -> tuple[int, ...]:
+    def numbers_cited_in(self, start: int, end: int) -> tuple[int, ...]:
         """Return the source numbers in the citations from `start` to `end` of the block."""
         return unique_numbers(chain.from_iterable(cited.ranges for cited in self.paragraph.citations_in(start, end)))
 
-    def sentence(self, offset: int) -> tuple[int, int]:
+    def sentence_range_at(self, offset: int) -> tuple[int, int]:
         """Return the start and end of the sentence that has the character at `offset`."""
         return self.sentences[bisect_right(self.sentences, (offset, len(self.block.text))) - 1]
 
-    def cited_beside(self, quoted: QuotedSpan, inside: bool) -> tuple[int, ...]:
+    def numbers_cited_beside(self, quoted: QuotedSpan, inside: bool) -> tuple[int, ...]:
         """Return the source numbers cited directly after a quotation, else in its sentence.
 
         If there are citations `inside` the quotation, those of the sentence do not count.
@@ -349,9 +349,9 @@ class _AnswerBlock:
             return numbers_cited_after
         if inside:
             return ()
-        sentence = self.sentence(quoted.start)
+        sentence = self.sentence_range_at(quoted.start)
         if sentence not in self._cited_by_sentence:
-            self._cited_by_sentence[sentence] = self.cited(*sentence)
+            self._cited_by_sentence[sentence] = self.numbers_cited_in(*sentence)
         return self._cited_by_sentence[sentence]
 
 
@@ -383,7 +383,10 @@ def _join_split_quotations(parts: Sequence[_AnswerBlock]) -> None:
             opened, waiting = alone[0], [part]
             groups.append([])
     for passage in groups:
-        named = [part.cited(each.start, each.end) or part.cited_beside(each, inside=False) for part, each in passage]
+        named = [
+            part.numbers_cited_in(each.start, each.end) or part.numbers_cited_beside(each, inside=False)
+            for part, each in passage
+        ]
         beside = next(filter(None, reversed(named)), ())
         for part, each in passage:
             part.beside[each.start] = beside
@@ -427,12 +430,12 @@ def _find_unpaired_marks(part: _AnswerBlock) -> Iterator[UnpairedQuotationMark]:
     text, marks = part.block.text, part.paragraph.quotation_marks
     for mark in marks.opened:
         shown = text[mark.start : mark.start + MAX_UNCHECKED_TEXT]
-        yield UnpairedQuotationMark(part.line(mark.start), shown, "nothing closes this quotation mark")
+        yield UnpairedQuotationMark(part.line_at(mark.start), shown, "nothing closes this quotation mark")
     for mark in marks.closed:
         if not mark.single:
-            begin = max(part.sentence(mark.start)[0], mark.end - MAX_UNCHECKED_TEXT)
+            begin = max(part.sentence_range_at(mark.start)[0], mark.end - MAX_UNCHECKED_TEXT)
             yield UnpairedQuotationMark(
-                part.line(mark.start), text[begin : mark.end], "nothing opens this quotation mark"
+                part.line_at(mark.start), text[begin : mark.end], "nothing opens this quotation mark"
             )
 
 
@@ -444,7 +447,7 @@ def _find_citations(part: _AnswerBlock, quotations: Sequence[_PlacedQuotation], 
     for each in part.paragraph.cited:
         enclosing = enclosing_index(quotations, each.start)
         quotation = None if enclosing is None else first + enclosing
-        yield Citation(part.line(each.start), part.block.text[each.start : each.end], each.ranges, quotation)
+        yield Citation(part.line_at(each.start), part.block.text[each.start : each.end], each.ranges, quotation)
 
 
 def _find_quotations(part: _AnswerBlock) -> Iterator[_PlacedQuotation]:
@@ -457,12 +460,14 @@ def _find_quotations(part: _AnswerBlock) -> Iterator[_PlacedQuotation]:
         bare = part.paragraph.without_citations(quoted.inner_start, quoted.inner_end)
         if not _LETTER.search(bare) or (quoted.code and count_words(bare) < _MIN_CODE):
             continue
-        inside = part.cited(quoted.start, quoted.end)
-        beside = part.cited_beside(quoted, bool(inside)) or (() if inside else part.beside.get(quoted.start, ()))
+        inside = part.numbers_cited_in(quoted.start, quoted.end)
+        beside = part.numbers_cited_beside(quoted, bool(inside)) or (
+            () if inside else part.beside.get(quoted.start, ())
+        )
         kind = QuoteKind.CODE if quoted.code else QuoteKind.MARKS
         readings = tuple(dict.fromkeys((text.strip(), bare, bare if quoted.code else _decode_entities(bare))))
         cited = tuple(dict.fromkeys((*inside, *beside)))
-        quotation = Quotation(part.line(quoted.start), kind, readings, cited, beside)
+        quotation = Quotation(part.line_at(quoted.start), kind, readings, cited, beside)
         yield _PlacedQuotation(quoted.start, quoted.end, quotation)
 
 
@@ -480,7 +485,7 @@ def _find_block_quotation(
         return
     plain = _decode_entities(_strip_quotation_marks(_ATTRIBUTION.sub("", bare).strip()))
     readings = tuple(dict.fromkeys((text, bare, plain) if _LETTER.search(plain) else (text, bare)))
-    inside = part.cited(0, len(part.block.text))
+    inside = part.numbers_cited_in(0, len(part.block.text))
     beside = () if inside else _find_citations_beside(before, after)
     quotation = Quotation(part.block.line, QuoteKind.BLOCK, readings, inside or beside, beside)
     yield _PlacedQuotation(0, len(part.block.text), quotation)
@@ -489,13 +494,13 @@ def _find_block_quotation(
 def _find_citations_beside(before: _AnswerBlock | None, after: _AnswerBlock | None) -> tuple[int, ...]:
     """Return the source numbers cited for a blockquote in the block before, else in the block after."""
     if before and not before.block.quoted and before.block.text.rstrip(" *_").endswith((":", "：")):
-        cited = before.cited(*before.sentences[-1])
+        cited = before.numbers_cited_in(*before.sentences[-1])
         if cited:
             return cited
     if not after:
         return ()
     named = after.block.quoted and _ATTRIBUTION.match(after.block.text.strip())
-    return after.cited(0, len(after.block.text)) if named else after.paragraph.numbers_cited_after(0)
+    return after.numbers_cited_in(0, len(after.block.text)) if named else after.paragraph.numbers_cited_after(0)
 
 
 def _strip_quotation_marks(text: str) -> str:
@@ -520,7 +525,7 @@ def _decode_entities(text: str) -> str:
 def _split_sentences(part: _AnswerBlock) -> Iterator[Sentence]:
     """Yield the sentences of a block with the source numbers they cite."""
     for start, end in part.sentences:
-        cited = part.cited(start, end)
+        cited = part.numbers_cited_in(start, end)
         if part.block.heading and not cited:
             continue  # a title makes no claim
         text = part.paragraph.without_citations(start, end)
@@ -529,4 +534,4 @@ def _split_sentences(part: _AnswerBlock) -> Iterator[Sentence]:
         starts = [start, *(min(span.end, end) for span in quoted)]
         ends = [*(span.start for span in quoted), end]
         unquoted = " — ".join(map(part.paragraph.without_citations, starts, ends))
-        yield Sentence(part.line(start), text, cited, unquoted)
+        yield Sentence(part.line_at(start), text, cited, unquoted)

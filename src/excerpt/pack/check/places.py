@@ -58,7 +58,7 @@ def number_places(
     characters = sum(len(source.text) for source in numbered.values())
 
     def cite(place: str) -> str:
-        """Return a citation of a place; "" with a reason in `reasons` if there is none."""
+        """Return the citation for a location, such as `[3]`; "" if it is missing, with the reason in `reasons`."""
         nonlocal characters
         if place not in numbers and place not in reasons:
             number = next(free, 0) if len(reasons) < _MAX_MISSING and characters < _MAX_CHARACTERS else 0

@@ -56,7 +56,7 @@ class AgentFiles(Struct, frozen=True):
     hooks: Path | None
 
 
-class Edit(Struct, frozen=True):
+class FileEdit(Struct, frozen=True):
     """A change of one file: its text before (None: there is no file) and after (None: the file is removed).
 
     `file` is the path without links, so that what is shown is what is written.
@@ -94,7 +94,7 @@ class KeptFiles(Struct, frozen=True):
     files: dict[str, KeptFile]
 
 
-class Installed(Struct, frozen=True):
+class Installation(Struct, frozen=True):
     """What is installed for an agent, for the user or in a project.
 
     `vaults` are those that the tools ask, `hook_vaults` those of the hook. `problem` says which file cannot be read, or
@@ -285,7 +285,7 @@ def _make_foreign_error(file: Path, what: str) -> ExcerptError:
 
 def plan_install(
     agent: str, vaults: Sequence[str], project: Path | None, paths: Paths, *, hook: bool
-) -> tuple[Edit, ...]:
+) -> tuple[FileEdit, ...]:
     """Return the changes that install excerpt for an agent; none if it is installed so already.
 
     Vaults are added to those that are installed. Raises ExcerptError for a file that cannot be read or understood, for
@@ -307,7 +307,7 @@ def plan_install(
     return tuple(edit for edit in edits if edit.before != edit.after)
 
 
-def _plan_tools(agent: str, file: Path, vaults: Sequence[str]) -> Edit:
+def _plan_tools(agent: str, file: Path, vaults: Sequence[str]) -> FileEdit:
     before = _read_settings_file(file)
     text = before or ""
     arguments = _find_installed_server(agent, file, text) or []
@@ -319,7 +319,7 @@ def _plan_tools(agent: str, file: Path, vaults: Sequence[str]) -> Edit:
         entry
     ):  # as in a table that TOML cannot extend
         raise _make_parse_error(file, ValueError("the server that excerpt adds would not be in effect"))
-    return Edit(file, before, before if after == text else after)
+    return FileEdit(file, before, before if after == text else after)
 
 
 def _add_server_members(agent: str, file: Path, text: str, entry: Mapping[str, object]) -> str:
@@ -334,28 +334,28 @@ def _add_server_members(agent: str, file: Path, text: str, entry: Mapping[str, o
     return text
 
 
-def _plan_skill(file: Path, paths: Paths) -> Edit:
+def _plan_skill(file: Path, paths: Paths) -> FileEdit:
     before = _read_settings_file(file)
     if before is not None and not _is_own_skill(before, _read_kept_files(paths).get(str(file))):
         raise _make_foreign_error(file, "is a skill that excerpt has not written, or that was changed since")
     is_current = before is not None and _normalise_line_ends(before) == _skill_text()
-    return Edit(file, before, before if is_current else _skill_text())
+    return FileEdit(file, before, before if is_current else _skill_text())
 
 
-def _plan_hook(agent: str, file: Path, vaults: Sequence[str]) -> Edit:
+def _plan_hook(agent: str, file: Path, vaults: Sequence[str]) -> FileEdit:
     before = _read_settings_file(file)
     text = before or ""
     own = _find_own_hooks(file, text)
     command = _hook_command(agent, _merge_vaults([vault for hook in own for vault in hook.vaults], vaults))
     if not own:
         entry = {"hooks": [{"type": "command", "command": command, "timeout": _HOOK_SECONDS}]}
-        return Edit(file, before, _edit_json(file, json_text.append_element, text, _HOOK_PATH, entry))
+        return FileEdit(file, before, _edit_json(file, json_text.append_element, text, _HOOK_PATH, entry))
     first, *others = own
     after = _remove_hooks(file, text, others)
     if first.command != command:
         place = (*_HOOK_PATH, first.group, "hooks", first.index, "command")
         after = _edit_json(file, json_text.set_member, after, place, command)
-    return Edit(file, before, after)
+    return FileEdit(file, before, after)
 
 
 def _remove_hooks(file: Path, text: str, hooks: Sequence[OwnHook]) -> str:
@@ -368,7 +368,7 @@ def _remove_hooks(file: Path, text: str, hooks: Sequence[OwnHook]) -> str:
     return text
 
 
-def plan_uninstall(agent: str, project: Path | None, paths: Paths) -> tuple[Edit, ...]:
+def plan_uninstall(agent: str, project: Path | None, paths: Paths) -> tuple[FileEdit, ...]:
     """Return the changes that remove excerpt from an agent's configuration; none if it is not installed.
 
     A file that was not changed since excerpt wrote it gets its former bytes. Raises ExcerptError for a file that cannot
@@ -384,18 +384,18 @@ def plan_uninstall(agent: str, project: Path | None, paths: Paths) -> tuple[Edit
         former = kept.get(str(file))
         is_unchanged = former is not None and former.digest == _digest(before)
         if former is not None and is_unchanged and former.copy == "":
-            edits.append(Edit(file, before, None))
+            edits.append(FileEdit(file, before, None))
         elif (
             former is not None
             and is_unchanged
             and former.copy
             and (copy := _read_settings_file(Path(former.copy))) is not None
         ):
-            edits.append(Edit(file, before, copy))
+            edits.append(FileEdit(file, before, copy))
         elif part == files.skill:
-            edits.append(Edit(file, before, None if _is_own_skill(before, former) else before))
+            edits.append(FileEdit(file, before, None if _is_own_skill(before, former) else before))
         else:
-            edits.append(Edit(file, before, _remove_own_entries(agent, file, before, is_hooks=part == files.hooks)))
+            edits.append(FileEdit(file, before, _remove_own_entries(agent, file, before, is_hooks=part == files.hooks)))
     return tuple(edit for edit in edits if edit.before != edit.after)
 
 
@@ -409,7 +409,7 @@ def _remove_own_entries(agent: str, file: Path, text: str, *, is_hooks: bool) ->
     return _edit_json(file, json_text.remove_member, text, _tools_path(agent))
 
 
-def install(edits: Sequence[Edit], paths: Paths) -> None:
+def install(edits: Sequence[FileEdit], paths: Paths) -> None:
     """Write the changes of an installation, and keep each file as it was before the first one.
 
     Raises ExcerptError for a file that cannot be written; files before it stay written.
@@ -428,7 +428,7 @@ def install(edits: Sequence[Edit], paths: Paths) -> None:
         write_value(_kept_files_path(paths), KeptFiles(kept), lasting=True)
 
 
-def uninstall(edits: Sequence[Edit], paths: Paths) -> None:
+def uninstall(edits: Sequence[FileEdit], paths: Paths) -> None:
     """Write the changes that remove an installation. Raises ExcerptError for a file that cannot be written."""
     kept = dict(_read_kept_files(paths))
     for edit in edits:
@@ -437,7 +437,7 @@ def uninstall(edits: Sequence[Edit], paths: Paths) -> None:
             write_value(_kept_files_path(paths), KeptFiles(kept), lasting=True)
 
 
-def _write_edit(edit: Edit) -> None:
+def _write_edit(edit: FileEdit) -> None:
     """Write or remove a file. Raises ExcerptError if it is no longer what was shown."""
     file = edit.file
     if file.resolve() != file or _read_settings_file(file) != edit.before:
@@ -469,7 +469,7 @@ def _keep_copy(file: Path, text: str, paths: Paths) -> str:
     return str(copy)
 
 
-def installed(agent: str, project: Path | None, paths: Paths) -> Installed:
+def read_installation(agent: str, project: Path | None, paths: Paths) -> Installation:
     """Return which parts of excerpt are installed for an agent."""
     files, problems = agent_files(agent, project), []
 
@@ -487,7 +487,7 @@ def installed(agent: str, project: Path | None, paths: Paths) -> Installed:
     if skill is False:
         problems.append(f"{files.skill} is not the skill that excerpt writes.")
     hooks = look(files.hooks, _find_own_hooks) or []
-    return Installed(
+    return Installation(
         agent,
         "user" if project is None else "project",
         tools is not None,

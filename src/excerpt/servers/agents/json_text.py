@@ -20,7 +20,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _decoder = json.JSONDecoder()
 
 
-class Child(Struct, frozen=True):
+class JsonChild(Struct, frozen=True):
     """A member of an object or an element of an array: its key ("" in an array), and where it is in the text.
 
     The member is at characters `start` to `end` (exclusive), its value from `value_start` on.
@@ -120,7 +120,7 @@ def _value_at(text: str, path: Sequence[Key]) -> int | None:
     return start
 
 
-def _find_member(text: str, start: int, key: Key) -> Child | None:
+def _find_member(text: str, start: int, key: Key) -> JsonChild | None:
     """Return the member or element `key` of the value at `start`, None if it has none."""
     if text[start] != ("[" if isinstance(key, int) else "{"):
         kind = "a list" if isinstance(key, int) else "an object"
@@ -134,7 +134,7 @@ def _find_member(text: str, start: int, key: Key) -> Child | None:
     return found[0] if found else None
 
 
-def _iterate_children(text: str, start: int) -> Iterator[Child]:
+def _iterate_children(text: str, start: int) -> Iterator[JsonChild]:
     """Yield the members or elements of the object or array that begins at `start`."""
     is_object = text[start] == "{"
     at = _skip_space(text, start + 1)
@@ -145,7 +145,7 @@ def _iterate_children(text: str, start: int) -> Iterator[Child]:
             at = _skip_space(text, _skip_space(text, at) + 1)  # over the colon
         value_start = at
         _, at = _decoder.raw_decode(text, at)
-        yield Child(key, first, value_start, at)
+        yield JsonChild(key, first, value_start, at)
         at = _skip_space(text, at)
         if text[at] == ",":
             at = _skip_space(text, at + 1)
@@ -167,7 +167,7 @@ def _insert_child(text: str, start: int, prefix: str, value: object, depth: int)
     return f"{text[: start + 1]}{newline}{indent * depth}{child}{newline}{indent * (depth - 1)}{text[end:]}"
 
 
-def _remove_children(text: str, children: Sequence[Child], child: Child) -> str:
+def _remove_children(text: str, children: Sequence[JsonChild], child: JsonChild) -> str:
     """Return `text` without `child`, one of `children`, and the comma that belonged to it."""
     index = children.index(child)
     if index:

@@ -186,7 +186,7 @@ def quote_snippet(text: str, spans: Sequence[Span], characters: int) -> str:
     return f'"{truncate(shown, characters)}"'
 
 
-def enclose(text: str) -> str:
+def enclose_in_fence(text: str) -> str:
     """Return text of a note in a code fence that the text cannot close."""
     fence = extend_fence(_FENCE, text)
     return f"{fence}\n{text}\n{fence}"
@@ -210,7 +210,7 @@ def format_fragment(fragment: Fragment, max_tokens: int, prefix: str = "") -> st
     whole = NoteLinesPart(fragment.path, fragment.line_start, fragment.line_end, fragment.text)
     first = next(iter(_split_to_fit(whole, max_tokens)), whole)
     place = source_reference(f"{prefix}{fragment.path}", first.first, first.last)
-    return f"From {place} · {format_headings(fragment)}\n{enclose(first.text)}"
+    return f"From {place} · {format_headings(fragment)}\n{enclose_in_fence(first.text)}"
 
 
 def split_note(note: NoteLines, fragments: Iterable[Fragment], max_tokens: int) -> tuple[NoteLinesPart, ...]:

@@ -164,7 +164,7 @@ def read_source(snapshot: ServedSnapshot, source: str, room: int, *, full: bool,
     shown, lines = note.line_end - note.line_start + 1, format_count(note.lines, "line")
     whole = Reading(f"{place} · {f'{shown:,} of {lines}' if shown < note.lines else f'the whole note, {lines}'}", "")
     room -= count_tokens(whole.block) + _TOKEN_MARGIN
-    if note.tokens <= 2 * room and count_tokens(text := answers.enclose(note.text)) <= room:
+    if note.tokens <= 2 * room and count_tokens(text := answers.enclose_in_fence(note.text)) <= room:
         return replace(whole, text=text)
     if is_whole and not full:
         return _summarize_note(snapshot, note, room, prefix)
@@ -182,7 +182,7 @@ def _read_first_lines(snapshot: ServedSnapshot, note: excerpt.NoteLines, room: i
         return "\n".join(lines[parts[0].first - note.line_start : parts[count - 1].last - note.line_start + 1])
 
     count = 1
-    while count < len(parts) and count_tokens(answers.enclose(shown(count + 1))) <= room:
+    while count < len(parts) and count_tokens(answers.enclose_in_fence(shown(count + 1))) <= room:
         count += 1
     last = parts[count - 1]
     place = answers.source_reference(path, parts[0].first, last.last)
@@ -192,7 +192,7 @@ def _read_first_lines(snapshot: ServedSnapshot, note: excerpt.NoteLines, room: i
         rest = (
             f"left out: `read` {answers.source_reference(path, parts[min(count, len(parts) - 1)].first, note.line_end)}"
         )
-    return Reading(f"{place} of {format_count(note.lines, 'line')} · {rest}", answers.enclose(shown(count)))
+    return Reading(f"{place} of {format_count(note.lines, 'line')} · {rest}", answers.enclose_in_fence(shown(count)))
 
 
 def _summarize_note(snapshot: ServedSnapshot, note: excerpt.NoteLines, room: int, prefix: str) -> Reading:

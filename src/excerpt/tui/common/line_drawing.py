@@ -51,7 +51,7 @@ class TextStyle(Flag):
 class WrittenLink(Struct, frozen=True):
     """A link as written in the note: `address` is the name of a note with its heading or block, or a URL.
 
-    `label` is that of a wikilink, if it may be the target, as in Dendron.
+    `label` is the label of a wikilink if the label may be the target, as in Dendron.
     """
 
     kind: LinkKind

@@ -173,9 +173,9 @@ class MemoryView(LineView, can_focus=False):
             yield [left, *((run.text, style or Style.null()) for run in runs)]
 
     def _to_parts(self, runs: Sequence[StyledRun]) -> list[StyledPart]:
-        return [(run.text, self._run_style(run.text_style)) for run in runs]
+        return [(run.text, self._style_of_run(run.text_style)) for run in runs]
 
-    def _run_style(self, text_style: TextStyle) -> Style:
+    def _style_of_run(self, text_style: TextStyle) -> Style:
         names = {
             TextStyle.MATCH: "match",
             TextStyle.STRIKE: "before",

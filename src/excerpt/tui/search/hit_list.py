@@ -94,7 +94,7 @@ def make_rows(hits: Sequence[Hit], best_first: Sequence[Hit] | None = None) -> t
 
 
 def _format_heading(hit: Hit, rank: int) -> str:
-    """Return the heading of a hit in a list in order of date: its day, if it is not one of the best."""
+    """Return the heading of a hit in a list by date: its day, or "best" for one of the best hits."""
     if rank <= _BEST_COUNT and hit.confidence is not None:
         return "best"
     return f"{hit.date} {date.fromisoformat(hit.date):%A}" if hit.date else "no date"

@@ -206,7 +206,7 @@ def split_signals(signals: Sequence[Signal]) -> tuple[list[Signal], list[Signal]
 
 def _signal_table(signals: Sequence[Signal], colours: Colours, weaker: Sequence[Signal] = ()) -> Table:
     """Return a table of signals with their points, and a row with the sum of the `weaker` ones."""
-    table = _table(("signal", _SIGNAL_CELLS), ("value", -5), ("×", -5), ("= points", -8), ("", 0), colours=colours)
+    table = _make_table(("signal", _SIGNAL_CELLS), ("value", -5), ("×", -5), ("= points", -8), ("", 0), colours=colours)
     rest = sum(signal.part for signal in weaker)
     points = [*(signal.part for signal in signals), *([rest] if weaker else [])]
     bars = waterfall_bars(points, (colours["primary"], colours["warning"]))
@@ -240,7 +240,7 @@ def render_hit(hit: Hit, share: float, colours: Colours) -> Iterator[RenderableT
 
 def _word_table(words: Sequence[WordContribution], colours: Colours) -> Table:
     soft = colours["text-soft"]
-    table = _table(("word", 12), ("adds", -5), ("where", 0), colours=colours)
+    table = _make_table(("word", 12), ("adds", -5), ("where", 0), colours=colours)
     for word in words:
         where = Text(", ".join(word.where), soft if word.is_missing else "")
         if word.fragments:
@@ -252,7 +252,7 @@ def _word_table(words: Sequence[WordContribution], colours: Colours) -> Table:
 
 def _gap_table(answer: NoteExplanation, colours: Colours) -> RenderableType:
     reference = "the hit above it" if answer.compared == 1 else f"the {answer.compared} best hits above it (their mean)"
-    table = _table(("signal", _SIGNAL_CELLS), ("here", -5), ("above", -5), ("costs", -6), ("", 0), colours=colours)
+    table = _make_table(("signal", _SIGNAL_CELLS), ("here", -5), ("above", -5), ("costs", -6), ("", 0), colours=colours)
     gaps = [gap for gap in answer.gaps if round(gap.cost, 3)]
     bar_colours = (colours["warning"], colours["success"])
     for gap, bar in zip(gaps, waterfall_bars([gap.cost for gap in gaps], bar_colours, is_cost=True), strict=True):
@@ -272,14 +272,14 @@ def _ranks_table(ranks: Sequence[StrategyRank], colours: Colours) -> Text:
 
 
 def _legend_table(signals: Sequence[Signal], colours: Colours) -> Table:
-    table = _table(("signal", _SIGNAL_CELLS), ("high when", 0), colours=colours)
+    table = _make_table(("signal", _SIGNAL_CELLS), ("high when", 0), colours=colours)
     for signal in sorted(signals, key=lambda signal: -signal.part):
         if signal.weight:
             table.add_row(signal.name, Text(SIGNAL_LEGEND.get(signal.name, ""), colours["text-soft"]))
     return table
 
 
-def _table(*columns: tuple[str, int], colours: Colours) -> Table:
+def _make_table(*columns: tuple[str, int], colours: Colours) -> Table:
     """Return a table with columns of (heading, width in cells): negative aligns right, 0 takes the remaining room."""
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style=f"not bold {colours['text-soft']}")
     for heading, width in columns:
