@@ -27,7 +27,7 @@ class TinyReader:
                     rows = self._places.setdefault(field, {}).setdefault(term, {})
                     rows.setdefault(row, []).append(position)
 
-    def counts(self, _terms: Sequence[str]) -> None:
+    def document_frequency(self, _terms: Sequence[str]) -> None:
         return None
 
     def mean_length(self, _field: str) -> None:

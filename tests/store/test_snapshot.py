@@ -435,15 +435,15 @@ def test_facets_have_the_notes_of_each_value(corpus: Corpus) -> None:
 
 @pytest.mark.parametrize(("parts", "there"), [(["HONEY", "jam"], 1), (["50 %"], 1), (["jamxy"], 0)])
 def test_texts_are_found_by_parts_ignoring_case(corpus: Corpus, parts: list[str], there: int) -> None:
-    assert len(corpus.facets.texts_like(parts)) == there
+    assert len(corpus.facets.find_texts_ignoring_case(parts)) == there
 
 
 def test_texts_are_found_exactly_as_written(whole: Corpus) -> None:
-    (key, text) = whole.facets.texts_with("Fermented")[0]
+    (key, text) = whole.facets.find_texts_with("Fermented")[0]
     assert text.startswith("Fermented of")
-    assert whole.facets.texts_with("fermented") == []
-    assert whole.facets.texts_with("Fermented", [key]) == [(key, text)]
-    assert whole.facets.texts_with("Fermented", []) == []
+    assert whole.facets.find_texts_with("fermented") == []
+    assert whole.facets.find_texts_with("Fermented", [key]) == [(key, text)]
+    assert whole.facets.find_texts_with("Fermented", []) == []
 
 
 def test_a_read_transaction_returns_its_answer(corpus: Corpus) -> None:

@@ -48,10 +48,10 @@ def _print_news(news: QueryNews) -> None:
     print_line(f"{style_text(visible_line(news.name), bold=True)}: {text}")
     for label, hits in (("new", news.new), ("changed", news.changed)):
         for hit in hits:
-            print_line(f"{INDENT}{label:<7}  {_format_hit(hit)}")
+            print_line(f"{INDENT}{label:<7}  {_format_location_and_headings(hit)}")
 
 
-def _format_hit(hit: Hit) -> str:
+def _format_location_and_headings(hit: Hit) -> str:
     """Return where a hit is, and its title and headings."""
     fragment = hit.fragment
     name = visible_line(title_and_headings(fragment.title, fragment.heading_path))

@@ -225,7 +225,7 @@ class Facets:
             number = self._note_numbers[note]
             self._set_possible_day(days, number, _to_epoch_day(parse_date_name(heading)), latest, is_later=True)
         for number, path in enumerate(self._paths):
-            span = _parse_path_span(path, self._daily_notes)
+            span = _parse_days_in_path(path, self._daily_notes)
             self._set_possible_day(days, number, _to_epoch_day(span[1] if span else None), latest)
         dated = np.full(len(days), UNKNOWN_DAY, np.int64)
         self._set_days_from_properties(dated, _DATE_PROPERTIES)
@@ -276,7 +276,7 @@ class Facets:
         self._set_days_from_properties(days, _CREATION_PROPERTIES)
         last = days.copy()
         spans = [(note, parse_date_span(title)) for title, note in reversed(self.titles_as_written())]
-        spans += [(note, _parse_path_span(path, self._daily_notes)) for note, path in enumerate(self._paths)]
+        spans += [(note, _parse_days_in_path(path, self._daily_notes)) for note, path in enumerate(self._paths)]
         for note, span in spans:
             if span is not None:
                 days[note], last[note] = map(_to_epoch_day, span)
@@ -540,11 +540,13 @@ class Facets:
         numbers: list[int] = self._notes.catalog_numbers[np.unique(notes)].tolist()
         return numbers
 
-    def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None = None) -> list[tuple[int, str]]:
-        return self.queries.texts_like(parts, keys)
+    def find_texts_ignoring_case(
+        self, parts: Sequence[str], keys: Sequence[int] | None = None
+    ) -> list[tuple[int, str]]:
+        return self.queries.find_texts_ignoring_case(parts, keys)
 
-    def texts_with(self, part: str, keys: Sequence[int] | None = None) -> list[tuple[int, str]]:
-        return self.queries.texts_with(part, keys)
+    def find_texts_with(self, part: str, keys: Sequence[int] | None = None) -> list[tuple[int, str]]:
+        return self.queries.find_texts_with(part, keys)
 
     @cached_property
     def _note_numbers(self) -> Mapping[int, int]:
@@ -642,7 +644,7 @@ def _parse_day(text: str) -> int:
     return _to_epoch_day(parse_date(text))
 
 
-def _parse_path_span(path: str, daily_notes: str) -> Period | None:
+def _parse_days_in_path(path: str, daily_notes: str) -> Period | None:
     """Return the days in the path of a note, which may be in the names of its folders too: `2024/03/05.md`."""
     stem = posixpath.splitext(path)[0]
     formatted = parse_formatted_date(stem, daily_notes) if daily_notes else None

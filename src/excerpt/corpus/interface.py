@@ -75,7 +75,7 @@ class TermReader(Protocol):
         """Number of fragments in the whole vault; a store has rows only for the loaded ones."""
         ...
 
-    def counts(self, terms: Sequence[str], /) -> DocumentFrequency | None:
+    def document_frequency(self, terms: Sequence[str], /) -> DocumentFrequency | None:
         """Return how many fragments of the vault have any of `terms`.
 
         Returns None if every fragment of the vault has a row: then the rows are counted instead.
@@ -122,7 +122,7 @@ class Terms(TermReader, Protocol):
         """Key of the fragment in each row, ascending."""
         ...
 
-    def prefetch_counts(self, terms: Sequence[str], /) -> None:
+    def prefetch_document_frequencies(self, terms: Sequence[str], /) -> None:
         """Load the document counts of `terms` into memory with one request, so that `counts` need not ask again."""
         ...
 

@@ -49,7 +49,7 @@ def link_passage(corpus: Corpus, passage: LinkedPassage, folders: VaultFolders |
     prefix = path.removesuffix(inside)
     target = corpus.facets.targets.shortest_target(path).removeprefix(prefix)
     anchor = "".join(f"#{heading}" for heading in headings)
-    label = " › ".join((_title_of(corpus, path), *headings[-1:]))
+    label = " › ".join((_find_title(corpus, path), *headings[-1:]))
     escaped = _MARKDOWN_LABEL_SIGNS.sub(r"\\\g<0>", visible_line(label))
     fragment = f"#{percent_encode(anchor[1:], safe='#=')}" if anchor else ""
     markdown = f"[{escaped}]({percent_encode(inside, safe='/')}{fragment})"
@@ -73,13 +73,13 @@ def _anchor_headings(corpus: Corpus, passage: LinkedPassage) -> Sequence[str]:
     """
     sections = [section for section in corpus.sections(passage.path) if section.level]
     path = passage.heading_path
-    if not path or (sections and sections[0].heading_path == path == (_title_of(corpus, passage.path),)):
+    if not path or (sections and sections[0].heading_path == path == (_find_title(corpus, passage.path),)):
         return ()
     is_unique = sum(section.heading == path[-1] for section in sections) <= 1
     return [heading for heading in map(clean_heading, path[-1:] if is_unique else path) if heading]
 
 
-def _title_of(corpus: Corpus, path: str) -> str:
+def _find_title(corpus: Corpus, path: str) -> str:
     """Return the title of a note, or its file name if the note is not in the index any more."""
     try:
         return corpus.note_info(path).title

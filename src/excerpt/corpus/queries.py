@@ -38,14 +38,14 @@ class FacetQueries(Protocol):
     order unless the method names one.
     """
 
-    def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
+    def find_texts_ignoring_case(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
         """Return (key, text) of the fragments whose text contains every string of `parts`, ignoring ASCII case.
 
         Only fragments with one of `keys` are searched; None searches all.
         """
         ...
 
-    def texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:
+    def find_texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:
         """Return (key, text) of the fragments whose text contains the string `part`, case included.
 
         Only fragments with one of `keys` are searched; None searches all.

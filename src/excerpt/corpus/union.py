@@ -455,10 +455,10 @@ class UnionTerms:
         """Number of fragments; each has a row."""
         return len(self.keys)
 
-    def prefetch_counts(self, _terms: Sequence[str]) -> None:
+    def prefetch_document_frequencies(self, _terms: Sequence[str]) -> None:
         """Do nothing: every fragment has a row."""
 
-    def counts(self, _terms: Sequence[str]) -> None:
+    def document_frequency(self, _terms: Sequence[str]) -> None:
         """Return None: every fragment has a row, so callers count the rows instead."""
 
     def mean_length(self, _field: str) -> float | None:
@@ -685,11 +685,11 @@ class _UnionQueries:
         self._first_numbers = [part.first_number for part in parts]
         self._first_keys = [part.first_key for part in parts]
 
-    def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
-        return self._select_texts(lambda queries, own_keys: queries.texts_like(parts, own_keys), keys)
+    def find_texts_ignoring_case(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
+        return self._select_texts(lambda queries, own_keys: queries.find_texts_ignoring_case(parts, own_keys), keys)
 
-    def texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:
-        return self._select_texts(lambda queries, own_keys: queries.texts_with(part, own_keys), keys)
+    def find_texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:
+        return self._select_texts(lambda queries, own_keys: queries.find_texts_with(part, own_keys), keys)
 
     def modified(self) -> list[tuple[int, int]]:
         return [(note + part.first_number, at) for part, queries in self._parts for note, at in queries.modified()]

@@ -85,14 +85,16 @@ class AuthorQueries(CatalogQueries):
     def comments(self, path: str) -> list[CommentLine]:  # noqa: ARG002 - none is left out
         return []
 
-    def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
+    def find_texts_ignoring_case(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
         lowered = [part.lower() for part in parts]
         return self._with_commented(
-            super().texts_like(parts, keys), keys, lambda text: all(part in text.lower() for part in lowered)
+            super().find_texts_ignoring_case(parts, keys),
+            keys,
+            lambda text: all(part in text.lower() for part in lowered),
         )
 
-    def texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:
-        return self._with_commented(super().texts_with(part, keys), keys, lambda text: part in text)
+    def find_texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:
+        return self._with_commented(super().find_texts_with(part, keys), keys, lambda text: part in text)
 
     def _with_commented(
         self, texts: list[tuple[int, str]], keys: Sequence[int] | None, is_match: Callable[[str], bool]

@@ -104,13 +104,13 @@ class VaultScan(Struct, frozen=True):
     """The files that a scan of the vault found, and how the vault was scanned.
 
     `only` holds the paths to which the scan was limited, None for the whole vault. `accept_empty` allows a build that
-    finds no notes to empty the index. `began_ns` is the start of the scan in nanoseconds since 1970.
+    finds no notes to empty the index. `start_ns` is the start of the scan in nanoseconds since 1970.
     """
 
     scan: Scan
     only: Collection[str] | None
     accept_empty: bool
-    began_ns: int
+    start_ns: int
 
     @classmethod
     def perform(
@@ -141,7 +141,12 @@ class _IndexUpdate:
         reporter, catalog = self._progress, self._writer.catalog
         reporter.generation = catalog.generation
         known = catalog.known_notes(vault_scan.only)
-        if not vault_scan.scan.files and known and not vault_scan.accept_empty and len(known) == catalog.counts()[0]:
+        if (
+            not vault_scan.scan.files
+            and known
+            and not vault_scan.accept_empty
+            and len(known) == catalog.count_notes_and_fragments()[0]
+        ):
             raise VaultEmptiedError(str(self._options.vault), len(known))
         reporter.phase = "mending"
         self._writer.repair_parts()
@@ -160,7 +165,7 @@ class _IndexUpdate:
         """Store the start of a whole scan in the catalog, if a file is so new that the next build needs this time."""
         newest = max((last_change_ns(file) for file in vault_scan.scan.files), default=0)
         if vault_scan.only is None and newest >= unchanged_before_ns(self._writer.catalog):
-            self._writer.catalog.set_meta("looked", str(vault_scan.began_ns))
+            self._writer.catalog.set_meta("looked", str(vault_scan.start_ns))
 
     def _commit_changes(self, vault_scan: VaultScan, known: dict[str, KnownNote]) -> int:
         """Commit new, changed and removed notes; return the number of removed notes."""
@@ -281,7 +286,7 @@ class _IndexUpdate:
 
     def _create_report(self, removed: int) -> BuildReport:
         catalog = self._writer.catalog
-        notes, fragments = catalog.counts()
+        notes, fragments = catalog.count_notes_and_fragments()
         return BuildReport(
             generation=catalog.generation,
             added=self._added_count,
@@ -541,7 +546,7 @@ def _check_not_emptied(vault: Path, folder: Path) -> None:
     """Raise VaultEmptiedError if the index in `folder`, about to be discarded for an empty vault, holds notes."""
     try:
         with closing(Catalog.open_to_read(folder)) as catalog:
-            notes, _ = catalog.counts()
+            notes, _ = catalog.count_notes_and_fragments()
     except sqlite3.DatabaseError:
         return  # there are no notes to lose
     if notes:

@@ -421,7 +421,7 @@ class Catalog:
         """Return a number that changes whenever another connection commits (SQLite's data_version)."""
         return int(self.rows("PRAGMA data_version")[0][0])
 
-    def counts(self) -> tuple[int, int]:
+    def count_notes_and_fragments(self) -> tuple[int, int]:
         """Return the number of notes (attachments included) and the number of fragments."""
         row = self.rows("SELECT (SELECT count(*) FROM notes), (SELECT count(*) FROM fragments)")[0]
         return row[0], row[1]

@@ -307,10 +307,10 @@ class LexicalReader:
         """Number of fragments in the vault; in an index every fragment has a row."""
         return len(self.keys)
 
-    def prefetch_counts(self, _terms: Sequence[str]) -> None:
+    def prefetch_document_frequencies(self, _terms: Sequence[str]) -> None:
         """Do nothing: an index needs no prefetching, as every fragment has a row."""
 
-    def counts(self, _terms: Sequence[str]) -> None:
+    def document_frequency(self, _terms: Sequence[str]) -> None:
         """Return None: every fragment has a row, so callers count the rows instead."""
 
     def mean_length(self, _field: str) -> float | None:

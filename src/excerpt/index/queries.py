@@ -131,10 +131,10 @@ class CatalogQueries:
     def current_path(self, path: str) -> str | None:
         return renames.current_path(self._rows, path)
 
-    def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
+    def find_texts_ignoring_case(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
         return self._select_texts(["text LIKE ?"] * len(parts), [f"%{part}%" for part in parts], keys)
 
-    def texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:
+    def find_texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:
         return self._select_texts(["instr(text, ?) > 0"], [part], keys)
 
     def _select_texts(

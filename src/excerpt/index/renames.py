@@ -168,9 +168,9 @@ def match_by_digest(old: Sequence[NoteTrace], new: Sequence[NoteTrace]) -> dict[
     """
     moves: dict[str, str] = {}
     keys: list[Callable[[NoteTrace], tuple[str, ...] | None]] = [
-        _folder_tail_key(depth) for depth in range(_MAX_TAIL_PARTS, 0, -1)
+        _make_folder_tail_key(depth) for depth in range(_MAX_TAIL_PARTS, 0, -1)
     ]
-    keys += [lambda trace: _digest_key(trace, str(PurePosixPath(trace.path).parent)), _digest_key]
+    keys += [lambda trace: _get_digest_key(trace, str(PurePosixPath(trace.path).parent)), _get_digest_key]
     for key in keys:
         matched = set(moves.values())
         old_groups = _group_by([trace for trace in old if trace.path not in moves], key)
@@ -270,7 +270,7 @@ def _group_by(
     return groups
 
 
-def _folder_tail_key(depth: int) -> Callable[[NoteTrace], tuple[str, ...] | None]:
+def _make_folder_tail_key(depth: int) -> Callable[[NoteTrace], tuple[str, ...] | None]:
     def key(note: NoteTrace) -> tuple[str, ...] | None:
         parts = PurePosixPath(note.path).parts
         return (note.digest, *parts[-depth:]) if len(parts) >= depth else None
@@ -278,7 +278,7 @@ def _folder_tail_key(depth: int) -> Callable[[NoteTrace], tuple[str, ...] | None
     return key
 
 
-def _digest_key(note: NoteTrace, *more: str) -> tuple[str, ...] | None:
+def _get_digest_key(note: NoteTrace, *more: str) -> tuple[str, ...] | None:
     return (note.digest, *more) if note.tokens >= _MIN_TOKENS else None
 
 

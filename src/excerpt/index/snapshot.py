@@ -437,7 +437,7 @@ class Snapshot(NoteReader):
         from excerpt.vault.dialect import detect_dialect
         from excerpt.vault.readers.registry import describe_unread_files
 
-        files, fragments = self._catalog.counts()
+        files, fragments = self._catalog.count_notes_and_fragments()
         attachments = self._catalog.attachments()
         return Status(
             vault=self._catalog.meta("vault"),

@@ -205,7 +205,7 @@ class Vocabulary:
             counts = counts.copy()
         for columns, sign in (*((segment, 1) for segment in added), *((segment, -1) for segment in removed)):
             at = [bisect.bisect_left(terms, term) for term in columns.words()]
-            counts[at] += (sign * _field_flags(columns)).astype(np.uint16)
+            counts[at] += (sign * _flag_fields(columns)).astype(np.uint16)
         left = np.any(counts > 0, axis=1)
         return (terms, counts) if left.all() else (list(compress(terms, left.tolist())), counts[left])
 
@@ -221,12 +221,12 @@ def _count_terms(segments: Sequence[Columns]) -> tuple[list[str], Counts]:
     ]
     counts = np.zeros((len(term_indices), len(FIELDS)), np.uint16)
     for columns, at in zip(segments, segment_terms, strict=True):
-        counts[at] += _field_flags(columns).astype(np.uint16)
+        counts[at] += _flag_fields(columns).astype(np.uint16)
     terms = sorted(term_indices)
     return terms, counts[np.fromiter(map(term_indices.__getitem__, terms), np.int32, len(terms))]
 
 
-def _field_flags(columns: Columns) -> NDArray[np.int16]:
+def _flag_fields(columns: Columns) -> NDArray[np.int16]:
     """Return an array of shape (terms, fields) that is 1 where the segment has the term in the field, else 0."""
     bits: NDArray[np.int16] = (columns.masks[:, None] >> _BITS & 1).astype(np.int16)
     return bits

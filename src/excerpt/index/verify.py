@@ -209,7 +209,7 @@ class _IndexExamination:
     def run(self, vault: Path | None, scan_result: Scan | None, quick: bool) -> None:
         health, catalog = self._health, self._catalog
         health.generation = catalog.generation
-        health.notes, health.fragments = catalog.counts()
+        health.notes, health.fragments = catalog.count_notes_and_fragments()
         health.model, health.tokenizer = catalog.meta("model_id"), catalog.meta("tokenizer")
         health.skipped = Counter(remark.reason for remark in catalog.remarks(skipped=True))
         words, vectors = catalog.files("words"), catalog.files("vectors")

@@ -88,7 +88,9 @@ class Phrases:
 
     def prefetch_rarities(self, keys: Iterable[Key]) -> None:
         """Look up, in one query, the number of fragments with each word of `keys`."""
-        self._reader.prefetch_counts([part for key in keys for term in key for part in self._index_terms(term)])
+        self._reader.prefetch_document_frequencies(
+            [part for key in keys for term in key for part in self._index_terms(term)]
+        )
 
     @staticmethod
     def _index_terms(term: str) -> Sequence[str]:

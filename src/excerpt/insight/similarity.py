@@ -173,7 +173,7 @@ def select_important_terms(snapshot: Corpus, reference: ReferenceNote) -> tuple[
     for name in (info.title, *info.aliases):
         counts.update(words_of(name, info.language) * NAME_WORD_WEIGHT)
     every = lexical.corpus_size
-    lexical.prefetch_counts(list(counts))
+    lexical.prefetch_document_frequencies(list(counts))
     likely: list[tuple[float, str]] = []
     for term, count in counts.items():
         with_term = min(lexical.count(term), every)

@@ -141,7 +141,7 @@ def _find_source_lines(memory: Memory, source: Source, path: str, note: Sequence
 
 def _find_notes_with(text: str, snapshot: Corpus) -> list[str]:
     longest = max(text.split("\n"), key=len)
-    keys = [key for key, _ in snapshot.facets.texts_with(longest)][:_MAX_SEARCHED_FRAGMENTS]
+    keys = [key for key, _ in snapshot.facets.find_texts_with(longest)][:_MAX_SEARCHED_FRAGMENTS]
     return sorted({fragment.path for fragment in snapshot.fragments(keys)})
 
 

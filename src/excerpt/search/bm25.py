@@ -304,7 +304,7 @@ class WordIndex:
         idf = exact.idf if exact.count else max(match.idf for _, match in variants)
         count = len(term_scores.rows)
         if count < max(match.count for _, match in variants):  # not all fragments are loaded from the store
-            known = self._reader.counts([term for tier in word.tiers for term in tier.terms])
+            known = self._reader.document_frequency([term for tier in word.tiers for term in tier.terms])
             count = count if known is None else max(count, known.fragments)
         return WordMatches(TermMatches.from_scores(idf, count, term_scores))
 
@@ -375,7 +375,7 @@ class WordIndex:
         """
         is_flags = matching_rows.dtype == np.bool_
         count = int(np.count_nonzero(matching_rows)) if is_flags else len(matching_rows)
-        known = self._reader.counts(terms)
+        known = self._reader.document_frequency(terms)
         if known is not None:
             return max(count, known.fragments), _compute_idf(known.sample_matches, known.sample_size)
         if self._idf_rows is None:

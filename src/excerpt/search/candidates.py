@@ -298,7 +298,7 @@ class CandidateGenerator:
         # that a higher score of an attachment does not lower the signals of notes.
         is_note_row = self._snapshot.is_note_row
         is_note = np.ones(len(rows), np.bool_) if is_note_row is None else is_note_row[rows]
-        words = np.minimum(scores / _top_value(scores, is_note), MAX_ATTACHMENT_WORDS)
+        words = np.minimum(scores / _find_top_value(scores, is_note), MAX_ATTACHMENT_WORDS)
         anywhere, title, heading, above = self._index.presence_by_field(
             evidence.words, rows, (None, "title", "heading", "above")
         )
@@ -319,7 +319,7 @@ class CandidateGenerator:
             "heading": self._score_field_coverage(weight, heading, other_heading, rows, ("heading",)),
             "outline": self._score_field_coverage(weight, outline, other_outline, rows, ("above", "heading")),
             "note": _score_notes(words, notes, is_note),
-            "intro_words": np.minimum(intro_scores / _top_value(intro_scores, is_note), 1),
+            "intro_words": np.minimum(intro_scores / _find_top_value(intro_scores, is_note), 1),
         }
 
     def _compute_meaning_signals(self, similarities: QuerySimilarities, factor: float, rows: Rows) -> dict[str, Floats]:
@@ -330,7 +330,7 @@ class CandidateGenerator:
         """
         table = self._snapshot.table.notes
         notes = table[rows]
-        first, neighbours = self._find_first_rows(notes), _neighbour_rows(rows, len(similarities))
+        first, neighbours = self._find_first_rows(notes), _list_neighbour_rows(rows, len(similarities))
         # Loads the cosines of all rows that are needed below at once.
         similarities.cosines_at(np.concatenate((rows, first, *neighbours)))
         is_note_row = self._snapshot.is_note_row
@@ -409,12 +409,12 @@ def _weigh_asked_words(weight: Floats, is_period_word: Flags) -> Floats:
     return asked / total if is_period_word.any() and total > 0 else weight
 
 
-def _neighbour_rows(rows: Rows, count: int) -> tuple[Rows, Rows]:
+def _list_neighbour_rows(rows: Rows, count: int) -> tuple[Rows, Rows]:
     """Return the rows before, and the rows after, each of `rows`, limited to 0 and `count` - 1."""
     return np.maximum(rows - 1, 0), np.minimum(rows + 1, count - 1)
 
 
-def _top_value(values: Floats | npt.NDArray[np.float64], is_note: Flags) -> float:
+def _find_top_value(values: Floats | npt.NDArray[np.float64], is_note: Flags) -> float:
     """Return the highest of the `values` that `is_note` flags, else the highest of all; at least 1e-9."""
     return max(float(values[is_note].max(initial=0.0)) or float(values.max(initial=0.0)), 1e-9)
 
@@ -431,5 +431,5 @@ def _score_notes(words: Floats, notes: Rows, is_note: Flags) -> Floats:
     counts = np.array([*NOTE_RANK_WEIGHTS, 0.0], np.float32)[np.minimum(ranks, len(NOTE_RANK_WEIGHTS))]
     sums = np.bincount(notes[order], counts * words[order]) if len(order) else np.zeros(0)
     note_sums = np.asarray(sums[notes], np.float64)
-    shares: Floats = np.minimum(note_sums / _top_value(note_sums, is_note), 1).astype(np.float32)
+    shares: Floats = np.minimum(note_sums / _find_top_value(note_sums, is_note), 1).astype(np.float32)
     return shares

@@ -547,7 +547,7 @@ def _flag_rows_with_exact_words(query: Query, snapshot: Corpus, is_allowed: Flag
         words = [part for part in words if part.end - part.start == len(word)][:1] or words
         rows = find_word_sequence(snapshot.lexical, words) if words else NO_ROWS
         terms = words[0].terms if len(words) == 1 else ()
-        known = snapshot.lexical.counts(terms) if terms else None
+        known = snapshot.lexical.document_frequency(terms) if terms else None
         count_of_word = len(rows) if known is None else max(len(rows), known.fragments)
         if not 0 < count_of_word <= max(RARE_WORD_COUNT, RARE_WORD_SHARE * snapshot.lexical.corpus_size):
             return np.zeros(count, np.bool_)

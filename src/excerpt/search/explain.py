@@ -86,7 +86,7 @@ class WordExplainer:
     def explain_words(self, hit: Hit) -> tuple[WordContribution, ...]:
         """Return what each query word contributes to a hit; the parts add up to its weighted signal `words`."""
         row = int(np.searchsorted(self._keys, hit.fragment.key))
-        gains = [_value_at(word.match.rows, word.match.scores, row) for word in self._words]
+        gains = [_get_value_of_row(word.match.rows, word.match.scores, row) for word in self._words]
         total = sum(gains)
         part = next((signal.part for signal in hit.signals if signal.name == "words"), 0.0)
         parts: list[WordContribution] = []
@@ -187,11 +187,13 @@ def _find_variants(word: ExpandedWord, index: WordIndex) -> tuple[TermVariant, .
     variants: list[TermVariant] = []
     for number, tier in enumerate(word.tiers):
         if len(index.match(ExpandedWord(word.surface, (structs.replace(tier, share=1.0),), word.position)).rows):
-            variants.append(TermVariant(_classify_variant(number, tier), _without_marks(tier.terms), tier.share))
+            variants.append(
+                TermVariant(_classify_variant(number, tier), _remove_unaccented_marks(tier.terms), tier.share)
+            )
     return tuple(variants)
 
 
-def _without_marks(terms: Iterable[str]) -> tuple[str, ...]:
+def _remove_unaccented_marks(terms: Iterable[str]) -> tuple[str, ...]:
     """Return terms as they are shown: each once, without the mark of words that are found without their accents."""
     return tuple(dict.fromkeys(term.removesuffix(UNACCENTED_MARK) for term in terms))
 
@@ -212,13 +214,15 @@ def _count_fields(
     terms: dict[str, None] = {}
     counts: dict[str, int] = {}
     for field, term, term_postings in postings:
-        if count := int(_value_at(term_postings.rows, term_postings.tf, row)):
+        if count := int(_get_value_of_row(term_postings.rows, term_postings.tf, row)):
             terms[term] = None
             counts[field] = counts.get(field, 0) + count
-    return _without_marks(terms), tuple(FieldCount(field, counts[field]) for field in FIELD_WEIGHTS if field in counts)
+    return _remove_unaccented_marks(terms), tuple(
+        FieldCount(field, counts[field]) for field in FIELD_WEIGHTS if field in counts
+    )
 
 
-def _value_at(rows: Rows, values: Floats, row: int) -> float:
+def _get_value_of_row(rows: Rows, values: Floats, row: int) -> float:
     """Return the element of `values` that belongs to `row`; 0 if `row` is not in the ascending `rows`."""
     at = int(np.searchsorted(rows, row))
     return float(values[at]) if at < len(rows) and rows[at] == row else 0.0

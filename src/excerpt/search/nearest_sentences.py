@@ -59,7 +59,7 @@ def split_sentences(text: str) -> Iterator[Span]:
 
     Very short sentences, code, tables and headings are left out.
     """
-    for start, end in _prose_ranges(text):
+    for start, end in _find_prose_ranges(text):
         at = start
         for sentence_end in [*(match.end() for match in _END.finditer(text, start, end)), end]:
             piece = text[at:sentence_end]
@@ -69,7 +69,7 @@ def split_sentences(text: str) -> Iterator[Span]:
             at = sentence_end
 
 
-def _prose_ranges(text: str) -> Iterator[tuple[int, int]]:
+def _find_prose_ranges(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each paragraph and list item of a Markdown text, without the item's marker."""
     start: int | None = None
     at = end = 0

@@ -36,7 +36,7 @@ def build_candidate_query(
     count from `today`.
     """
     query_words = analyze_text(query.words, corpus)
-    corpus.lexical.prefetch_counts([term for word in query_words for term in word.terms])
+    corpus.lexical.prefetch_document_frequencies([term for word in query_words for term in word.terms])
     index = WordIndex(corpus.lexical)
     words = index.expand(query_words, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
     meaning_factor = compute_meaning_factor(

@@ -84,7 +84,7 @@ def score_closeness(
         if not len(left) or not len(right):
             continue
         scores = np.zeros(candidate_count)
-        forward, backward = _distances(left, right)
+        forward, backward = _measure_distances(left, right)
         at = left // ROW_STRIDE
         np.maximum.at(scores, at, 1.0 / (1.0 + np.abs(forward - query_distance)))
         np.maximum.at(scores, at, 0.5 / np.maximum(backward, 1))
@@ -92,7 +92,7 @@ def score_closeness(
     return (total / max(weights, 1e-9)).astype(np.float32)
 
 
-def _distances(left: Ints, right: Ints) -> tuple[Distances, Distances]:
+def _measure_distances(left: Ints, right: Ints) -> tuple[Distances, Distances]:
     """Return the distances of each position in `left` to the next and the previous one in `right`.
 
     Only positions in the same candidate count; the distance is infinite if there is none.
@@ -251,12 +251,12 @@ def _find_literal_rows(snapshot: Corpus, phrase: str) -> Rows:
     keys = snapshot.table.keys
     allowed_keys = keys.tolist() if not snapshot.is_complete else None
     if runs:
-        texts = snapshot.facets.texts_like(runs, allowed_keys)
+        texts = snapshot.facets.find_texts_ignoring_case(runs, allowed_keys)
         matching_keys = [
             key
             for key, text in texts
             if phrase in text or (plain_phrase and plain_phrase in normalize_for_comparison(text))
         ]
     else:
-        matching_keys = [key for key, text in snapshot.facets.texts_with(phrase, allowed_keys) if phrase in text]
+        matching_keys = [key for key, text in snapshot.facets.find_texts_with(phrase, allowed_keys) if phrase in text]
     return np.flatnonzero(np.isin(keys, np.array(matching_keys, np.int64))).astype(np.int32)

@@ -221,7 +221,7 @@ def _choose_settings(vault: Path, paths: Paths, settings: SettingsChoice | None)
     return change_settings(load_vault_settings(vault, paths), settings or {})
 
 
-def _day_text(day: date) -> str:
+def _format_day(day: date) -> str:
     """Return a day as a filter has it; of a time in a time zone, the day in the zone of this system."""
     if isinstance(day, datetime):
         day = (day.astimezone() if day.tzinfo is not None else day).date()
@@ -599,7 +599,7 @@ class Vault:
             if len(values) > MAX_CONDITIONS:
                 raise InputError(f"where has more than {MAX_CONDITIONS} values of {name}.", "Give fewer.")
             for each in values:
-                condition = format_filter(name, _day_text(each) if isinstance(each, date) else each)
+                condition = format_filter(name, _format_day(each) if isinstance(each, date) else each)
                 if not engine.parse(condition)[0].filters:
                     raise ValueError(f"{name!r} with {each!r} is no filter of this vault")
                 text = engine.add_condition(text, condition) if text.strip() else condition

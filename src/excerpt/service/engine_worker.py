@@ -246,7 +246,7 @@ class EngineWorker:
             structs.replace(failure, message=f"The vault {name} is left out: {failure.message}")
         )
 
-    def _settings_of(self, vault: Path) -> Settings:
+    def _select_settings(self, vault: Path) -> Settings:
         """Return the settings of the first vault, with the embedding model that made the vectors of `vault`."""
         if vault == self._vaults.first:
             return self._settings
@@ -280,7 +280,7 @@ class EngineWorker:
         with self._condition:
             has_new_settings, self._has_new_settings = self._has_new_settings, False
         for name, vault in self._open_vaults.vaults.items():
-            vault.settings = self._settings_of(self._vaults.by_name[name])
+            vault.settings = self._select_settings(self._vaults.by_name[name])
         newest = self._open_vaults.open_newest()
         try:
             # A build may note skipped files without a new generation.

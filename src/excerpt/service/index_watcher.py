@@ -192,7 +192,7 @@ class IndexWatcher:
         """Add work for each batch of changes; runs in a thread until the end."""
         try:
             for batch in watch.batches():
-                self._add_work(_batch_to_work(batch))
+                self._add_work(_work_of_batch(batch))
         except Exception as error:  # a bug in excerpt; without changes watching is pointless
             message = self._log_crash(error)
             self._report(IndexingFailed("excerpt no longer detects changes", message, "Start excerpt again."))
@@ -295,6 +295,6 @@ class IndexWatcher:
             self._report(IndexingFailed.from_error(error))
 
 
-def _batch_to_work(batch: ChangedPaths) -> _PendingWork:
+def _work_of_batch(batch: ChangedPaths) -> _PendingWork:
     """Return the work for a batch of changed paths; None stands for unknown changes, so the whole vault."""
     return _PendingWork(set(), is_whole_vault=True) if batch is None else _PendingWork(set(batch))

@@ -120,11 +120,11 @@ class CandidateTerms:
         """Number of fragments in the vault."""
         return self._statistics.count
 
-    def prefetch_counts(self, terms: Sequence[str]) -> None:
+    def prefetch_document_frequencies(self, terms: Sequence[str]) -> None:
         """Load how many fragments and notes have each of several terms, by one SQL query."""
         self._known.prefetch(terms)
 
-    def counts(self, terms: Sequence[str]) -> DocumentFrequency:
+    def document_frequency(self, terms: Sequence[str]) -> DocumentFrequency:
         """Return the number of fragments of the vault that have any of `terms`, the stems of one word.
 
         It is the sum over the terms. The language of a note decides which stem its fragments have, so hardly any

@@ -181,10 +181,10 @@ class StoreQueries:
         )
         return path_rows[0][0] if path_rows else None
 
-    def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
+    def find_texts_ignoring_case(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
         return self._select_texts(["text ILIKE %s"] * len(parts), [f"%{part}%" for part in parts], keys)
 
-    def texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:
+    def find_texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:
         return self._select_texts(["strpos(text, %s) > 0"], [part], keys)
 
     def _select_texts(

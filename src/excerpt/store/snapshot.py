@@ -521,7 +521,7 @@ class StoreSnapshot(NoteReader):
     def _max_matches(self, query: CandidateQuery) -> int:
         """Return an upper bound of the number of fragments that pass a query's filters, by counts that are cheap."""
         counts = [self._revision.statistics.count]
-        counts += [self.lexical.counts(terms).fragments for terms in query.must]
+        counts += [self.lexical.document_frequency(terms).fragments for terms in query.must]
         if query.notes is not None:
             notes = array_literal(self._revision.notes.numbers[query.notes].tolist())
             counts.append(self._queries.rows("SELECT count(*) FROM fragments WHERE note = ANY(%s)", notes)[0][0])
@@ -683,7 +683,7 @@ class StoreSnapshot(NoteReader):
             ]
         )
         empty = [0] * len(FIELDS)
-        rows = sorted([*whole, *((row[0], row[1], empty, "", b"", *row[2:]) for row in bare)], key=_key_of_row)
+        rows = sorted([*whole, *((row[0], row[1], empty, "", b"", *row[2:]) for row in bare)], key=_get_key)
         lengths = np.array([row[2] for row in rows], np.int64).reshape(len(rows), len(FIELDS))
         entries = DecodedTokens([row[3] for row in rows], lengths, [row[4] for row in rows])
         return LoadedFragments(
@@ -735,14 +735,12 @@ class _RankedStatements(Struct, frozen=True):
     def top_keys(self, answers: Sequence[Sequence[Row]]) -> Iterator[int]:
         """Yield the keys of the best fragments; `answers` are the rows of each statement."""
         ordered = (
-            islice(heapq.merge(*answers, key=_distance_of_row), self.limit)
-            if self.limit
-            else chain.from_iterable(answers)
+            islice(heapq.merge(*answers, key=_get_distance), self.limit) if self.limit else chain.from_iterable(answers)
         )
         yield from (row[0] for row in ordered)
 
 
-def _distance_of_row(row: Row) -> float:
+def _get_distance(row: Row) -> float:
     """Return the distance of a fragment from the query, the second column of a row."""
     return float(row[1])
 
@@ -776,7 +774,7 @@ def _wait_for_replica(connection: StoreConnection, address: StoreAddress) -> Non
         time.sleep(_POLL_SECONDS)
 
 
-def _key_of_row(row: Row) -> int:
+def _get_key(row: Row) -> int:
     return int(row[0])
 
 

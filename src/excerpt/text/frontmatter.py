@@ -276,7 +276,7 @@ def _add_commented_tags(tree: dict[str, _Node], block: str, warnings: list[str])
         tree[key] = [*(node for node in known if not isinstance(node, _Scalar) or node.text), *scalars]
 
 
-def _scalars(tree: dict[str, _Node]) -> Iterator[tuple[str, _Scalar]]:
+def _iterate_scalars(tree: dict[str, _Node]) -> Iterator[tuple[str, _Scalar]]:
     """Yield each non-empty scalar of the tree as (dotted key, scalar), in order.
 
     Raises _TooManyValuesError for more than MAX_VALUES nodes, since aliases can repeat their content without end.
@@ -302,7 +302,7 @@ def _frontmatter_of_tree(tree: dict[str, _Node], lines: int) -> Frontmatter:
     properties: dict[str, list[str]] = {}
     warnings: list[str] = []
     try:
-        for key, scalar in _scalars(tree):
+        for key, scalar in _iterate_scalars(tree):
             name = _SPECIAL_KEYS.get(key.lower())
             if name is None:
                 properties.setdefault(key, []).append(scalar.text)

@@ -63,7 +63,7 @@ def contexts_of(lines: Sequence[str]) -> list[LineContext]:
             continue
         callout = _callout_kind(line, callout)
         if fence is None and row >= comment_end:
-            comment_end = _comment_end(lines, row)
+            comment_end = _find_comment_end(lines, row)
         if row < comment_end:
             contexts.append(LineContext(Context.COMMENT, callout))
             continue
@@ -89,7 +89,7 @@ def contexts_of_passage(lines: Sequence[str]) -> list[LineContext]:
     return contexts_of(["", *lines[1:]] if lines[0].rstrip() == "---" else lines)
 
 
-def _comment_end(lines: Sequence[str], row: int) -> int:
+def _find_comment_end(lines: Sequence[str], row: int) -> int:
     """Return the index after the last line of the multi-line comment that begins with line `row`; 0 if none does."""
     text = lines[row].lstrip("> \t")
     mark = next((mark for mark in _COMMENT_MARKS if text.startswith(mark)), "")

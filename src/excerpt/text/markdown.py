@@ -62,7 +62,7 @@ def parse_note(path: str, text: str, language: str = "", dialect: Dialect = Dial
     warnings = list(front.warnings)
     body = _parse_body(lines, front.lines, warnings)
     links = [link for number in range(front.lines) for link in property_links(lines[number], number + 1)]
-    body.parts = [*_unread_blocks(front.unread_lines), *body.parts] or [_block_of_empty_note(front)]
+    body.parts = [*_make_unread_blocks(front.unread_lines), *body.parts] or [_block_of_empty_note(front)]
     return Note(
         path=path,
         title=front.title or data.title or PurePosixPath(path).stem,
@@ -71,7 +71,7 @@ def parse_note(path: str, text: str, language: str = "", dialect: Dialect = Dial
         tags=tuple(dict.fromkeys((*front.tags, *data.tags, *body.tags))),
         properties=merge_properties(front.properties, (*data.properties, *body.properties)),
         language=language or detect_language("\n".join(lines[front.lines : front.lines + _LANGUAGE_LINES])),
-        sections=_sections(body, lines, front),
+        sections=_build_sections(body, lines, front),
         links=(*links, *data.links, *body.links),
         warnings=tuple(warnings),
         comments=comments,
@@ -123,11 +123,11 @@ def find_block(path: str, text: str, block_id: str) -> tuple[int, int] | None:
             if is_alone and block.line_start == number and index:
                 return blocks[index - 1].line_start, number  # the parser joins only the first id to a block
             in_item = block.kind is BlockKind.LIST and not is_alone
-            return _item_lines(lines, number, block) if in_item else (block.line_start, block.line_end)
+            return _find_item_lines(lines, number, block) if in_item else (block.line_start, block.line_end)
     return None
 
 
-def _item_lines(lines: Sequence[str], number: int, block: Block) -> tuple[int, int]:
+def _find_item_lines(lines: Sequence[str], number: int, block: Block) -> tuple[int, int]:
     """Return the first and last line of the list item with line `number` of a list, including the items under it."""
     first = number
     while first > block.line_start and not _LIST_ITEM.match(lines[first - 1]):
@@ -262,7 +262,7 @@ def _fill_gaps(
     at = frontmatter_lines + 1
     for part in parts:
         if isinstance(part, _Heading):
-            yield from _uncovered_blocks(lines, at, part.first - 1)
+            yield from _make_uncovered_blocks(lines, at, part.first - 1)
             yield part
             at = part.last + 1
             continue
@@ -272,10 +272,10 @@ def _fill_gaps(
         while first <= last and not lines[first - 1].strip():
             first += 1
         if first <= last:
-            yield from _uncovered_blocks(lines, at, first - 1)
+            yield from _make_uncovered_blocks(lines, at, first - 1)
             yield replace(part, line_start=first, line_end=last)
             at = last + 1
-    yield from _uncovered_blocks(lines, at, len(lines))
+    yield from _make_uncovered_blocks(lines, at, len(lines))
 
 
 def _block_of_empty_note(front: Frontmatter) -> Block:
@@ -285,14 +285,14 @@ def _block_of_empty_note(front: Frontmatter) -> Block:
     return Block(BlockKind.OTHER, 1, max(front.lines, 1))
 
 
-def _unread_blocks(lines: Sequence[int]) -> Iterator[Block]:
+def _make_unread_blocks(lines: Sequence[int]) -> Iterator[Block]:
     """Yield a block for each run of adjacent `lines`, which ascend."""
     for _, run in groupby(enumerate(lines), lambda numbered: numbered[1] - numbered[0]):
         numbers = [number for _, number in run]
         yield Block(BlockKind.OTHER, numbers[0], numbers[-1])
 
 
-def _uncovered_blocks(lines: Sequence[str], first: int, last: int) -> Iterator[Block]:
+def _make_uncovered_blocks(lines: Sequence[str], first: int, last: int) -> Iterator[Block]:
     """Yield a block for each run of non-blank lines among `first`..`last`."""
     start = None
     for number in range(first, last + 2):
@@ -304,7 +304,7 @@ def _uncovered_blocks(lines: Sequence[str], first: int, last: int) -> Iterator[B
             start = number
 
 
-def _sections(body: _Body, lines: Sequence[str], front: Frontmatter) -> tuple[Section, ...]:
+def _build_sections(body: _Body, lines: Sequence[str], front: Frontmatter) -> tuple[Section, ...]:
     """Return the sections of a note: the text before the first heading (always), and one section per heading."""
     last = len(lines)
     while last > 1 and not lines[last - 1].strip():
@@ -317,7 +317,7 @@ def _sections(body: _Body, lines: Sequence[str], front: Frontmatter) -> tuple[Se
             blocks.append([])
         else:
             blocks[-1].append(part)
-    ends = _section_ends([h for h in headings if h], lines, last)
+    ends = _find_section_ends([h for h in headings if h], lines, last)
     path: list[tuple[int, str]] = []
     start = blocks[0][0].line_start if blocks[0] else min(front.lines + 1, len(lines))
     opening_end = blocks[0][-1].line_end if blocks[0] else start
@@ -335,7 +335,7 @@ def _sections(body: _Body, lines: Sequence[str], front: Frontmatter) -> tuple[Se
     return tuple(sections)
 
 
-def _section_ends(headings: list[_Heading], lines: Sequence[str], last: int) -> list[int]:
+def _find_section_ends(headings: list[_Heading], lines: Sequence[str], last: int) -> list[int]:
     """Return, for each heading, the last non-blank line before the next heading of its level or higher."""
     ends = [last] * len(headings)
     following: list[tuple[int, int]] = []  # (level, last line before it) of the headings below, nearest last

@@ -66,14 +66,14 @@ def find_replacement(lines: Sequence[str], note: Sequence[str], near: int) -> tu
     same = [block for block in blocks if not all(map(_is_blank, lines[block.b : block.b + block.size]))]
     first, last = same[0].a - same[0].b, same[-1].a + len(lines) - same[-1].b
     if same[0].b:
-        first = _most_similar_line(lines[0], window, max(first - _MAX_GROWTH, 0), same[0].a, max(first, 0))
+        first = _find_most_similar_line(lines[0], window, max(first - _MAX_GROWTH, 0), same[0].a, max(first, 0))
     end = same[-1].a + same[-1].size
     if same[-1].b + same[-1].size < len(lines):
-        last = _most_similar_line(lines[-1], window, end, last + _MAX_GROWTH, last - 1) + 1
+        last = _find_most_similar_line(lines[-1], window, end, last + _MAX_GROWTH, last - 1) + 1
     return start + first + 1, min(max(start + last, start + first + 1), len(note))
 
 
-def _most_similar_line(line: str, window: Sequence[str], begin: int, end: int, default: int) -> int:
+def _find_most_similar_line(line: str, window: Sequence[str], begin: int, end: int, default: int) -> int:
     """Return the index of the line most similar to `line` in `window[begin:end]`; `default` if none is similar."""
     match = process.extractOne(line, window[begin:end], scorer=fuzz.ratio, score_cutoff=_MIN_RATIO)
     return begin + match[2] if match else default

@@ -44,7 +44,7 @@ def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tup
     with the first line that is not a heading. If the text continues, the snippet is wider than `width` or ends with an
     ellipsis.
     """
-    row = _SnippetRow(text, _best_start(text, spans, _estimate_characters(width, text)), spans)
+    row = _SnippetRow(text, _find_best_start(text, spans, _estimate_characters(width, text)), spans)
     row.fill(width)
     ordered = sorted(spans, key=lambda s: (s.start, s.end))
     ranges = [(row.column_of(span.start), row.column_of(span.end)) for span in ordered if span.end > row.start]
@@ -122,7 +122,7 @@ class _SnippetRow:
             mark = _LINE_START.match(line) if is_whole else None
             hidden = mark.end() if mark else 0
             if mark and context is Context.PROSE:
-                sign = _block_sign(mark)
+                sign = _separator_sign(mark)
                 if line[mark.start("block") :].startswith("|") and (end := _ROW_END.search(line, hidden)):
                     characters[end.start() :] = [""] * (len(line) - end.start())
         characters[:hidden] = [""] * hidden
@@ -152,7 +152,7 @@ class _SnippetRow:
 _CODE = (Context.CODE, Context.CODE_EDGE, Context.QUOTED_CODE)
 
 
-def _block_sign(mark: re.Match[str]) -> str:
+def _separator_sign(mark: re.Match[str]) -> str:
     """Return the sign ("• ", "☑ ") that separates a block from the text before it; `mark` is its Markdown mark."""
     if mark["task"]:
         return "☐ " if mark["done"] in " >/?!" else "☑ "
@@ -167,19 +167,21 @@ def _estimate_characters(cells: int, text: str) -> int:
     return cells * len(sample) // max(1, count_columns(sample))
 
 
-def _body_start(text: str) -> int:
+def _find_body_start(text: str) -> int:
     """Return the offset where `text` begins after its heading; 0 or the first letter if it has no heading."""
     heading = _HEADING.match(text)
     return heading.end() if heading and heading.end() < len(text) else 0
 
 
-def _best_start(text: str, spans: Sequence[Span], width: int) -> int:
+def _find_best_start(text: str, spans: Sequence[Span], width: int) -> int:
     """Return the start of the sentence whose first `width` characters contain most of the matched words."""
-    body = _body_start(text)
+    body = _find_body_start(text)
     ordered = sorted((span for span in spans if span.start >= body), key=lambda s: s.start)
     if not ordered or len(text) - body <= width:
         return body
-    starts = sorted({body, *(end.end() for end in _SENTENCE_END.finditer(text, body)), *_code_lines(text, body)})
+    starts = sorted(
+        {body, *(end.end() for end in _SENTENCE_END.finditer(text, body)), *_iterate_code_line_starts(text, body)}
+    )
     of_sentence: dict[int, list[Span]] = {}
     for span in ordered:
         of_sentence.setdefault(starts[bisect_right(starts, span.start) - 1], []).append(span)
@@ -192,7 +194,7 @@ def _best_start(text: str, spans: Sequence[Span], width: int) -> int:
     return max(of_sentence, key=score)
 
 
-def _code_lines(text: str, body: int) -> Iterator[int]:
+def _iterate_code_line_starts(text: str, body: int) -> Iterator[int]:
     """Yield the offsets from `body` on where lines of code begin: each of these lines counts as a sentence."""
     if not any(fence in text for fence in FENCES):
         return

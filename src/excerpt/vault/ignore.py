@@ -123,7 +123,7 @@ def parse_pattern(line: bytes, *, strict: bool = False) -> IgnorePattern | None:
         return None
     if not _IGNORES_CASE and not _SPECIAL.search(text):
         return IgnorePattern(text, is_name_pattern, is_folder_pattern, is_negated)
-    source = _regex(text, of_names=is_name_pattern, strict=strict)
+    source = _pattern_regex(text, of_names=is_name_pattern, strict=strict)
     if source is None:
         return None
     regex = re.compile(source, re.DOTALL | (re.IGNORECASE if _IGNORES_CASE else 0))
@@ -149,7 +149,7 @@ _ParsedPart = bytes | _PatternPart
 """A part of a parsed pattern; bytes are a regular expression for one byte or for the remaining path."""
 
 
-def _regex(text: bytes, *, of_names: bool, strict: bool) -> bytes | None:
+def _pattern_regex(text: bytes, *, of_names: bool, strict: bool) -> bytes | None:
     """Return the regular expression of a pattern, for a whole name or path; None if it matches nothing."""
     # In a path, git compares the text before the first special character by itself. The rest is a pattern of its own:
     # `**` at its beginning counts as `**` after a slash.
@@ -157,7 +157,7 @@ def _regex(text: bytes, *, of_names: bool, strict: bool) -> bytes | None:
     plain = 0 if of_names else special.start() if special else len(text)
     blocks: list[tuple[bytes, list[_ParsedPart]]] = [(re.escape(text[:plain]), [])]
     try:
-        for part in _parts(text[plain:], of_names=of_names, strict=strict):
+        for part in _parse_pattern_parts(text[plain:], of_names=of_names, strict=strict):
             if isinstance(part, _PatternPart) and part in _FOLDER_REGEXES:
                 blocks.append((_FOLDER_REGEXES[part], []))
             else:
@@ -194,7 +194,7 @@ class _NeverMatchesError(Exception):
     """A pattern can match nothing: it has an empty or unclosed set of bytes, or ends with a backslash."""
 
 
-def _parts(text: bytes, *, of_names: bool, strict: bool) -> Iterator[_ParsedPart]:
+def _parse_pattern_parts(text: bytes, *, of_names: bool, strict: bool) -> Iterator[_ParsedPart]:
     """Yield the parts of the pattern `text`. Raises _NeverMatchesError."""
     at = 0
     while at < len(text):

@@ -151,7 +151,7 @@ class _Scanner:
                 if not folder.path:
                     reason = f"{self._vault} cannot be read: {error.strerror}."
                     raise VaultError(reason, "Check its permissions.") from error
-                self.skipped.append(_problem(folder.path, f"The folder cannot be listed: {error.strerror}."))
+                self.skipped.append(_make_problem(folder.path, f"The folder cannot be listed: {error.strerror}."))
 
     def _visit_folder(self, opened: OpenFolder, folder: _PendingFolder) -> None:
         entries = [each for each in opened.entries() if not each.name.startswith(".") or each.name in IGNORE_FILES]
@@ -186,11 +186,13 @@ class _Scanner:
         elif not is_wanted:
             self.unread[suffix] += 1
         else:
-            state = _link_reason(self._vault, path, self._suffixes) if is_link else _file_state(entry, path)
+            state = (
+                _explain_skipped_link(self._vault, path, self._suffixes) if is_link else _read_file_state(entry, path)
+            )
             if isinstance(state, FileState):
                 self.files.append(state)
             elif state:
-                self.skipped.append(_problem(path, state))
+                self.skipped.append(_make_problem(path, state))
 
     def _unread_suffix(self, name: str) -> str:
         """Return the suffix under which an unread file is counted; "" for one that is not counted."""
@@ -200,7 +202,7 @@ class _Scanner:
         return match[0] if match[0] in self.unread or len(self.unread) < _MAX_UNREAD_SUFFIXES else _OTHER_SUFFIXES
 
 
-def _file_state(entry: os.DirEntry[str], path: str) -> FileState | str:
+def _read_file_state(entry: os.DirEntry[str], path: str) -> FileState | str:
     """Return the state of the file, or the reason why it cannot be read, as a sentence."""
     try:
         path.encode()
@@ -212,17 +214,17 @@ def _file_state(entry: os.DirEntry[str], path: str) -> FileState | str:
         return f"The type of the file cannot be read: {error.strerror}."
     if not stat.S_ISREG(status.st_mode):
         return "The path is not a file but a device, pipe or socket."
-    changed = _within_bounds(status.st_ctime_ns) if _HAS_CHANGE_TIME else 0
-    return FileState(path, status.st_size, _within_bounds(status.st_mtime_ns), changed)
+    changed = _limit_time(status.st_ctime_ns) if _HAS_CHANGE_TIME else 0
+    return FileState(path, status.st_size, _limit_time(status.st_mtime_ns), changed)
 
 
-def _within_bounds(time_ns: int) -> int:
+def _limit_time(time_ns: int) -> int:
     """Return a file's time in nanoseconds, limited to MAX_FILE_TIME_SECONDS before or after 1970."""
     last = MAX_FILE_TIME_SECONDS * 1_000_000_000
     return max(-last, min(time_ns, last))
 
 
-def _link_reason(vault: Path, path: str, suffixes: tuple[str, ...]) -> str:
+def _explain_skipped_link(vault: Path, path: str, suffixes: tuple[str, ...]) -> str:
     """Return why a symbolic link is not followed, as a sentence; "" if its name is not one of a note."""
     target = Path(os.path.realpath(vault / path))
     if not path.lower().endswith(suffixes) and not target.is_dir():
@@ -234,7 +236,7 @@ def _link_reason(vault: Path, path: str, suffixes: tuple[str, ...]) -> str:
     return "The file is a symbolic link within the vault; its target is read under its own path."
 
 
-def _problem(path: str, reason: str) -> FileProblem:
+def _make_problem(path: str, reason: str) -> FileProblem:
     return FileProblem(path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), reason)
 
 
@@ -278,16 +280,16 @@ def _read_ignore_files(
             rules.append(_IgnoreRules(base, IgnorePatterns.read(accepted)))
             if len(data) > _MAX_IGNORE_BYTES:
                 problems.append(
-                    _problem(base + name, f"Only its first {_MAX_IGNORE_BYTES // 1024 // 1024} MB is read.")
+                    _make_problem(base + name, f"Only its first {_MAX_IGNORE_BYTES // 1024 // 1024} MB is read.")
                 )
             if len(short) < len(patterns):
                 ignored = len(patterns) - len(short)
                 reason = f"Patterns of more than {_LONGEST_PATTERN} letters are ignored: {ignored:,}."
-                problems.append(_problem(base + name, reason))
+                problems.append(_make_problem(base + name, reason))
             if len(accepted) < len(short):
                 used = f"Only the first {len(accepted):,} of the file's {len(short):,} patterns are used"
                 reason = f"{used}; the limits are {_MAX_IN_FOLDER:,} for a folder and {_MAX_IN_VAULT:,} for a vault."
-                problems.append(_problem(base + name, reason))
+                problems.append(_make_problem(base + name, reason))
     return rules, count, problems
 
 

@@ -185,19 +185,19 @@ def _parse_blocks(text: str) -> tuple[list[_Block], frozenset[str], list[Unpaire
     try:
         tokens = _parser().parse(text, env)
     except Exception:  # a defect of the parser must not break the check
-        return _plain_blocks(text), frozenset(), []
+        return _make_plain_blocks(text), frozenset(), []
     links = {label for label, to in env.get("references", {}).items() if re.match(r"https?://", to["href"])}
     notes = {label.replace(":", "^", 1) for label in env.get("footnotes", {}).get("refs", {})}
-    blocks, unchecked = _split_at_tags(list(_text_blocks(tokens)))
+    blocks, unchecked = _split_at_tags(list(_iterate_text_blocks(tokens)))
     return blocks, frozenset(links | notes), unchecked
 
 
-def _plain_blocks(text: str) -> list[_Block]:
+def _make_plain_blocks(text: str) -> list[_Block]:
     """Return each line that is not blank as a block."""
     return [_Block(line, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
 
 
-def _text_blocks(tokens: Sequence[Token]) -> Iterator[_Block]:
+def _iterate_text_blocks(tokens: Sequence[Token]) -> Iterator[_Block]:
     """Yield the blocks with text from markdown-it's tokens, in order.
 
     Callouts do not count as blockquotes.
@@ -372,7 +372,7 @@ def _join_split_quotations(parts: Sequence[_AnswerBlock]) -> None:
             continues = None if part.block.heading else _find_continuation(part.paragraph, opened, waiting[0].paragraph)
             if continues is None or isinstance(continues, QuotationMark | QuotedSpan):
                 if continues:
-                    groups[-1] += _quote_to_block_ends(waiting, opened)
+                    groups[-1] += _quote_rest_of_blocks(waiting, opened)
                 if isinstance(continues, QuotedSpan):
                     groups[-1].append((part, continues))
                 opened = continues if isinstance(continues, QuotationMark) else None
@@ -412,7 +412,7 @@ def _find_continuation(
     return None if repeats else True
 
 
-def _quote_to_block_ends(
+def _quote_rest_of_blocks(
     waiting: Sequence[_AnswerBlock], opened: QuotationMark
 ) -> Iterator[tuple[_AnswerBlock, QuotedSpan]]:
     """Yield the quoted part of each waiting block: of the first from the quotation mark `opened` on, of others all."""

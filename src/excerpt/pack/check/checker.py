@@ -58,7 +58,7 @@ def check_answer(answer: CitedAnswer, pack: PackFile, lookup: VaultLookup) -> An
 
     The result is deterministic.
     """
-    pack = replace(pack, sources=tuple(_fill_lines(source, lookup) for source in pack.sources))
+    pack = replace(pack, sources=tuple(_find_line_numbers(source, lookup) for source in pack.sources))
     checker = AnswerChecker(pack, lookup)
     quotations = [checker.check_quotation(quotation) for quotation in answer.quotations]
     own = [citation for citation in answer.citations if not _is_quoted(citation, quotations)]
@@ -86,7 +86,7 @@ def check_answer(answer: CitedAnswer, pack: PackFile, lookup: VaultLookup) -> An
     )
 
 
-def _fill_lines(source: PackSource, lookup: VaultLookup) -> PackSource:
+def _find_line_numbers(source: PackSource, lookup: VaultLookup) -> PackSource:
     """Return `source` with line numbers.
 
     If the pack names it only by a location in an attachment, its lines are those at the location now.
@@ -223,7 +223,7 @@ class AnswerChecker:
             for source in sources:
                 self.compared += len(source.text)
                 if passage := find_quotation(reading, source.text):
-                    lines = _source_lines(source.text, passage, source.path, source.line_start, source.number)
+                    lines = _make_source_lines(source.text, passage, source.path, source.line_start, source.number)
                     if passage.turned_by:
                         self._store_reversed(quotation, lines, passage)
                         continue
@@ -233,7 +233,7 @@ class AnswerChecker:
                     return CheckedQuotation(quotation, verdict, lines, passage.differences, now=now)
                 header = source.table_header
                 if header is not None and (passage := find_quotation(reading, header.text)):
-                    lines = _source_lines(header.text, passage, source.path, header.line_start, source.number)
+                    lines = _make_source_lines(header.text, passage, source.path, header.line_start, source.number)
                     in_vault = self._search_vault(reading, source.path)
                     if verdict is Verdict.TRUE and in_vault is None:
                         verdict = Verdict.CHANGED
@@ -258,7 +258,7 @@ class AnswerChecker:
             return (
                 None
                 if passage.turned_by
-                else _source_lines(comparison.text, passage, comparison.path, comparison.line_start)
+                else _make_source_lines(comparison.text, passage, comparison.path, comparison.line_start)
             )
         in_vault = self._search_vault(reading, comparison.path)
         return in_vault[0] if in_vault and not in_vault[1].turned_by else None
@@ -304,7 +304,7 @@ class AnswerChecker:
             self.lookup.find_lines_with(select_longest_part(reading)), key=lambda lines: lines.path != first
         ):
             if passage := find_quotation(reading, lines.text):
-                match = _source_lines(lines.text, passage, lines.path, lines.line_start), passage
+                match = _make_source_lines(lines.text, passage, lines.path, lines.line_start), passage
                 if not passage.turned_by:
                     return match
                 reversed_passage = reversed_passage or match
@@ -319,7 +319,7 @@ class AnswerChecker:
             self.compared += len(text)
             like = find_most_similar(quotation.text, text)
             if like and like.similarity / 100 > best[0]:
-                lines = _source_lines(text, like, path, line, number)
+                lines = _make_source_lines(text, like, path, line, number)
                 best = (like.similarity / 100, lines)
         similarity, nearest = best
         verdict = Verdict.ALTERED if similarity >= MIN_ALTERED_SIMILARITY else Verdict.INVENTED
@@ -361,7 +361,7 @@ class AnswerChecker:
         return self._words_by_source[number]
 
 
-def _source_lines(
+def _make_source_lines(
     text: str, passage: MatchedSpan, path: str, first_line: int, source: int | None = None
 ) -> SourceLines:
     """Return the lines of a passage of `text`, which begins at line `first_line` of the note at `path`.

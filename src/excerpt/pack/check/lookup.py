@@ -144,7 +144,7 @@ class SnapshotLookup:
         return next((each.line_start for each in sections if each.place and locations_overlap(place, each.place)), 1)
 
     def find_notes_with_line(self, line: str) -> Iterable[str]:
-        keys = [key for key, _ in self._snapshot.facets.texts_with(line)][:_MAX_FRAGMENTS]
+        keys = [key for key, _ in self._snapshot.facets.find_texts_with(line)][:_MAX_FRAGMENTS]
         return sorted({fragment.path for fragment in self._snapshot.fragments(keys)})
 
     def find_lines_with(self, quotation: str) -> Iterable[NoteExtract]:

@@ -104,7 +104,7 @@ def resolve_source(vault: excerpt.Vault, source: str) -> str:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-class Reading(Struct, frozen=True):
+class SourceReading(Struct, frozen=True):
     """What an answer shows of one source: the `head` says which lines these are, `text` has them in a code fence."""
 
     head: str
@@ -135,7 +135,7 @@ def measure_source(snapshot: ServedSnapshot, source: str) -> int:
 def answer_source(snapshot: ServedSnapshot, source: str, limit: int, *, full: bool, prefix: str = "") -> str:
     """Return the answer about one source, in at most `limit` tokens."""
 
-    def answer(reading: Reading) -> ToolAnswer:
+    def answer(reading: SourceReading) -> ToolAnswer:
         return ToolAnswer(
             facts=(reading.head,),
             parts=(reading.text,),
@@ -145,12 +145,12 @@ def answer_source(snapshot: ServedSnapshot, source: str, limit: int, *, full: bo
             hint="`related` shows notes near it.",
         )
 
-    frame = count_tokens(fit_answer(replace(answer(Reading("", "")), parts=()), limit))
+    frame = count_tokens(fit_answer(replace(answer(SourceReading("", "")), parts=()), limit))
     room = limit - frame - _TOKEN_MARGIN
     return fit_answer(answer(read_source(snapshot, source, room, full=full, prefix=prefix)), limit)
 
 
-def read_source(snapshot: ServedSnapshot, source: str, room: int, *, full: bool, prefix: str = "") -> Reading:
+def read_source(snapshot: ServedSnapshot, source: str, room: int, *, full: bool, prefix: str = "") -> SourceReading:
     """Read lines, a section or a note in at most `room` tokens, if names are not very long.
 
     Of a note that does not fit, return the outline and the main passages; with `full`, its first lines.
@@ -162,7 +162,9 @@ def read_source(snapshot: ServedSnapshot, source: str, room: int, *, full: bool,
     place = answers.source_reference(f"{prefix}{note.path}", note.line_start, note.line_end, note.place)
     is_whole = not (note.heading_path or _LINES_SUFFIX.search(requested))
     shown, lines = note.line_end - note.line_start + 1, format_count(note.lines, "line")
-    whole = Reading(f"{place} · {f'{shown:,} of {lines}' if shown < note.lines else f'the whole note, {lines}'}", "")
+    whole = SourceReading(
+        f"{place} · {f'{shown:,} of {lines}' if shown < note.lines else f'the whole note, {lines}'}", ""
+    )
     room -= count_tokens(whole.block) + _TOKEN_MARGIN
     if note.tokens <= 2 * room and count_tokens(text := answers.enclose_in_fence(note.text)) <= room:
         return replace(whole, text=text)
@@ -171,7 +173,7 @@ def read_source(snapshot: ServedSnapshot, source: str, room: int, *, full: bool,
     return _read_first_lines(snapshot, note, room - count_tokens(place), prefix)
 
 
-def _read_first_lines(snapshot: ServedSnapshot, note: excerpt.NoteLines, room: int, prefix: str) -> Reading:
+def _read_first_lines(snapshot: ServedSnapshot, note: excerpt.NoteLines, room: int, prefix: str) -> SourceReading:
     """Read as many first lines of `note` as fit, up to the end of a fragment if possible."""
     parts = answers.split_note(note, snapshot.vault.fragments(note.path), max(room - 2 * _TOKEN_MARGIN, 1))
     lines, path = note.text.split("\n"), f"{prefix}{note.path}"
@@ -192,10 +194,12 @@ def _read_first_lines(snapshot: ServedSnapshot, note: excerpt.NoteLines, room: i
         rest = (
             f"left out: `read` {answers.source_reference(path, parts[min(count, len(parts) - 1)].first, note.line_end)}"
         )
-    return Reading(f"{place} of {format_count(note.lines, 'line')} · {rest}", answers.enclose_in_fence(shown(count)))
+    return SourceReading(
+        f"{place} of {format_count(note.lines, 'line')} · {rest}", answers.enclose_in_fence(shown(count))
+    )
 
 
-def _summarize_note(snapshot: ServedSnapshot, note: excerpt.NoteLines, room: int, prefix: str) -> Reading:
+def _summarize_note(snapshot: ServedSnapshot, note: excerpt.NoteLines, room: int, prefix: str) -> SourceReading:
     """Return the outline of a long note, and the passages that best match its title, in the order of the note."""
     vault = snapshot.vault
     outline = answers.format_outline(vault.peek(note.path, first_lines=1))
@@ -214,7 +218,7 @@ def _summarize_note(snapshot: ServedSnapshot, note: excerpt.NoteLines, room: int
         passages.pop()
     size = f"{format_count(note.note_tokens, 'token')} in {format_count(note.lines, 'line')}"
     head = f"{visible_line(prefix + note.path)} in brief, {size} · `read` path:A-B, give a query, or full=true"
-    return Reading(head, "\n\n".join(("\n".join(outline), *passages)))
+    return SourceReading(head, "\n\n".join(("\n".join(outline), *passages)))
 
 
 # --- a question to one note -------------------------------------------------------------------------------------------

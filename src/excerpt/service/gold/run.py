@@ -111,13 +111,13 @@ def parse_target(corpus: Corpus, text: str) -> GoldTarget:
     """
     lines = find_lines(corpus, text)
     if lines.heading:
-        return _section_target(lines.path, find_section(corpus, lines.path, lines.heading))
+        return _make_section_target(lines.path, find_section(corpus, lines.path, lines.heading))
     sections = [
         section
         for section in corpus.sections(lines.path)
         if lines.last is not None and section.line_start <= lines.first <= section.line_end
     ]
-    return _section_target(lines.path, sections[-1]) if sections else GoldTarget(lines.path)
+    return _make_section_target(lines.path, sections[-1]) if sections else GoldTarget(lines.path)
 
 
 def parse_gold_set(corpus: Corpus, text: str) -> GoldSet:
@@ -144,11 +144,11 @@ def _resolve_place(corpus: Corpus, place: RelevantPlace) -> GoldTarget:
     if place.path in corpus.facets.numbers and place.heading:
         with suppress(NotFoundError):
             section = find_section(corpus, place.path, place.heading, place.line_start)
-            return _section_target(place.path, section)
+            return _make_section_target(place.path, section)
     return GoldTarget(place.path, place.heading or "")
 
 
-def _section_target(path: str, section: Section) -> GoldTarget:
+def _make_section_target(path: str, section: Section) -> GoldTarget:
     return GoldTarget(path, section.place or "#".join(section.heading_path))
 
 

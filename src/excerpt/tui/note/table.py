@@ -24,7 +24,7 @@ def align_table(rows: Sequence[StyledLine], rule_row: int) -> bool:
     """
     bars = [_find_bars(row.text) for row in rows]
     cells = [
-        [_cell_text(row, *edges) for edges in _cell_edges(row.text, index)]
+        [_hide_cell_padding(row, *edges) for edges in _iterate_cell_ranges(row.text, index)]
         for row, index in zip(rows, bars, strict=True)
     ]
     count = max((len(row_cells) for index, row_cells in enumerate(cells) if index != rule_row), default=0)
@@ -44,7 +44,7 @@ def _find_bars(text: str) -> list[int]:
     return [match.start() for match in _BAR.finditer(text) if match.start() not in code]
 
 
-def _cell_edges(text: str, bars: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _iterate_cell_ranges(text: str, bars: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each cell: between two bars, or text before the first or after the last bar."""
     starts = [0, *(bar + 1 for bar in bars)]
     ends = [*bars, len(text)]
@@ -53,7 +53,7 @@ def _cell_edges(text: str, bars: Sequence[int]) -> Iterator[tuple[int, int]]:
             yield start, end
 
 
-def _cell_text(row: StyledLine, start: int, end: int) -> str:
+def _hide_cell_padding(row: StyledLine, start: int, end: int) -> str:
     return row.shown_text(start, end).strip()
 
 
@@ -65,7 +65,7 @@ def _pad_row(
     `bars` are the columns of the bars, `cells` the texts of the cells, `widths` the widths of the table's columns.
     """
     text = row.text
-    edges = list(_cell_edges(text, bars))[: len(widths)]
+    edges = list(_iterate_cell_ranges(text, bars))[: len(widths)]
     ending = {end: column for column, (_, end) in enumerate(edges)}
     beginning = {start for start, _ in edges}
     blank = "─" if is_rule else " "

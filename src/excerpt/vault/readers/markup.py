@@ -71,7 +71,7 @@ class _MarkupReader(Struct, frozen=True):
             tags=tuple(dict.fromkeys(document.tags)),
             properties=merge_properties({}, document.properties[:MAX_PROPERTIES]),
             language=options.language or detect_language(text[:LANGUAGE_LETTERS]),
-            sections=_sections_of(document),
+            sections=_build_sections(document),
             links=tuple(document.links),
             warnings=(warning,) if warning else (),
         )
@@ -81,7 +81,7 @@ class _MarkupReader(Struct, frozen=True):
         raise NotImplementedError
 
 
-def _sections_of(document: _Document) -> tuple[Section, ...]:
+def _build_sections(document: _Document) -> tuple[Section, ...]:
     lines, headings = document.lines, document.headings
     last = len(lines)
     while last > 1 and not lines[last - 1].strip():
@@ -220,7 +220,7 @@ class RstReader(_MarkupReader, frozen=True):
             line = lines[number - 1]
             if len(line) > _MAX_LINE:
                 continue
-            if heading := self._heading_at(lines, number):
+            if heading := self._find_heading_at(lines, number):
                 sign, is_over, last = heading
                 if (sign, is_over) not in levels:
                     levels.append((sign, is_over))
@@ -243,7 +243,7 @@ class RstReader(_MarkupReader, frozen=True):
         ):
             document.title = first[0][1]
 
-    def _heading_at(self, lines: Sequence[str], number: int) -> tuple[str, bool, int] | None:
+    def _find_heading_at(self, lines: Sequence[str], number: int) -> tuple[str, bool, int] | None:
         """Return the sign of the heading with text on line `number`, whether it has a line above, and its last line."""
         text = lines[number - 1]
         below = lines[number] if number < len(lines) else ""

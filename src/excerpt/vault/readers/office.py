@@ -59,7 +59,7 @@ class SlidesReader(Struct, frozen=True):
             presentation = pptx.Presentation(BytesIO(data))
             parts = [_slide_text(number, slide) for number, slide in _numbered_slides(presentation, options.max_pages)]
             left = len(presentation.slides) - len(parts)
-            title = _real_title(presentation.core_properties.title)
+            title = _title_unless_default(presentation.core_properties.title)
         if not any(part.text.strip() for part in parts):
             raise ReadError("The file has no text.")
         warnings = [f"Only the first {len(parts):,} of {len(parts) + left:,} slides are read."] if left else []
@@ -84,7 +84,7 @@ class DocumentReader(Struct, frozen=True):
         with convert_damage_errors("a document"):
             document = docx.Document(BytesIO(data))
             parts = _document_parts(document)
-            title = _real_title(document.core_properties.title) or _styled_title(document)
+            title = _title_unless_default(document.core_properties.title) or _styled_title(document)
         if not parts:
             raise ReadError("The file has no text.")
         return paged_note(path, parts, options, title=title)
@@ -105,7 +105,7 @@ def _check_format(data: bytes, path: str, suffix: str, folder: str) -> None:
             raise ReadError(f"The file is not a {suffix} file, despite its name.")
 
 
-def _real_title(title: str) -> str:
+def _title_unless_default(title: str) -> str:
     """Return the `title` from a file's metadata, or "" if it is a default such as "Document1"."""
     title = " ".join(title.split())
     return "" if _UNTITLED.fullmatch(title) else title[:200]
@@ -230,7 +230,7 @@ def _document_parts(document: Document) -> list[PagedText]:
 def _styled_title(document: Document) -> str:
     """Return the first paragraph with the style "Title" at the top of a document; "" if there is none."""
     first = next((each for each in document.paragraphs[:20] if each.style and each.style.name == "Title"), None)
-    return _real_title(first.text) if first is not None else ""
+    return _title_unless_default(first.text) if first is not None else ""
 
 
 def _join_paragraphs(pieces: Iterable[tuple[bool, str]]) -> str:

@@ -101,18 +101,18 @@ class PdfReader(Struct, frozen=True):
 def _read_document(document: PdfDocument, path: str, options: ReadOptions) -> Note:
     pages, scanned, left = _read_pages(document, options)
     unread = scanned if options.ocr is Ocr.OFF else 0
-    bodies = _without_headers(pages)
+    bodies = _remove_headers_and_footers(pages)
     texts = (line.text.replace("\u2010", "-") for lines in bodies for line in lines)
     word_counts = Counter(word for text in texts for word in re.findall(r"\w+(?:-\w+)*", text))
-    above = _outline_titles(document)
+    above = _read_outline_titles(document)
     parts = []
     for page, lines in zip(pages, bodies, strict=True):
-        text = page.recognised or "\n\n".join(_paragraphs(lines, word_counts))
+        text = page.recognised or "\n\n".join(_join_paragraphs(lines, word_counts))
         headings = (*above.get(page.number, ()), f"{page.label}{' (OCR)' if page.recognised else ''}")
         parts.append(PagedText(f"page={page.number}", headings, text))
     if not unread and not any(part.text.strip() for part in parts):
         raise ReadError("The file has no text.")
-    return paged_note(path, parts, options, title=_real_title(document), warnings=left, unread=unread)
+    return paged_note(path, parts, options, title=_read_title(document), warnings=left, unread=unread)
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def _recognise_page(page: PdfPage, options: ReadOptions) -> RecognisedText:
     return recognise_text(image, options.ocr, options.language)
 
 
-def _outline_titles(document: PdfDocument) -> dict[int, tuple[str, ...]]:
+def _read_outline_titles(document: PdfDocument) -> dict[int, tuple[str, ...]]:
     """Return the path of outline titles that each page belongs to, by page number; {} without an outline."""
     chapters: dict[int, tuple[str, ...]] = {}
     path: list[str] = []
@@ -274,7 +274,7 @@ def _outline_titles(document: PdfDocument) -> dict[int, tuple[str, ...]]:
     return outline
 
 
-def _real_title(document: PdfDocument) -> str:
+def _read_title(document: PdfDocument) -> str:
     """Return the title in the file's metadata, or "" if it is a default such as "Untitled"."""
     title = " ".join(document.get_metadata_value("Title").split())
     return "" if _UNTITLED.fullmatch(title) or title.lower().startswith("microsoft word") else title[:200]
@@ -283,7 +283,7 @@ def _real_title(document: PdfDocument) -> str:
 # --- from lines to paragraphs -----------------------------------------------------------------------------------------
 
 
-def _without_headers(pages: Sequence[_PdfPage]) -> list[Sequence[_TextLine]]:
+def _remove_headers_and_footers(pages: Sequence[_PdfPage]) -> list[Sequence[_TextLine]]:
     """Return the lines of each page without headers and footers, also if these contain page numbers."""
     if len(pages) < _MIN_PAGES:
         return [page.lines for page in pages]
@@ -314,7 +314,7 @@ def _header_key(line: _TextLine) -> str:
     return _DIGITS.sub("#", line.text.casefold())
 
 
-def _paragraphs(lines: Sequence[_TextLine], word_counts: Counter[str]) -> Iterator[str]:
+def _join_paragraphs(lines: Sequence[_TextLine], word_counts: Counter[str]) -> Iterator[str]:
     """Yield the paragraphs of a page, each on one line, or on several if it is long."""
     line_gaps = [above.bottom - below.bottom for above, below in pairwise(lines)]
     # With short paragraphs, half of the line distances are those between paragraphs.

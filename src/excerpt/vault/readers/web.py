@@ -63,7 +63,7 @@ class HtmlReader(Struct, frozen=True):
         if not _TAG.search(text):
             raise ReadError("The file is not HTML, despite its name.")
         with require_library("Web pages"), convert_damage_errors("HTML"):
-            page = _read_page(_as_html(text) if _is_xml(text, path) else text)
+            page = _read_page(_close_self_closed_tags(text) if _is_xml(text, path) else text)
         parts = [PagedText(part.anchor, part.headings, part.text) for part in page.parts]
         if not parts:
             raise ReadError("The file has no text.")
@@ -110,7 +110,7 @@ def _is_xml(text: str, path: str) -> bool:
     return path.lower().endswith(".xhtml") or text[:100].lstrip().startswith("<?xml")
 
 
-def _as_html(text: str) -> str:
+def _close_self_closed_tags(text: str) -> str:
     """Return XHTML with self-closed tags as pairs: an HTML parser reads `<script/>` as unclosed."""
     return _SELF_CLOSED.sub(r"<\1\2></\1>", text)
 
@@ -357,7 +357,7 @@ def _read_chapters(archive: ZipFile, book: _Book) -> tuple[list[PagedText], bool
             data = archive.read(member)
         except KeyError:
             continue
-        page = _read_page(_as_html(_decode_page(data)[0]))
+        page = _read_page(_close_self_closed_tags(_decode_page(data)[0]))
         first = next((part.headings[0] for part in page.parts if part.headings), "")
         name = book.names.get(member, "")
         if not name or first.endswith(name):  # with a number before the name
