@@ -84,7 +84,7 @@ def _overviews(vault: Path, topics: Sequence[str]) -> Iterator[tuple[str, float,
     """
     from excerpt.base.settings import Settings
     from excerpt.index.snapshot import Snapshot
-    from excerpt.insight.overview import overview
+    from excerpt.insight.overview import build_overview
     from excerpt.search.engine import Engine
     from excerpt.text.tokens import open_tokenizer
 
@@ -92,12 +92,12 @@ def _overviews(vault: Path, topics: Sequence[str]) -> Iterator[tuple[str, float,
         engine = Engine(snapshot, Settings())
         engine.warm()
         for topic in topics:
-            found = overview(engine, topic)
+            found = build_overview(engine, topic)
             tokens = open_tokenizer(found.tokenizer).count(found.text)
             spent, searched = [], []
             for _ in range(RUNS):
                 began = time.process_time()
-                _ = overview(engine, topic).text
+                _ = build_overview(engine, topic).text
                 between = time.process_time()
                 engine.search(topic)
                 spent.append((between - began) * 1e3)
@@ -119,7 +119,7 @@ def _held(vault: Path, data: Data, queries: str) -> Sequence[str]:
     """
     from excerpt.base.settings import Settings
     from excerpt.index.snapshot import Snapshot
-    from excerpt.insight.overview import overview
+    from excerpt.insight.overview import build_overview
     from excerpt.insight.topic import INCLUDED_HITS
     from excerpt.search.engine import Engine
 
@@ -129,7 +129,7 @@ def _held(vault: Path, data: Data, queries: str) -> Sequence[str]:
     with closing(Snapshot.open(index_folder(vault), Settings())) as snapshot:
         engine = Engine(snapshot, Settings())
         for question in questions:
-            text = _LATER.split(overview(engine, question.text).text)[0]
+            text = _LATER.split(build_overview(engine, question.text).text)[0]
             lines = [Place(path, int(a), int(b or a)) for path, a, b in _PLACE.findall(text) if a]
             fragments = [hit.fragment for hit in engine.search(question.text, limit=INCLUDED_HITS).hits]
             hits = [Place(one.path, one.line_start, one.line_end) for one in fragments]

@@ -20,8 +20,8 @@ from excerpt.corpus.union import UnionCorpus
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.facet_map import build_vault_map
 from excerpt.insight.notes import find_note
-from excerpt.insight.overview import overview
-from excerpt.insight.related import related
+from excerpt.insight.overview import build_overview
+from excerpt.insight.related import find_related_notes
 from excerpt.pack.build import build_pack
 from excerpt.pack.formats.registry import renderer_for
 from excerpt.pack.formats.source_label import PackLinks
@@ -265,8 +265,13 @@ def test_packs_overviews_relations_and_maps_name_the_vaults(two_vaults: Corpus) 
         renderer=renderer_for(settings, ("alpha",), PackLinks(VaultFolders.of([Path("/vault")])), Path()),
     )
     assert {pack.path.split("/")[0] for pack in packed.passages} == {"home", "work"}
-    assert {note.place.path.split("/")[0] for note in overview(engine, "alpha", 500).main_notes} == {"home", "work"}
-    assert all(note.path in two_vaults.table.paths for note in related(engine, "home/Alpha.md", None, 10).notes)
+    assert {note.place.path.split("/")[0] for note in build_overview(engine, "alpha", 500).main_notes} == {
+        "home",
+        "work",
+    }
+    assert all(
+        note.path in two_vaults.table.paths for note in find_related_notes(engine, "home/Alpha.md", None, 10).notes
+    )
     assert {branch.label for branch in build_vault_map(engine, "alpha", None).folders} == {"home", "work"}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from excerpt.base.settings import Settings
 from excerpt.index.snapshot import Snapshot
-from excerpt.insight.overview import overview
+from excerpt.insight.overview import build_overview
 from excerpt.insight.overview_parts import Overview
 from excerpt.search.engine import Engine
 from tests.insight.bee_notes import NOTES
@@ -28,4 +28,4 @@ def bee_engine(bee_snapshot: Snapshot) -> Engine:
 
 @pytest.fixture(scope="session")
 def hive_overview(bee_engine: Engine) -> Overview:
-    return overview(bee_engine, "hive")
+    return build_overview(bee_engine, "hive")

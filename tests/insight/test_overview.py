@@ -19,7 +19,7 @@ from excerpt.base.kinds import Confidence
 from excerpt.base.model import Fragment
 from excerpt.base.settings import SearchSettings, Settings
 from excerpt.index.snapshot import Snapshot
-from excerpt.insight.overview import overview
+from excerpt.insight.overview import build_overview
 from excerpt.insight.overview_parts import LabelKind, Overview, SourceLocation
 from excerpt.insight.significant import log_likelihood
 from excerpt.insight.topic import INCLUDED_HITS, MAX_COUNTED_NOTES, combine_values, find_topic
@@ -55,7 +55,7 @@ def overview_of_vault(
 ) -> Overview:
     snapshot = open_vault(root, notes, modified)
     try:
-        return overview(Engine(snapshot, Settings()), topic)
+        return build_overview(Engine(snapshot, Settings()), topic)
     finally:
         snapshot.close()
 
@@ -71,14 +71,14 @@ def test_fragments_about_a_word_have_it_in_their_text_or_names(hive_overview: Ov
 
 
 def test_one_of_two_words_is_not_enough_for_the_topic(bee_engine: Engine, bee_snapshot: Snapshot) -> None:
-    found = overview(bee_engine, "queen cells")
+    found = build_overview(bee_engine, "queen cells")
     both = [one for one in fragments_of(bee_snapshot) if "queen" in one.text.lower() and "cells" in one.text]
     assert found.fragments == len(both)
     assert found.matched > found.fragments
 
 
 def test_a_topic_that_the_vault_lacks_has_an_empty_overview(bee_engine: Engine) -> None:
-    found = overview(bee_engine, "zxqvb wkkjr")
+    found = build_overview(bee_engine, "zxqvb wkkjr")
     assert not found.found
     assert (found.fragments, found.notes) == (0, 0)
     assert found.confidence is Confidence.NOTHING
@@ -87,25 +87,25 @@ def test_a_topic_that_the_vault_lacks_has_an_empty_overview(bee_engine: Engine) 
 
 @pytest.mark.parametrize("topic", ["", "   ", '"', "-", "!s", "?", "|"])
 def test_an_empty_topic_is_an_error(bee_engine: Engine, topic: str) -> None:
-    assert not overview(bee_engine, topic).found
+    assert not build_overview(bee_engine, topic).found
 
 
 def test_filters_alone_give_an_overview_of_their_notes(bee_engine: Engine) -> None:
-    found = overview(bee_engine, "path:/Garden/")
+    found = build_overview(bee_engine, "path:/Garden/")
     assert found.notes == 7
     assert found.confidence is None
     assert all(place.path.startswith("Garden/") for place in (one.place for one in found.main_notes))
 
 
 def test_a_filter_narrows_a_topic(bee_engine: Engine) -> None:
-    found = overview(bee_engine, "hive path:/Diary/")
+    found = build_overview(bee_engine, "hive path:/Diary/")
     about = [one.place.path for part in (found.main_notes, found.passages, found.timeline.months) for one in part]
     assert {path.split("/")[0] for path in about} == {"Diary"}
     assert found.notes == 4
 
 
 def test_every_alternative_is_part_of_the_topic(bee_engine: Engine) -> None:
-    paths = [note.place.path for note in overview(bee_engine, "lentils | varroa").main_notes]
+    paths = [note.place.path for note in build_overview(bee_engine, "lentils | varroa").main_notes]
     assert sorted(paths) == ["Bees/Winter.md", "Cooking/Cooking 2.md"]
 
 
@@ -153,7 +153,7 @@ def test_key_sections_have_their_own_lines_and_tokens(hive_overview: Overview, b
 
 @pytest.mark.parametrize("question", ["how do I keep the mites of varroa away in December", "queen cells in winter"])
 def test_the_first_hits_are_quoted_or_in_a_key_section(bee_engine: Engine, question: str) -> None:
-    found = overview(bee_engine, question)
+    found = build_overview(bee_engine, question)
     held = [one.place for part in (found.sections, found.passages) for one in part]
     for hit in bee_engine.search(question).hits[:INCLUDED_HITS]:
         begins = hit.fragment.line_start
@@ -165,7 +165,7 @@ def test_the_first_hits_are_quoted_or_in_a_key_section(bee_engine: Engine, quest
 def test_a_hit_with_its_own_section_comes_first(bee_engine: Engine) -> None:
     question = "what is to be done in December against varroa mites"
     first = bee_engine.search(question).hits[0].fragment
-    assert overview(bee_engine, question).sections[0].place.heading_path == first.heading_path == ("Mites",)
+    assert build_overview(bee_engine, question).sections[0].place.heading_path == first.heading_path == ("Mites",)
 
 
 def test_related_notes_are_linked_with_main_notes_in_either_direction(hive_overview: Overview) -> None:
@@ -215,7 +215,7 @@ def test_a_theme_counts_its_fragments_and_notes(hive_overview: Overview) -> None
 
 
 def test_few_fragments_have_no_themes(bee_engine: Engine) -> None:
-    assert not overview(bee_engine, "varroa").themes
+    assert not build_overview(bee_engine, "varroa").themes
 
 
 def test_key_passages_are_in_their_notes_and_unique(hive_overview: Overview) -> None:
@@ -266,7 +266,7 @@ def test_distinctive_labels_have_correct_counts_and_filters(tmp_path: Path) -> N
     notes["Bees too.md"] = f"{tagged % 'cellar'}Something else.\n"
     snapshot = open_vault(tmp_path, notes)
     engine = Engine(snapshot, Settings())
-    found = overview(engine, "hive")
+    found = build_overview(engine, "hive")
     assert [(one.kind, one.name, one.value) for one in found.standouts] == [
         (LabelKind.TAG, "", "bees"),
         (LabelKind.PROPERTY, "place", "The roof"),
@@ -274,7 +274,7 @@ def test_distinctive_labels_have_correct_counts_and_filters(tmp_path: Path) -> N
     for one in found.standouts:
         rows = np.flatnonzero(engine.find_matching_rows(one.filter))
         assert len(np.unique(snapshot.table.notes[rows])) == one.overall
-        assert overview(engine, f"hive {one.filter}").notes == one.in_topic
+        assert build_overview(engine, f"hive {one.filter}").notes == one.in_topic
         assert (one.topic_size, one.overall_of) == (8, 39)
         assert one.g2 == pytest.approx(log_likelihood(one.in_topic, 8, one.overall, 39), abs=1e-3)
     snapshot.close()
@@ -435,13 +435,13 @@ def test_without_budget_the_text_is_empty(hive_overview: Overview) -> None:
 
 
 def test_nothing_found_gives_an_empty_text(bee_engine: Engine) -> None:
-    assert overview(bee_engine, "zxqvb wkkjr").text == ""
+    assert build_overview(bee_engine, "zxqvb wkkjr").text == ""
 
 
 @pytest.mark.parametrize("name", ["a`b", "`", "[x](y)", "# c", "d\u202e", "e\x1b[31m"])
 def test_unusual_names_stay_on_their_line(tmp_path: Path, name: str) -> None:
     snapshot = open_vault(tmp_path, {f"{name}.md": f"---\ntitle: '{name.strip(chr(27))}\n\n  ## x'\n---\nA hive.\n"})
-    text = overview(Engine(snapshot, Settings()), "hive").text
+    text = build_overview(Engine(snapshot, Settings()), "hive").text
     snapshot.close()
     assert set(headings_of(text)) == {"Main notes", "Key passages", "When (modified)"}
     assert len(lines_of(text)) == 4

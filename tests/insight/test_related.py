@@ -11,7 +11,7 @@ import pytest
 
 from excerpt.base.settings import Settings
 from excerpt.index.snapshot import Snapshot
-from excerpt.insight.related import related
+from excerpt.insight.related import find_related_notes
 from excerpt.insight.results import LinkDirection, RelatedNote, RelatedNotes
 from excerpt.insight.similarity import WEIGHTS, find_similar_notes
 from excerpt.search.engine import Engine
@@ -44,36 +44,42 @@ def lines(path: str, first: int, last: int) -> str:
 
 
 def test_the_note_with_the_same_content_comes_first(engine: Engine) -> None:
-    assert paths(related(engine, "Garden/Tomatoes.md"))[0] == "Garden/Potatoes.md"
-    assert paths(related(engine, "Boat/Rigging.md"))[0] == "Boat/Sails.md"
+    assert paths(find_related_notes(engine, "Garden/Tomatoes.md"))[0] == "Garden/Potatoes.md"
+    assert paths(find_related_notes(engine, "Boat/Rigging.md"))[0] == "Boat/Sails.md"
 
 
 def test_a_note_is_not_related_to_itself_and_none_is_listed_twice(engine: Engine) -> None:
     for path in NOTES:
-        found = paths(related(engine, path, limit=50))
+        found = paths(find_related_notes(engine, path, limit=50))
         assert path not in found
         assert len(set(found)) == len(found)
 
 
 def test_a_passage_has_other_related_notes_than_its_note(engine: Engine) -> None:
-    water = related(engine, "Garden/Tomatoes.md", line=15)
+    water = find_related_notes(engine, "Garden/Tomatoes.md", line=15)
     assert water.fragment is not None
     assert water.fragment.line_start <= 15 <= water.fragment.line_end
     assert "apple" in water.fragment.text
-    blight = related(engine, "Garden/Tomatoes.md", line=10)
+    blight = find_related_notes(engine, "Garden/Tomatoes.md", line=10)
     assert blight.notes[0].path == "Garden/Potatoes.md"
     assert blight.notes[0].score > related_note(water, "Garden/Potatoes.md").score
 
 
 def test_a_heading_selects_its_passage_and_a_line_beyond_the_end_the_last(engine: Engine) -> None:
-    heading, text = related(engine, "Garden/Tomatoes.md", 8), related(engine, "Garden/Tomatoes.md", 10)
+    heading, text = (
+        find_related_notes(engine, "Garden/Tomatoes.md", 8),
+        find_related_notes(engine, "Garden/Tomatoes.md", 10),
+    )
     assert heading.fragment == text.fragment
-    assert related(engine, "Garden/Tomatoes.md", 999).fragment == related(engine, "Garden/Tomatoes.md", 15).fragment
+    assert (
+        find_related_notes(engine, "Garden/Tomatoes.md", 999).fragment
+        == find_related_notes(engine, "Garden/Tomatoes.md", 15).fragment
+    )
 
 
 def test_the_parts_of_the_signals_add_up_to_the_score(engine: Engine) -> None:
     for path in NOTES:
-        for note in related(engine, path).notes:
+        for note in find_related_notes(engine, path).notes:
             assert sum(signal.part for signal in note.signals) == pytest.approx(note.score)
             assert [signal.name for signal in note.signals] == list(WEIGHTS)
             assert all(0 <= signal.value <= 1 for signal in note.signals)
@@ -85,14 +91,14 @@ def test_no_score_can_be_above_one() -> None:
 
 
 def test_the_best_come_first_and_the_limit_cuts_the_list(engine: Engine) -> None:
-    found = related(engine, "Garden/Tomatoes.md", limit=50)
+    found = find_related_notes(engine, "Garden/Tomatoes.md", limit=50)
     scores = [note.score for note in found.notes]
     assert scores == sorted(scores, reverse=True)
-    assert paths(related(engine, "Garden/Tomatoes.md", limit=2)) == paths(found)[:2]
+    assert paths(find_related_notes(engine, "Garden/Tomatoes.md", limit=2)) == paths(found)[:2]
 
 
 def test_the_most_similar_passages_are_shown_with_their_lines(engine: Engine) -> None:
-    match = related_note(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").matches[0]
+    match = related_note(find_related_notes(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").matches[0]
     assert "Bordeaux" in match.passage.fragment.text
     assert "Bordeaux" in match.related_passage.fragment.text
     for side, path in ((match.passage, "Garden/Tomatoes.md"), (match.related_passage, "Garden/Potatoes.md")):
@@ -102,7 +108,7 @@ def test_the_most_similar_passages_are_shown_with_their_lines(engine: Engine) ->
 
 
 def test_words_highlighted_on_both_sides_are_those_in_common(engine: Engine) -> None:
-    match = related_note(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").matches[0]
+    match = related_note(find_related_notes(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").matches[0]
     for side in (match.passage, match.related_passage):
         marked = {side.fragment.text[span.start : span.end].lower() for span in side.spans}
         assert {"blight", "bordeaux", "leaves"} <= marked
@@ -111,7 +117,8 @@ def test_words_highlighted_on_both_sides_are_those_in_common(engine: Engine) -> 
 
 def test_rare_shared_words_have_their_note_counts_and_locations(engine: Engine) -> None:
     words = {
-        word.word: word for word in related_note(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").words
+        word.word: word
+        for word in related_note(find_related_notes(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").words
     }
     assert words["Bordeaux"].notes == 2
     assert "Bordeaux" in lines("Garden/Potatoes.md", words["Bordeaux"].line, words["Bordeaux"].line)
@@ -119,28 +126,35 @@ def test_rare_shared_words_have_their_note_counts_and_locations(engine: Engine) 
 
 def test_stop_words_are_not_listed_as_shared(engine: Engine) -> None:
     for path in NOTES:
-        told = {word.word.lower() for note in related(engine, path).notes for word in note.words}
+        told = {word.word.lower() for note in find_related_notes(engine, path).notes for word in note.words}
         assert not told & {"the", "and", "are", "with", "it", "see", "in"}
 
 
 def test_links_have_their_direction(engine: Engine) -> None:
-    tomatoes = related(engine, "Garden/Tomatoes.md", limit=50)
+    tomatoes = find_related_notes(engine, "Garden/Tomatoes.md", limit=50)
     assert related_note(tomatoes, "Garden/Rain barrel.md").linked is LinkDirection.TO
     assert related_note(tomatoes, "Garden/Index.md").linked is LinkDirection.FROM
     assert related_note(tomatoes, "Garden/Potatoes.md").linked is LinkDirection.NO
-    assert related_note(related(engine, "Garden/Basil.md"), "Garden/Rain barrel.md").linked is LinkDirection.BOTH
+    assert (
+        related_note(find_related_notes(engine, "Garden/Basil.md"), "Garden/Rain barrel.md").linked
+        is LinkDirection.BOTH
+    )
 
 
 def test_unlinked_leaves_out_links_of_either_direction_and_counts_them(engine: Engine) -> None:
-    every, unlinked = (related(engine, "Garden/Tomatoes.md", limit=50, unlinked=on) for on in (False, True))
+    every, unlinked = (find_related_notes(engine, "Garden/Tomatoes.md", limit=50, unlinked=on) for on in (False, True))
     assert unlinked.notes == tuple(note for note in every.notes if note.linked is LinkDirection.NO)
     assert {"Garden/Rain barrel.md", "Garden/Index.md"} <= {*paths(every)} - {*paths(unlinked)}
     assert (every.hidden, unlinked.hidden) == (0, len(every.notes) - len(unlinked.notes))
 
 
 def test_a_hidden_note_is_replaced_by_the_next(engine: Engine) -> None:
-    every = [note for note in related(engine, "Garden/Tomatoes.md", limit=50).notes if note.linked is LinkDirection.NO]
-    two = related(engine, "Garden/Tomatoes.md", limit=2, unlinked=True)
+    every = [
+        note
+        for note in find_related_notes(engine, "Garden/Tomatoes.md", limit=50).notes
+        if note.linked is LinkDirection.NO
+    ]
+    two = find_related_notes(engine, "Garden/Tomatoes.md", limit=2, unlinked=True)
     assert paths(two) == [note.path for note in every[:2]]
 
 
@@ -150,13 +164,13 @@ def test_a_link_with_an_alias_is_a_link(tmp_path: Path) -> None:
         "Potato.md": "---\naliases: [Erdapfel]\n---\n# Potato\n\nLate blight on potatoes and tomatoes.\n",
     }
     opened = open_vault(tmp_path, notes)
-    found = related(Engine(opened, Settings()), "Here.md", unlinked=True)
+    found = find_related_notes(Engine(opened, Settings()), "Here.md", unlinked=True)
     opened.close()
     assert (paths(found), found.hidden) == ([], 1)
 
 
 def test_notes_that_connect_both_are_named(engine: Engine) -> None:
-    common = related_note(related(engine, "Garden/Tomatoes.md"), "Garden/Basil.md").common
+    common = related_note(find_related_notes(engine, "Garden/Tomatoes.md"), "Garden/Basil.md").common
     assert {(link.path, link.links_to_both) for link in common} == {
         ("Garden/Rain barrel.md", False),
         ("Garden/Index.md", True),
@@ -165,7 +179,7 @@ def test_notes_that_connect_both_are_named(engine: Engine) -> None:
 
 def test_an_index_page_connects_less_than_a_note_with_few_links(engine: Engine) -> None:
     def by_links(path: str, other: str) -> float:
-        note = related_note(related(engine, path, limit=50), other)
+        note = related_note(find_related_notes(engine, path, limit=50), other)
         return next(signal.value for signal in note.signals if signal.name == "common links")
 
     # Tomatoes and Potatoes share only the index page; Tomatoes and Basil also both link to the barrel.
@@ -173,7 +187,7 @@ def test_an_index_page_connects_less_than_a_note_with_few_links(engine: Engine) 
 
 
 def test_a_note_that_names_another_without_linking_it_is_a_missing_link(engine: Engine) -> None:
-    tomatoes = related_note(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md")
+    tomatoes = related_note(find_related_notes(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md")
     assert tomatoes.missing_link
     (mention,) = tomatoes.mentions
     assert (mention.path, mention.text, mention.of) == ("Garden/Potatoes.md", "Tomatoes", "Garden/Tomatoes.md")
@@ -181,13 +195,13 @@ def test_a_note_that_names_another_without_linking_it_is_a_missing_link(engine: 
 
 
 def test_a_missing_link_is_found_from_either_side(engine: Engine) -> None:
-    assert related_note(related(engine, "Garden/Potatoes.md"), "Garden/Tomatoes.md").missing_link
-    assert related_note(related(engine, "Boat/Log.md"), "Boat/Night Watch.md").missing_link
-    assert related_note(related(engine, "Boat/Night Watch.md"), "Boat/Log.md").missing_link
+    assert related_note(find_related_notes(engine, "Garden/Potatoes.md"), "Garden/Tomatoes.md").missing_link
+    assert related_note(find_related_notes(engine, "Boat/Log.md"), "Boat/Night Watch.md").missing_link
+    assert related_note(find_related_notes(engine, "Boat/Night Watch.md"), "Boat/Log.md").missing_link
 
 
 def test_an_alias_counts_as_a_name_like_the_title(engine: Engine) -> None:
-    basil = related_note(related(engine, "Kitchen/Pesto.md"), "Garden/Basil.md")
+    basil = related_note(find_related_notes(engine, "Kitchen/Pesto.md"), "Garden/Basil.md")
     assert basil.missing_link
     assert [mention.text for mention in basil.mentions] == ["sweet basil"]
 
@@ -201,31 +215,31 @@ def test_a_common_word_is_a_name_only_if_capitalised_within_a_sentence(tmp_path:
     }
     opened = open_vault(tmp_path, notes)
     try:
-        found = related(Engine(opened, Settings()), "Anchor.md")
+        found = find_related_notes(Engine(opened, Settings()), "Anchor.md")
         assert {note.path for note in found.notes if note.mentions} == {"Within.md"}
     finally:
         opened.close()
 
 
 def test_linked_notes_have_no_missing_link(engine: Engine) -> None:
-    assert not related_note(related(engine, "Garden/Basil.md"), "Garden/Rain barrel.md").missing_link
+    assert not related_note(find_related_notes(engine, "Garden/Basil.md"), "Garden/Rain barrel.md").missing_link
 
 
 def test_shared_tags_and_folder_are_named(engine: Engine) -> None:
-    sails = related_note(related(engine, "Boat/Rigging.md"), "Boat/Sails.md")
+    sails = related_note(find_related_notes(engine, "Boat/Rigging.md"), "Boat/Sails.md")
     assert sails.tags == ("boat",)
     assert sails.place == "Boat/"
-    assert related_note(related(engine, "Kitchen/Pesto.md"), "Garden/Basil.md").place == ""
+    assert related_note(find_related_notes(engine, "Kitchen/Pesto.md"), "Garden/Basil.md").place == ""
 
 
 def test_a_note_with_nothing_in_common_is_not_listed(engine: Engine) -> None:
-    assert "Boat/Night Watch.md" not in paths(related(engine, "Kitchen/Gazpacho.md", limit=50))
+    assert "Boat/Night Watch.md" not in paths(find_related_notes(engine, "Kitchen/Gazpacho.md", limit=50))
 
 
 def test_an_empty_note_has_no_related_notes_and_no_error(engine: Engine) -> None:
-    found = related(engine, "Empty.md")
+    found = find_related_notes(engine, "Empty.md")
     assert not found.notes
-    assert not related(engine, "Empty.md", line=3).notes
+    assert not find_related_notes(engine, "Empty.md", line=3).notes
 
 
 def test_shared_words_of_a_script_without_spaces_are_whole_and_counted(tmp_path: Path) -> None:
@@ -237,7 +251,7 @@ def test_shared_words_of_a_script_without_spaces_are_whole_and_counted(tmp_path:
     }
     opened = open_vault(tmp_path, notes)
     try:
-        other = related_note(related(Engine(opened, Settings()), "一.md", limit=50), "二.md")
+        other = related_note(find_related_notes(Engine(opened, Settings()), "一.md", limit=50), "二.md")
         assert ("反向链接", 2) in {(word.word, word.notes) for word in other.words}
     finally:
         opened.close()
@@ -245,13 +259,13 @@ def test_shared_words_of_a_script_without_spaces_are_whole_and_counted(tmp_path:
 
 def test_an_unknown_note_is_a_key_error(engine: Engine) -> None:
     with pytest.raises(KeyError):
-        related(engine, "Nowhere.md")
+        find_related_notes(engine, "Nowhere.md")
 
 
 def test_the_same_index_gives_the_same_result(snapshot: Snapshot, engine: Engine) -> None:
     again = Engine(snapshot, Settings())
     for path in NOTES:
-        assert related(engine, path).notes == related(again, path).notes
+        assert find_related_notes(engine, path).notes == find_related_notes(again, path).notes
 
 
 def test_comparing_all_notes_at_once_equals_comparing_pairs(snapshot: Snapshot) -> None:
@@ -288,7 +302,7 @@ def test_a_vault_of_one_note_has_no_related_notes(tmp_path: Path, count: int) ->
     notes = {"Only.md": "# Only\n\nNothing else is here.\n" * count}
     opened = open_vault(tmp_path, notes)
     try:
-        assert not related(Engine(opened, Settings()), "Only.md").notes
+        assert not find_related_notes(Engine(opened, Settings()), "Only.md").notes
     finally:
         opened.close()
 
@@ -299,10 +313,10 @@ def test_a_huge_single_line_is_compared_in_bounded_time(tmp_path: Path) -> None:
     notes = {"Big.md": f"{words} Kettle Drum", "Kettle Drum.md": f"# Kettle Drum\n\n{words[:2000]}", "Tea.md": "Tea.\n"}
     snapshot = open_vault(tmp_path, notes)
     engine = Engine(snapshot, Settings())
-    related(engine, "Tea.md")  # loads what is cached
+    find_related_notes(engine, "Tea.md")  # loads what is cached
     began = time.thread_time()
-    assert paths(related(engine, "Big.md")) == ["Kettle Drum.md"]
-    assert paths(related(engine, "Kettle Drum.md")) == ["Big.md"]
+    assert paths(find_related_notes(engine, "Big.md")) == ["Kettle Drum.md"]
+    assert paths(find_related_notes(engine, "Kettle Drum.md")) == ["Big.md"]
     # It takes half a second; with work of the square of the length, half a minute.
     assert time.thread_time() - began < 12
     snapshot.close()

@@ -225,7 +225,7 @@ def test_every_source_of_a_pack_is_found_when_it_is_checked(case: Case, options:
     lookup = Notes({path: note.text for path, note in case.vault.notes.items()})
     for text in (result.text, render_json(result)) if result.passages else ():
         for source in read_pack(text).sources:
-            assert source.intact
+            assert source.is_intact
             assert compare_source(source, lookup).state is SourceState.STANDS
             assert source.table_header == result.passages[source.number - 1].table_header
 

@@ -96,7 +96,7 @@ def test_a_memory_whose_text_changed_is_not_packed(vault: MovedVault) -> None:
 def test_a_pack_with_a_memory_can_be_read_again(vault: MovedVault) -> None:
     result = pack_with_memories(vault, (MEMORY,), memory_name(MEMORY.id))
     (source,) = read_pack(result.text).sources
-    assert (source.path, source.text, source.intact) == (memory_name(MEMORY.id), MEMORY.text, True)
+    assert (source.path, source.text, source.is_intact) == (memory_name(MEMORY.id), MEMORY.text, True)
 
 
 def test_a_memory_has_no_link_into_the_vault(vault: MovedVault) -> None:

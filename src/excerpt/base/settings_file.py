@@ -180,7 +180,7 @@ def change_setting(file: Path, key: str, value: SettingValue | None, initial_tex
         return
     try:
         target = file.resolve()
-        replace_file(target, changed.encode("utf-8"), lasting=True, mode=_permissions(target))
+        replace_file(target, changed.encode("utf-8"), lasting=True, mode=_read_permissions(target))
     except OSError as error:
         raise SettingsError(
             f"{file} cannot be written: {error.strerror or error}.", "Check the permissions of it and its folder."
@@ -274,7 +274,7 @@ def _read_text(file: Path) -> str | None:
         return None
 
 
-def _permissions(file: Path) -> int | None:
+def _read_permissions(file: Path) -> int | None:
     try:
         return file.stat().st_mode & 0o777
     except OSError:

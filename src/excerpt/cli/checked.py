@@ -131,7 +131,7 @@ def _make_citation_row(checked: CheckedCitation, sources: dict[int, PackSource])
     assert comparison
     source = sources[checked.number]
     text = f"[{checked.number}] {format_source_location(source.path, source.line_start, source.line_end, source.place)}"
-    below = [] if source.intact else ["the text in the pack does not match its digest"]
+    below = [] if source.is_intact else ["the text in the pack does not match its digest"]
     location_text = format_source_location(
         comparison.path, comparison.line_start, comparison.line_end, comparison.place
     )

@@ -506,7 +506,7 @@ class Updater:
         new_folder = create_rebuild_folder(self._folder)
         with closing(IndexWriter(new_folder, self._vault, self._settings, self._progress.tick, after=after)) as writer:
             if known is not None:
-                renames.restore(writer.catalog, known)
+                renames.restore_history(writer.catalog, known)
             writer.catalog.set_meta(RECORD_KEY, record)
             report = self._run(writer, vault_scan)
             replace_index(writer.catalog, self._folder)
@@ -520,7 +520,7 @@ class Updater:
         after = discard_index(self._folder)
         self._writer = IndexWriter(self._folder, self._vault, self._settings, self._progress.tick, after=after)
         if known is not None:
-            renames.restore(self._writer.catalog, known)
+            renames.restore_history(self._writer.catalog, known)
         return self._writer
 
 

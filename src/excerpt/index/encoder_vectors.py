@@ -164,7 +164,7 @@ class TextVectors:
     @property
     def digests(self) -> Digests:
         """The digests of all texts, ascending."""
-        return self._sorted()[0]
+        return self._sort_digests()[0]
 
     def has(self, digests: Digests) -> NDArray[np.bool_]:
         """Return which of the texts have a vector."""
@@ -172,7 +172,7 @@ class TextVectors:
 
     def rows(self, digests: Digests) -> QuantisedVectors:
         """Return the vectors of texts, all zeros with the scale 0 for a text without one. Raises OSError."""
-        known, block_of, row_of = self._sorted()
+        known, block_of, row_of = self._sort_digests()
         scales = np.zeros(len(digests), np.float32)
         rows = np.zeros((len(digests), self.dimensions), np.int8)
         at = np.searchsorted(known, digests)
@@ -197,7 +197,7 @@ class TextVectors:
             scales, np.frombuffer(content[rows_at - scales_at :], np.int8).reshape(count, self.dimensions)
         )
 
-    def _sorted(self) -> tuple[Digests, NDArray[np.int32], NDArray[np.int32]]:
+    def _sort_digests(self) -> tuple[Digests, NDArray[np.int32], NDArray[np.int32]]:
         """Return the digests, ascending, with the number of the block and of the row in it of each."""
         if self._table is None:
             counts = [len(block.digests) for block in self._blocks]

@@ -148,7 +148,7 @@ def read_history(catalog: Catalog) -> MoveHistory:
     return MoveHistory([(path, new_path) for path, new_path in moves], [(*note,) for note in reversed(notes)])
 
 
-def restore(catalog: Catalog, history: MoveHistory) -> None:
+def restore_history(catalog: Catalog, history: MoveHistory) -> None:
     """Store the history of renames in an empty catalog; every note counts as removed until it is inserted again."""
     with catalog.transaction():
         for path, new_path in history.moves:

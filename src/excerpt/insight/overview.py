@@ -20,7 +20,7 @@ DEFAULT_BUDGET_TOKENS = 800
 """The default limit of an overview's Markdown, in tokens: about one screen."""
 
 
-def overview(engine: Engine, topic: str, budget: int = DEFAULT_BUDGET_TOKENS) -> Overview:
+def build_overview(engine: Engine, topic: str, budget: int = DEFAULT_BUDGET_TOKENS) -> Overview:
     """Return an overview of the engine's vault on `topic`, which is parsed as a query.
 
     `budget` limits the overview's Markdown (`excerpt.insight.render`), in tokens of the index's tokenizer. The same

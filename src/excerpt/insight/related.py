@@ -277,7 +277,7 @@ MAX_MENTIONS = 3
 """The most mentions listed between two notes."""
 
 
-def related(
+def find_related_notes(
     engine: Engine, path: str, line: int | None = None, limit: int = DEFAULT_LIMIT, *, unlinked: bool = False
 ) -> RelatedNotes:
     """Return the notes most similar to the note `path`, or to only its fragment at `line` (1-based), best first.

@@ -248,7 +248,8 @@ class MemoryStore:
         before = self._contents.files
         try:
             files = {
-                name: _reload(self.folder, name, state, before.get(name)) for name, state in _scan_files(self.folder)
+                name: _reload_file(self.folder, name, state, before.get(name))
+                for name, state in _scan_files(self.folder)
             }
         except OSError as error:
             raise MemoryUnusableError(f"{self.folder} cannot be read: {error.strerror}.") from error
@@ -319,7 +320,7 @@ def _scan_files(folder: Path, below: str = "") -> Iterator[tuple[str, os.stat_re
                 yield name, entry.stat(follow_symlinks=False)
 
 
-def _reload(
+def _reload_file(
     folder: Path, name: str, state: os.stat_result, before: LoadedFile | UnreadableFile | None
 ) -> LoadedFile | UnreadableFile:
     """Return the file as it is now, or the object `before` if its content is unchanged; `state` is its `lstat`."""

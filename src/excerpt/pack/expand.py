@@ -66,7 +66,7 @@ def expand_fragment(
 
 
 def _expand_to_whole_scope(fragment: Fragment, note: CachedNote, scope: Scope, neighbors: int) -> LineSpan:
-    """Return the lines that a scope asks for, as `expand_fragment`, but with dropped fragments."""
+    """Return the lines that a scope asks for, as `expand_fragment` does, including dropped fragments."""
     if scope is Scope.SECTION and not any(section.level for section in note.sections):
         scope = Scope.NEIGHBORS
     if scope is Scope.NOTE:

@@ -84,7 +84,7 @@ def score_closeness(
         if not len(left) or not len(right):
             continue
         scores = np.zeros(candidate_count)
-        forward, backward = _measure_distances(left, right)
+        forward, backward = _distances_between(left, right)
         at = left // ROW_STRIDE
         np.maximum.at(scores, at, 1.0 / (1.0 + np.abs(forward - query_distance)))
         np.maximum.at(scores, at, 0.5 / np.maximum(backward, 1))
@@ -92,7 +92,7 @@ def score_closeness(
     return (total / max(weights, 1e-9)).astype(np.float32)
 
 
-def _measure_distances(left: Ints, right: Ints) -> tuple[Distances, Distances]:
+def _distances_between(left: Ints, right: Ints) -> tuple[Distances, Distances]:
     """Return the distances of each position in `left` to the next and the previous one in `right`.
 
     Only positions in the same candidate count; the distance is infinite if there is none.

@@ -281,7 +281,7 @@ def _one_at_a_time(
     return wrapper
 
 
-def _query(
+def _run_as_query(
     method: Callable[Concatenate[Vault, MethodParams], Answer],
 ) -> Callable[Concatenate[Vault, MethodParams], Answer]:
     """Return a method as `_one_at_a_time` does, which reads one state of the vault."""
@@ -445,7 +445,7 @@ class Vault:
         with self._lock:
             return compute()
 
-    @_query
+    @_run_as_query
     def status(self) -> Status:
         """Return the counts and the model of the index, and the files that were skipped."""
         return self._snapshot.status()
@@ -488,7 +488,7 @@ class Vault:
     def _notify_of_left_out(self, name: str, error: ExcerptError) -> None:
         self._notice(f"The vault {name} is left out: {error}")
 
-    @_query
+    @_run_as_query
     def search(
         self,
         query: str,
@@ -605,7 +605,7 @@ class Vault:
                 text = engine.add_condition(text, condition) if text.strip() else condition
         return text
 
-    @_query
+    @_run_as_query
     def search_for_pack(self, query: str, *, strategy: Strategy | str | None = None) -> Result:
         """Find the hits that `pack` would use for `query`.
 
@@ -620,14 +620,14 @@ class Vault:
         result = engine.search(query, chosen, limit, highlight_count=highlighted)
         return self._add_notes(self._rerank(engine, result, rerank=None))
 
-    @_query
+    @_run_as_query
     def explain(self, result: Result) -> tuple[Explanation, ...]:
         """Explain the score of each hit of a result, by signal and by word."""
         from excerpt.search.explain import explain_hits
 
         return explain_hits(self._load_engine(), result)
 
-    @_query
+    @_run_as_query
     def why_not(
         self, query: str, note: str, *, strategy: Strategy | str | None = None, rerank: bool | None = None
     ) -> NoteExplanation:
@@ -643,7 +643,7 @@ class Vault:
             reranked = result.reranked_hits
         return explain_note(engine, query, note, chosen, reranked)
 
-    @_query
+    @_run_as_query
     def notes(self, *, where: Where | None = None) -> tuple[NoteInfo, ...]:
         """Return the data of all notes, or of those with text that pass the filters `where`, ordered by path."""
         paths: Sequence[str] = self._snapshot.note_paths()
@@ -652,7 +652,7 @@ class Vault:
             paths = [path for path, count in zip(self._snapshot.table.paths, counts.tolist(), strict=True) if count]
         return tuple(self._snapshot.note_infos(paths))
 
-    @_query
+    @_run_as_query
     def complete(self, query: str, cursor: int | None = None) -> Completions:
         """Return completions of the word of `query` at the character `cursor`, by default at its end.
 
@@ -663,19 +663,19 @@ class Vault:
         at = len(query) if cursor is None else min(cursor, len(query))
         return complete_at(self._snapshot, query, at, date.today())
 
-    @_query
+    @_run_as_query
     def nearest_words(self, result: Result, count: int = 5) -> tuple[str, ...]:
         """Return words of the vault that are nearest in meaning to the query of a result, to ask again with them."""
         from excerpt.insight.corrections import find_nearest_words
 
         return find_nearest_words(self._load_engine(), result, count)
 
-    @_query
+    @_run_as_query
     def fragment(self, fragment_id: str) -> Fragment | None:
         """Return the fragment with this id, None if it is not in the index."""
         return self._snapshot.fragment(fragment_id)
 
-    @_query
+    @_run_as_query
     def fragments(self, note: str) -> tuple[Fragment, ...]:
         """Return the fragments of the note at a path, or with a title or alias, in the order of the note.
 
@@ -685,7 +685,7 @@ class Vault:
 
         return tuple(self._snapshot.note_fragments(find_note(self._snapshot, note)))
 
-    @_query
+    @_run_as_query
     def link(self, passage: Hit | Fragment | Pack | Source, form: LinkForm | str = LinkForm.WIKILINK) -> str:
         """Return a link to a passage, with paths relative to the vault: by default a wikilink, `[[Note#Heading]]`.
 
@@ -703,7 +703,7 @@ class Vault:
             )
         return links[chosen]
 
-    @_query
+    @_run_as_query
     def news(self, *, seen: bool = False) -> tuple[QueryNews, ...]:
         """Return what is new in the answers to the queries saved in the app: new and changed passages.
 
@@ -723,7 +723,7 @@ class Vault:
         make_folders_private(self._paths)
         return Gold(self._paths.gold_file(self.folder), lambda: self._snapshot, self._lock)
 
-    @_query
+    @_run_as_query
     def run_gold(self, *, strategy: Strategy | str | None = None, settings: SettingsChoice | None = None) -> GoldReport:
         """Ask the questions of the gold set, and report the ranks of their targets.
 
@@ -757,7 +757,7 @@ class Vault:
                 write_value(file, run)
         return GoldReport(run, chosen, changes, is_variant, None if before is None else compare_runs(before, run))
 
-    @_query
+    @_run_as_query
     def pack(
         self,
         *queries: str,
@@ -822,7 +822,7 @@ class Vault:
         with suppress(OSError):  # if it cannot be saved, the pack is still valid
             SavingsFile(self._paths.token_savings_file(self.folder)).add(packed, date.today())
 
-    @_query
+    @_run_as_query
     def check(self, answer: str, pack: str) -> AnswerCheck:
         """Check citations, quotations and citing sentences of an LLM's `answer` against its `pack` and the vault now.
 
@@ -838,7 +838,7 @@ class Vault:
         snapshot = self._load_engine_without_comments().snapshot
         return check_answer(parse_answer(answer), file, LookupWithMemories(snapshot, memories))
 
-    @_query
+    @_run_as_query
     def check_places(
         self, answer: str, sources: Sequence[str] = (), *, prefix: str = ""
     ) -> tuple[AnswerCheck, tuple[MissingPlace, ...]]:
@@ -947,7 +947,7 @@ class Vault:
         shows_comments = self.settings.text.shows_comments(for_author=False)
         return MemoryStore(self._paths.memory_folder(self.folder), shows_comments=shows_comments).all().memories
 
-    @_query
+    @_run_as_query
     def read(self, note: str, *, lines: tuple[int, int] | None = None) -> NoteLines:
         """Return a note or some of its lines.
 
@@ -960,14 +960,14 @@ class Vault:
             note = f"{find_note(self._snapshot, note)}:{lines[0]}-{lines[1]}"
         return read(self._snapshot, note)
 
-    @_query
+    @_run_as_query
     def peek(self, note: str, *, first_lines: int = 8) -> Peek:
         """Return a summary of a note without its text: size, tags, links, first lines, outline."""
         from excerpt.insight.notes import peek
 
         return peek(self._snapshot, note, first_lines)
 
-    @_query
+    @_run_as_query
     def related(self, note: str, *, limit: int | None = None, unlinked: bool = False) -> RelatedNotes:
         """Find the notes most related to a note or to the passage at `NOTE:LINE` or `NOTE#Heading`, with reasons.
 
@@ -975,16 +975,16 @@ class Vault:
         that link to the note or that it links to; the answer's `hidden` is their number.
         """
         from excerpt.insight.notes import find_lines, find_section
-        from excerpt.insight.related import DEFAULT_LIMIT, related
+        from excerpt.insight.related import DEFAULT_LIMIT, find_related_notes
 
         place = find_lines(self._snapshot, note)
         line = place.first if place.last is not None or place.first > 1 else None
         if place.heading:
             line = find_section(self._snapshot, place.path, place.heading).line_start
         max_notes = DEFAULT_LIMIT if limit is None else limit
-        return related(self._load_engine(), place.path, line, max_notes, unlinked=unlinked)
+        return find_related_notes(self._load_engine(), place.path, line, max_notes, unlinked=unlinked)
 
-    @_query
+    @_run_as_query
     def related_many(
         self, notes: Iterable[str] | None = None, *, limit: int | None = None
     ) -> dict[str, tuple[SimilarNote, ...]]:
@@ -1005,17 +1005,17 @@ class Vault:
         similar = find_similar_notes(snapshot, numbers, DEFAULT_LIMIT if limit is None else limit)
         return dict(zip(paths, similar, strict=True))
 
-    @_query
+    @_run_as_query
     def overview(self, topic: str, *, budget: int | None = None) -> Overview:
         """Return an overview of the notes about `topic`, which is parsed as a query.
 
         Its `text` has at most `budget` tokens, by default 800.
         """
-        from excerpt.insight.overview import DEFAULT_BUDGET_TOKENS, overview
+        from excerpt.insight.overview import DEFAULT_BUDGET_TOKENS, build_overview
 
-        return overview(self._load_engine(), topic, DEFAULT_BUDGET_TOKENS if budget is None else budget)
+        return build_overview(self._load_engine(), topic, DEFAULT_BUDGET_TOKENS if budget is None else budget)
 
-    @_query
+    @_run_as_query
     def map(self, query: str = "", *, limit: int | None = None) -> VaultMap:
         """Count the matches of a query by folder, tag, property and month; without a query, count all fragments.
 

@@ -124,7 +124,7 @@ class MemoryWorker:
         """Return whether the newest request of a kind has neither been answered nor failed."""
         return self._requests.is_waiting(kind)
 
-    def decide(self, decision: Decision) -> None:
+    def queue_decision(self, decision: Decision) -> None:
         """Execute a decision after those in the queue. This clears the redo history."""
         self._requests.queue_step(partial(self._execute_decision, decision))
 

@@ -215,10 +215,10 @@ class AskRelated(Struct, frozen=True):
     unlinked: bool = False
 
     def answer(self, engine: Engine) -> RelatedNotes | None:
-        from excerpt.insight.related import related
+        from excerpt.insight.related import find_related_notes
 
         try:
-            return related(engine, self.path, self.line, unlinked=self.unlinked)
+            return find_related_notes(engine, self.path, self.line, unlinked=self.unlinked)
         except KeyError:
             return None
 
@@ -260,9 +260,9 @@ class AskOverview(Struct, frozen=True):
     topic: str
 
     def answer(self, engine: Engine) -> Overview:
-        from excerpt.insight.overview import overview
+        from excerpt.insight.overview import build_overview
 
-        return overview(engine, self.topic)
+        return build_overview(engine, self.topic)
 
 
 class AskMarkdown(Struct, frozen=True):

@@ -611,7 +611,7 @@ def _recording_range(name: str, rule: RuleFuncInlineType) -> RuleFuncInlineType:
 
 
 def _first_token(tokens: list[Token], first: int) -> Token:
-    """Return the token at index `first`, or the next one if that is pending text: the first that a rule created."""
+    """Return the first token that a rule created: that at index `first`, or the next one if that is pending text."""
     return tokens[first] if tokens[first].type != "text" else tokens[first + 1]
 
 

@@ -213,7 +213,7 @@ def copy_notice(outcome: CopyOutcome, what: str, tokens: int | None) -> str:
     It says what was copied and by which routes, and names the file if the clipboard may not have the text. `what` names
     the copied text, such as "Pack". The size is given in tokens, or in bytes if `tokens` is None.
     """
-    size = _size_text(what, tokens, outcome.size)
+    size = _format_size(what, tokens, outcome.size)
     saved = f" Saved as {_abbreviate_home(outcome.file)}" if outcome.file else " No file could be written either."
     if not outcome.routes:
         reason = "too long for the terminal's clipboard" if outcome.too_long else "no clipboard accepted it"
@@ -237,10 +237,10 @@ def file_notice(file: Path | None, size: int, what: str, tokens: int | None) -> 
     `size` is in bytes; `what` and `tokens` are as in `copy_notice`.
     """
     where = f", written to {_abbreviate_home(file)}" if file else ". No file could be written."
-    return _size_text(what, tokens, size) + where
+    return _format_size(what, tokens, size) + where
 
 
-def _size_text(what: str, tokens: int | None, size: int) -> str:
+def _format_size(what: str, tokens: int | None, size: int) -> str:
     return f"{what}: {format_count(tokens, 'token')}" if tokens is not None else f"{what}: {format_count(size, 'byte')}"
 
 

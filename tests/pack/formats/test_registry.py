@@ -91,7 +91,7 @@ def test_a_written_pack_can_be_read(form: str, packs: list[Pack]) -> None:
         assert one.digest.startswith(source.digest)
         assert len(source.digest) >= 6
         assert (source.cut_above, source.cut_below) == (one.cut_above, one.cut_below)
-        assert source.intact
+        assert source.is_intact
         assert source.table_header == one.table_header
 
 
@@ -110,7 +110,7 @@ def test_crlf_line_ends_and_a_surrounding_prompt_are_accepted(form: str) -> None
 @pytest.mark.parametrize("form", FORMS)
 def test_an_edited_text_is_not_intact(form: str) -> None:
     edited = written([pack("Two devices meet.")])[form].replace("Two devices", "Ten devices")
-    assert not read_pack(edited).sources[0].intact
+    assert not read_pack(edited).sources[0].is_intact
 
 
 @pytest.mark.parametrize(
@@ -159,4 +159,4 @@ def test_a_json_pack_without_digests_can_be_read() -> None:
     for key in ("digest", "title", "modified"):
         data["passages"][0].pop(key)
     (source,) = read_pack(json.dumps(data)).sources
-    assert (source.heading, source.digest, source.intact) == ("Conflicts › By hand", "", True)
+    assert (source.heading, source.digest, source.is_intact) == ("Conflicts › By hand", "", True)

@@ -139,20 +139,20 @@ def test_both_ends_know_user_and_process_of_the_other(folder: Path) -> None:
         listener.setblocking(True)
         accepted, _ = listener.accept()
         with accepted:
-            uid, pid = client.peer_of(accepted) or (-1, -1)
+            uid, pid = client.read_peer_ids(accepted) or (-1, -1)
             assert (uid, pid in (os.getpid(), 0)) == (os.geteuid(), True)
             assert local_socket.is_own_process(accepted)
-            assert client.peer_of(found._connection) == (uid, pid)
+            assert client.read_peer_ids(found._connection) == (uid, pid)
 
 
 def test_a_client_of_another_user_is_not_the_own_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_socket, "peer_of", lambda _: (os.geteuid() + 1, 1))
+    monkeypatch.setattr(local_socket, "read_peer_ids", lambda _: (os.geteuid() + 1, 1))
     with socket.socket(socket.AF_UNIX) as connection:
         assert not local_socket.is_own_process(connection)
 
 
 def test_a_client_refuses_the_server_of_another_user(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "peer_of", lambda _: (os.geteuid() + 1, 1))
+    monkeypatch.setattr(client, "read_peer_ids", lambda _: (os.geteuid() + 1, 1))
     with listen(folder / "a.sock"), pytest.raises(LineServerError, match="Another user listens"):
         LineClient.connect(folder / "a.sock")
 

@@ -14,7 +14,7 @@ from textual.widgets import Input, TextArea
 from excerpt.base.settings import Paths, Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.insight.overview import overview
+from excerpt.insight.overview import build_overview
 from excerpt.insight.overview_parts import DistinctiveLabel, Overview, SourceLocation
 from excerpt.search.engine import Engine
 from excerpt.service.event_loop import Failure
@@ -195,7 +195,7 @@ async def test_the_rows_are_those_of_the_engines_overview(app: ExcerptApp, bees:
         shown = await open_overview(pilot, "bees")
     vault, user_paths = bees
     snapshot = Snapshot.open(user_paths.index_folder(vault), Settings())
-    assert shown == overview(Engine(snapshot, Settings()), "bees")
+    assert shown == build_overview(Engine(snapshot, Settings()), "bees")
     snapshot.close()
 
 

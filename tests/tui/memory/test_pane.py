@@ -143,7 +143,7 @@ def test_two_changes_of_a_memory_are_undone_one_after_the_other(
     worker = MemoryWorker(VaultFolders.of([vault]), user_paths, Settings(), ManualLoop())
     shown = store.all().memories[0]
     for text in ("Once.", "Twice."):
-        worker.decide(make_edit_decision(shown, MemoryDraft(text, shown.tags, shown.why)))
+        worker.queue_decision(make_edit_decision(shown, MemoryDraft(text, shown.tags, shown.why)))
     for _ in range(2):
         worker.undo()
     worker.close()

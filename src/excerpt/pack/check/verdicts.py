@@ -234,7 +234,7 @@ def _source_to_dict(source: PackSource, comparison: SourceComparison, cited: int
         **({"place": location_to_dict(source.place)} if source.place else {}),
         "cited": cited,
         "state": comparison.state,
-        "intact": source.intact,
+        "intact": source.is_intact,
         "now": None if is_gone else attributes_to_json(comparison, "path", "line_start", "line_end", "text"),
     }
 

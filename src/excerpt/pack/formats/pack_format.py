@@ -72,7 +72,7 @@ class PackSource:
     table_header: TableHeader | None = None
 
     @property
-    def intact(self) -> bool:
+    def is_intact(self) -> bool:
         """Whether the text matches its digest."""
         from excerpt.text.fragments import digest_of_text  # the process of the templates does not need it at its start
 

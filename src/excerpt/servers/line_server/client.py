@@ -83,7 +83,7 @@ def find_problem(folder: Path) -> str:
     return "can be written to by other users" if status.st_mode & 0o022 else ""
 
 
-def peer_of(connection: socket.socket) -> tuple[int, int] | None:
+def read_peer_ids(connection: socket.socket) -> tuple[int, int] | None:
     """Return the user id and the process id (0 if unknown) at the other end of a Unix socket; None if unknown."""
     try:
         if hasattr(socket, "SO_PEERCRED"):
@@ -118,7 +118,7 @@ class LineClient:
         except OSError as error:
             connection.close()
             raise LineServerError("unreachable", f"Nothing answers at {file}: {error.strerror or error}.") from None
-        peer = peer_of(connection)
+        peer = read_peer_ids(connection)
         if peer is None or peer[0] != os.geteuid():
             connection.close()
             raise LineServerError("unreachable", f"Another user listens at {file}.")

@@ -13,7 +13,7 @@ from filelock import Timeout
 
 from excerpt.base.errors import ExcerptError
 from excerpt.base.state_files import file_lock
-from excerpt.servers.line_server.client import find_problem, peer_of
+from excerpt.servers.line_server.client import find_problem, read_peer_ids
 from excerpt.text.display import visible_line
 
 MAX_PATH_BYTES = 103
@@ -88,7 +88,7 @@ def _lock_path(file: Path) -> Path:
 
 def is_own_process(connection: socket.socket) -> bool:
     """Return whether the process at the other end of a Unix socket belongs to the user of this process."""
-    peer = peer_of(connection)
+    peer = read_peer_ids(connection)
     return peer is not None and peer[0] == os.geteuid()
 
 
@@ -150,5 +150,5 @@ def _find_listener(file: Path) -> int | None:
             return None
         except OSError:
             return 0
-        peer = peer_of(connection)
+        peer = read_peer_ids(connection)
         return 0 if peer is None else peer[1]

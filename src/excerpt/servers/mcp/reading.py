@@ -57,7 +57,7 @@ def locate_source(vaults: ServedVaults, source: str, vault: str) -> tuple[Locate
             inside = max(folders, key=lambda each: len(str(each.vault.folder)))
             if not is_vault_open and inside not in asked:
                 raise NotFoundError(f"{source} is in the vault {inside.name}.", "Call again with that vault.")
-            return (LocatedSource(inside, folders[inside], _prefix(vaults, inside, vault)),)
+            return (LocatedSource(inside, folders[inside], _make_prefix(vaults, inside, vault)),)
     if len(vaults.all) == 1 or not is_vault_open:
         return (LocatedSource(asked[0], source),)
     named = tuple(
@@ -90,7 +90,7 @@ def _path_inside(folder: Path, source: str) -> str:
         return ""
 
 
-def _prefix(vaults: ServedVaults, found: ServedVault, vault: str) -> str:
+def _make_prefix(vaults: ServedVaults, found: ServedVault, vault: str) -> str:
     is_default = len(vaults.all) == 1 or (not vault and found is vaults.all[0])
     return "" if is_default or vault not in ("", "*") else f"{found.name}/"
 

@@ -279,7 +279,7 @@ class _SplitLayout(Layout):
         panes = [child for child in children if not isinstance(child, Splitter)]
         # The first frame is drawn before the first resize event.
         arrangement = parent.arrangement_for(size) if parent.arrangement is _NO_ARRANGEMENT else parent.arrangement
-        regions = _regions(arrangement, size, len(panes))
+        regions = _compute_regions(arrangement, size, len(panes))
         placements = [_place_widget(widget, region) for widget, region in zip(panes, regions, strict=True)]
         if len(panes) > 1 and arrangement.is_side_by_side:
             column = Region(arrangement.list_cells, 0, 1, size.height)
@@ -287,7 +287,7 @@ class _SplitLayout(Layout):
         return placements
 
 
-def _regions(arrangement: SplitArrangement, size: Size, panes: int) -> list[Region]:
+def _compute_regions(arrangement: SplitArrangement, size: Size, panes: int) -> list[Region]:
     whole = size.region
     if panes < 2:
         return [whole] * panes

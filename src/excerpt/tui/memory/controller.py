@@ -56,7 +56,7 @@ class MemoryController:
 
         def on_answer(draft: MemoryDraft | None) -> None:
             if draft is not None:
-                self.worker.decide(make_remember_decision(draft, source, request.query))
+                self.worker.queue_decision(make_remember_decision(draft, source, request.query))
 
         location = format_source(source) if source is not None else ""
         return RememberDialog(
@@ -73,7 +73,7 @@ class MemoryController:
 
         def on_answer(draft: MemoryDraft | None) -> None:
             if draft is not None:
-                self.worker.decide(make_edit_decision(memory, draft))
+                self.worker.queue_decision(make_edit_decision(memory, draft))
 
         form = RememberDialog(
             memory.text,

@@ -425,7 +425,7 @@ class MemoryPane(Vertical):
         memory = self._list.selected
         if memory is not None:
             hint = f"{key_sign('memory-undo')} restores it"
-            self._worker.decide(make_forget_decision(memory, restore_hint=hint))
+            self._worker.queue_decision(make_forget_decision(memory, restore_hint=hint))
 
     def action_follow(self) -> None:
         self._decide_on_source(make_follow_decision)
@@ -439,7 +439,7 @@ class MemoryPane(Vertical):
     def _decide_on_source(self, decision: Callable[[SourceCheck], Decision]) -> None:
         check = self._selected_source_check()
         if check is not None:
-            self._worker.decide(decision(check))
+            self._worker.queue_decision(decision(check))
 
     def action_undo(self) -> None:
         self._worker.undo()

@@ -411,7 +411,7 @@ class HitPane(Vertical):
         if self.pack_panel.has_focus:
             self._open_pack_row()
         elif self.start_list.has_focus:
-            self._use_start_row()
+            self._use_selected_start_row()
         elif self.side.has_focus_within and self.side.handle_enter():
             return
         elif memory is not None:
@@ -428,7 +428,7 @@ class HitPane(Vertical):
         elif self._bar.correction:
             self._bar.set_query(self._bar.correction)
 
-    def _use_start_row(self) -> None:
+    def _use_selected_start_row(self) -> None:
         """Run the query, show the memory or open the note of the start list's selected row."""
         row = self.start_list.selected
         if row is None:
@@ -448,7 +448,7 @@ class HitPane(Vertical):
         """
         assert self._pick is not None
         if self.start_list.has_focus:
-            self._use_start_row()
+            self._use_selected_start_row()
         elif self.side.has_focus_within and self.side.handle_enter():
             return
         elif self.target_hit is None and not self._pack.choices.marks:
