@@ -520,7 +520,7 @@ def find_similar_memories(
     if source is not None:
         location = source.path, source.line_start, source.line_end
         same = (
-            located_memories.at(*location)
+            located_memories.find_at(*location)
             if located_memories is not None
             else find_memories_at(recaller.store.all().memories, *location)
         )
