@@ -39,7 +39,7 @@ def _make_awaitable(
 
 
 class AsyncVault:
-    """A vault whose methods are awaited, from `excerpt.aio.open`; arguments and answers are those of `Vault`.
+    """A vault for asyncio, from `excerpt.aio.open`: the methods of `Vault`, each of which is awaited.
 
     Several tasks may use it: their calls run one after another. A cancelled task does not wait for its call; a search
     or a pack that runs ends at its next check.

@@ -34,6 +34,6 @@ def _may_have_group(folder: str, group: str) -> bool:
 
 
 def load_entry_point(target: str) -> Any:
-    """Import the object `module:name` and return the result of calling it. Raises what its package raises."""
+    """Import the object `module:name` and return the result of calling it. Errors of its package are passed on."""
     module, _, name = target.partition(":")
     return getattr(import_module(module), name)()

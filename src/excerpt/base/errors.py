@@ -104,7 +104,7 @@ class StoreUnusableError(IndexUnusableError):
 
 
 class ModelError(ExcerptError):
-    """An embedding model or reranker cannot be loaded, or what it computes cannot be used."""
+    """An embedding model or reranker cannot be loaded, or its results cannot be used."""
 
     title = "The model cannot be used"
 

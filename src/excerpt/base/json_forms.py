@@ -39,7 +39,7 @@ def dataclass_to_json(value: object) -> dict[str, Any]:
 
 
 def _encode_unsupported(value: object) -> Any:
-    """Convert what msgspec does not support: paths, and NumPy's floats, which json accepts as Python's."""
+    """Convert values that msgspec does not support: paths, and NumPy's floats."""
     if isinstance(value, float):
         return float(value)
     if isinstance(value, PurePath):

@@ -558,7 +558,7 @@ class Pack:
 
     @property
     def rendered_header(self) -> str:
-        """The lines that are rendered above the text: those of the table's header, or none."""
+        """The lines rendered above the text: the table's header, or none."""
         return self.table_header.render_above(self.line_start) if self.table_header is not None else ""
 
     @property

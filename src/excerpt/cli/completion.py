@@ -108,7 +108,7 @@ def completion_command(*, action: str, shell: str | None) -> None:
 
 
 def _write_script(file: Path, script: str) -> None:
-    """Write a script, unless the file has it already, and print which."""
+    """Write a script to a file if it differs, and print whether it was written."""
     try:
         if file.is_file() and file.read_text(encoding="utf-8") == script:
             print_line(f"{file} is up to date.")
@@ -121,7 +121,7 @@ def _write_script(file: Path, script: str) -> None:
 
 
 def _add_startup_line(file: Path, line: str) -> None:
-    """Append a line to a file, unless the file has it already, and print which."""
+    """Append a line to a file that lacks it, and print whether it was added."""
     try:
         text = file.read_text(encoding="utf-8", errors="surrogateescape") if file.exists() else ""
         if line in text.splitlines():

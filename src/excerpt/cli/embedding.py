@@ -134,7 +134,7 @@ def _print_trial(trial: ModelTrial) -> None:
 
 
 def _print_waiting_time(label: str, seconds: float) -> None:
-    """Say on stderr what excerpt waits for if a server does not answer."""
+    """Print on stderr that excerpt waits for a server that does not answer."""
     print_message(
         f"Waiting for {label}. It may be loading the model; excerpt waits up to {seconds:.0f} s for an answer."
     )

@@ -181,7 +181,7 @@ def _print_question(question: GoldQuestion) -> None:
 
 
 def print_report(report: GoldReport) -> None:
-    """Print the figures of a run beside those that it is compared with, then the questions whose rank changed."""
+    """Print the figures of a run beside those of the compared run, then the questions whose rank changed."""
     comparison = report.comparison
     name = ", ".join((f"strategy {report.strategy}", *report.setting_texts))
     if comparison is None:

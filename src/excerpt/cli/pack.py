@@ -32,7 +32,7 @@ class TokenCountParameter(click.IntRange):
     """The command-line type of a number of tokens, written as 4000, 4k or 1.5k."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Parse a number of tokens; raises a usage error if it is none or out of range."""
+        """Parse a number of tokens; raises a usage error if the text is not a number or out of range."""
         tokens = parse_token_count(value) if isinstance(value, str) else None
         return super().convert(value if tokens is None else tokens, param, ctx)
 
@@ -158,7 +158,7 @@ def pack_command(
 
 
 def _choose_format(format_name: str | None, *, as_json: bool, with_template: bool) -> str | None:
-    """Return the format that the options ask for, None for that of the settings.
+    """Return the format that the options request; None for the format of the settings.
 
     Raises a usage error if the options ask for different formats.
     """

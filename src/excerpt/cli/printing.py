@@ -30,7 +30,7 @@ MAX_COLUMNS = 120  # used of a wider terminal
 
 
 def output_columns() -> int:
-    """Return the columns that output may take: those of the terminal, at most MAX_COLUMNS."""
+    """Return the maximum width of the output in columns: the terminal's, at most MAX_COLUMNS."""
     return min(shutil.get_terminal_size((MAX_COLUMNS, 24)).columns, MAX_COLUMNS)
 
 

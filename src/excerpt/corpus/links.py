@@ -31,7 +31,7 @@ def has_other_suffix(target: str) -> bool:
 
 
 def target_in_label(label: str) -> str:
-    """Return the target of a wikilink if its label is one, as in Dendron's `[[label|target]]`; "" if it is none."""
+    """Return the link target in the label of a wikilink, as in Dendron's `[[label|target]]`; "" if it is no target."""
     if any(character.isspace() for character in label):
         return ""
     return label.partition("#")[0]
@@ -135,7 +135,7 @@ class LinkResolver:
 
 
 def target_file_name(target: str) -> str:
-    """Return the file name in a link's target, case-folded, without the suffix of a note and what follows an id.
+    """Return the file name in a link's target, case-folded, without a note's suffix and any text after an id.
 
     Every note that the link can mean has this file name.
     """

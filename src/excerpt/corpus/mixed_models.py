@@ -135,7 +135,7 @@ class MixedVectors:
 
 
 def _measure_scale(cosines: Floats) -> tuple[float, float] | None:
-    """Return the mean of some cosines, and how far the best is above it; None if none is."""
+    """Return the mean of some cosines, and the distance of the best one above it; None if that is 0."""
     if not len(cosines):
         return None
     mean = float(cosines.mean(dtype=np.float64))

@@ -55,7 +55,7 @@ _ID_SEPARATOR = "@"
 
 
 class VaultPart(Struct, frozen=True):
-    """A vault of a union: its name, its corpus, and what is added to its rows, note numbers, row ids and keys.
+    """A vault of a union: its name, its corpus, and the offsets of its rows, note numbers, row ids and keys.
 
     `count` counts the tokens of a text if the vault's own numbers are of another tokenizer than the union's, else None.
     """
@@ -176,7 +176,7 @@ class UnionCorpus:
         return self._join_vectors([corpus.vectors for corpus in corpora], [corpus.model_id for corpus in corpora])
 
     def _join_vectors(self, vectors: Sequence[Vectors], models: Sequence[object]) -> UnionVectors | MixedVectors:
-        """Join the vectors of the vaults; `models` has the model that made those of each."""
+        """Join the vectors of the vaults; `models` are the models that made the vectors of each vault."""
         each_once = list(dict.fromkeys(models))
         if len(each_once) == 1:
             return UnionVectors(self.vaults, vectors)

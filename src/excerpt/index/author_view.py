@@ -110,7 +110,7 @@ class AuthorQueries(CatalogQueries):
         ]
 
     def _restore(self, fragment: Fragment) -> Fragment:
-        """Return a fragment with its comments; its lines reach to those that are outside of it."""
+        """Return a fragment with its comments; its lines are extended to comments above and below it."""
         own = self._comments.by_key.get(fragment.key)
         if own is None:
             return fragment

@@ -571,7 +571,7 @@ class Catalog:
 
     @property
     def dialect(self) -> Dialect:
-        """Dialect of the vault when it was indexed, if notes of it are read in another way; else MARKDOWN."""
+        """Dialect of the vault when it was indexed, if it changes how notes are read; else MARKDOWN."""
         stored = self.meta("dialect")
         return Dialect(stored) if stored in tuple(Dialect) else Dialect.MARKDOWN
 
@@ -641,7 +641,7 @@ def _connect_to_read(index: Path, uri_options: str) -> sqlite3.Connection:
 
 
 def _copy_to_memory(index: Path) -> sqlite3.Connection:
-    """Copy the catalog, with what is in its log, into memory; return a connection to the copy.
+    """Copy the catalog and its log into memory; return a connection to the copy.
 
     With an exclusive lock SQLite needs no index file of the log, for which there is no space. The lock excludes all
     other processes, so it is held only while copying. (With `immutable` SQLite would ignore the log, and a later

@@ -55,7 +55,7 @@ class EmbeddingThread:
         self._retry_seconds = _FIRST_RETRY_SECONDS
 
     def start(self) -> None:
-        """Embed the fragments that are new, after those of an earlier call."""
+        """Embed new fragments, after the fragments of an earlier call."""
         self._wake.set()
         if not self._thread.is_alive() and not self._stop.is_set():
             self._thread.start()
@@ -120,7 +120,7 @@ def background_threads() -> int:
 
 
 def _lower_thread_priority() -> None:
-    """Give this thread, and those that it starts, the lowest priority; where only a process has one, do nothing."""
+    """Give this thread and those that it starts the lowest priority, on systems where threads have priorities."""
     if sys.platform == "linux":
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_PRIORITY)

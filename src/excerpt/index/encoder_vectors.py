@@ -86,7 +86,7 @@ class SearchVectorsRecord(Struct, frozen=True):
         return record if is_possible else None
 
     def is_for_model(self, model: str) -> bool:
-        """Return whether the setting `model` chooses the embedder of the vectors, as it is now."""
+        """Return whether the setting `model` chooses the embedder that made the vectors, in its present state."""
         return (self.model, self.source) == (hide_secrets(model), embedder_source(model))
 
     def is_usable(self, settings: Settings) -> bool:
@@ -102,7 +102,7 @@ class SearchVectorsRecord(Struct, frozen=True):
 
 
 def versioned_id(embedder: PassageEmbedder) -> str:
-    """Return the identity of a model's vectors of fragments: that of the model and of the text that it embeds."""
+    """Return the identity of a model's vectors: the model's id with the version of the embedded text."""
     return f"{embedder.id}/{EMBEDDED_TEXT_VERSION}"
 
 

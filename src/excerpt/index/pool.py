@@ -116,7 +116,7 @@ def _start_process(handle: int) -> subprocess.Popen[bytes]:
 
 
 class PreparationRun:
-    """Prepares one list of files by worker processes, in ranges of files; `results` yields what they return."""
+    """Prepares one list of files by worker processes, in ranges of files; `results` yields the prepared files."""
 
     def __init__(
         self,

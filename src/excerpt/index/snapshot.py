@@ -455,7 +455,7 @@ class Snapshot(NoteReader):
         )
 
     def _describe_model(self) -> str:
-        """Return the model whose vectors searches use, and the one that is to replace it, if any."""
+        """Return the model whose vectors searches use and, if there is one, the model that will replace it."""
         chosen, used = hide_secrets(self._settings.embedding.model), ""
         if self._search_record is not None and self._chosen_vectors is not None:
             used = self._search_record.model

@@ -101,7 +101,7 @@ def _find_replacements(engine: Engine, query: str) -> Iterator[Replacement]:
 
 
 def _correct_filter(engine: Engine, condition: Filter) -> str:
-    """Return the most similar filter in the vault if no note matches `condition`; "" if a note matches or none is."""
+    """Return the most similar filter in the vault if no note matches `condition`; "" if one does or none is similar."""
     alone = Query("", filters=(condition,))
     engine.prefetch([alone])
     snapshot = engine.snapshot

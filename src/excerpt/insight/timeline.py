@@ -57,7 +57,7 @@ def _read_created_dates(topic: Topic) -> dict[int, date]:
 
 
 def _find_date_properties(topic: Topic) -> list[str]:
-    """Return the properties that hold at most one date per note, those that the most notes have first."""
+    """Return the properties that hold at most one date per note, the most frequent first."""
     labels_by_property: dict[str, list[Label]] = {}
     for label in topic.labels:
         if not label.is_tag:

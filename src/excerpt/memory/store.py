@@ -131,7 +131,7 @@ class FolderContents:
         return {name: self.memory(memory_id) for memory_id, (name, _) in self.files_by_id.items()}
 
     def with_words(self, words: str, memories: Sequence[Memory]) -> list[Memory]:
-        """Return those of `memories` that have all words of `words`, a text, in the same order.
+        """Return the memories that contain all words of the text `words`, in the same order.
 
         The last word is a prefix.
         """

@@ -304,7 +304,7 @@ _EMPTY_CHOICE = _PackChoice((), (), "", 0, 0.0)
 
 
 class _FirstWithin(Protocol):
-    """`_find_first_within` with the budget and what belongs to it."""
+    """The function `_find_first_within` with its arguments about the budget already given."""
 
     def __call__(
         self,

@@ -41,7 +41,7 @@ class TokenCosts:
         return _count_tokens(self.tokenizer, text)
 
     def count_fragment(self, fragment: Fragment) -> int:
-        """Return the tokens of a fragment's text as it is in the note."""
+        """Return the tokens of a fragment's text, unrendered."""
         return fragment.tokens if self._has_indexed_counts else self.count(fragment.text)
 
     def count_frame(self, source_number: int, pack: Pack) -> int:

@@ -111,7 +111,7 @@ def sort_newest_first(flags: Flags, snapshot: Corpus) -> Rows:
 
 
 def _to_flags(numbers: Ints | Flags, count: int) -> Flags:
-    """Return an array of `count` flags in which those of `numbers` are set; flags are copied."""
+    """Return an array of `count` flags, set at the indices `numbers`; an array of flags is copied."""
     flags = np.zeros(count, np.bool_)
     flags[numbers] = True
     return flags
@@ -378,7 +378,7 @@ def _match_file_times(facets: Facets, period: Period | None) -> Flags:
 
 
 def _match_dates(facets: Facets, period: Period | None) -> Flags:
-    """Return a flag for each note: whether its date or that of a heading is in a period.
+    """Return a flag for each note: whether its date or the date of one of its headings is in a period.
 
     For a note without any date, the last change of its file counts.
     """

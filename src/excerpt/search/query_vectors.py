@@ -122,7 +122,7 @@ class QueryVectors:
 
 
 def _check_vector(vector: Floats, dimensions: int) -> Floats:
-    """Return the vector of a query. Raises ModelError if it cannot be compared with those of the passages."""
+    """Return the vector of a query. Raises ModelError if its shape differs from the vectors of passages."""
     checked = np.asarray(vector, np.float32)
     if checked.shape != (dimensions,) or not np.isfinite(checked).all():
         raise ModelError(f"The embedding model returned no vector of {dimensions:,} numbers for the query.")

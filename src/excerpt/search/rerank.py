@@ -146,7 +146,7 @@ class ResultReranker:
         self._failure_time = 0.0
 
     def rerank(self, engine: Engine, result: Result) -> Result:
-        """Return a result of `engine` in the new order within `rerank.seconds`; else as it is, with a warning."""
+        """Return a result of `engine` in the new order; after `rerank.seconds`, return it unchanged with a warning."""
         request = build_rerank_request(engine, result)
         if request is None:
             return result
@@ -168,7 +168,7 @@ class ResultReranker:
         return RerankScores(dict(zip(request.passages, _scale_to_one(scores), strict=True)))
 
     def _call(self, call: Callable[[], Answer], seconds: float | None) -> Answer | str:
-        """Return the answer of a call in the model's thread, or a sentence on why there is none within `seconds`.
+        """Return the answer of a call in the model's thread; after `seconds` or an error, return a sentence about that.
 
         The sentence is empty if a newer call took the place. For a while after a failure nothing is called.
         """

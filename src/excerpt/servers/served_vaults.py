@@ -59,7 +59,7 @@ class NotIndexedYetError(ExcerptError):
 
 
 class VaultBusyError(ExcerptError):
-    """Raised if a vault has not answered in time; the message says what its thread does."""
+    """Raised if a vault has not answered in time; the message says with what it is busy."""
 
     title = "The vault is busy"
 
@@ -289,7 +289,7 @@ class ServedVault:
             await asyncio.sleep(_POLL_SECONDS)
 
     def _explain_waiting(self, *, has_started: bool, writes: bool) -> VaultBusyError:
-        """Return the error for a question that is not answered in time: its own work, or what it waits for."""
+        """Return the error for a question not answered in time, which says whether it was running or waiting."""
         if has_started:
             hint = "The change may still be made: check before you repeat it." if writes else "Ask a shorter question."
             return VaultBusyError(f"The vault {self.name} has not answered within {ANSWER_SECONDS:.0f} s.", hint)
@@ -315,7 +315,7 @@ class ServedVault:
             raise
 
     def _snapshot(self, state: IndexingState) -> ServedSnapshot:
-        """Return the vault with its freshness; `state` is what was reported before the index was opened."""
+        """Return the vault with its freshness; `state` was reported before the index was opened."""
         is_behind = self.vault.is_unfinished or self.vault.generation < state.generation
         is_partial = is_behind or (state.files is not None and state.files[1] > _MAX_UNREAD_FILES)
         return ServedSnapshot(

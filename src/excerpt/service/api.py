@@ -222,7 +222,7 @@ def _choose_settings(vault: Path, paths: Paths, settings: SettingsChoice | None)
 
 
 def _format_day(day: date) -> str:
-    """Return a day as a filter has it; of a time in a time zone, the day in the zone of this system."""
+    """Return a day as a filter writes it; for a time with a time zone, the day in the zone of this system."""
     if isinstance(day, datetime):
         day = (day.astimezone() if day.tzinfo is not None else day).date()
     return day.isoformat()

@@ -164,7 +164,7 @@ def _find_parts(quotation: str, text: str) -> MatchedSpan | None:
 
 
 def _merge_parts(spans: Sequence[MatchedSpan], text: str) -> MatchedSpan:
-    """Return the range from the first to the last of `spans`, with what the ellipses between them leave out."""
+    """Return the range from the first to the last of `spans`, with the text that ellipses between them omit."""
     differences = {each for span in spans for each in span.differences}
     left_out = [_MARKUP.sub("", text[before.end : after.start]) for before, after in pairwise(spans)]
     languages = {detect_language(text), detect_language(text[spans[0].start : spans[-1].end])} - {""}

@@ -79,7 +79,7 @@ class FileEdit(Struct, frozen=True):
 
 
 class KeptFile(Struct, frozen=True):
-    """A file as it was before excerpt changed it: the copy ("" if there was no file), and a digest of what we wrote.
+    """The original of a changed file: its copy ("" if there was no file), and a digest of what excerpt wrote.
 
     `copy` is None if others have changed the file between two installations: the copy would undo that too.
     """
@@ -267,7 +267,7 @@ def _list_elements(value: object) -> list[object]:
 
 
 def _is_own_skill(text: str, former: KeptFile | None) -> bool:
-    """Return whether the text of a skill is the one that excerpt writes, or wrote there before."""
+    """Return whether excerpt has written the text of a skill, now or in an earlier version."""
     return _normalise_line_ends(text) == _skill_text() or (former is not None and former.digest == _digest(text))
 
 
@@ -286,7 +286,7 @@ def _make_foreign_error(file: Path, what: str) -> ExcerptError:
 def plan_install(
     agent: str, vaults: Sequence[str], project: Path | None, paths: Paths, *, hook: bool
 ) -> tuple[FileEdit, ...]:
-    """Return the changes that install excerpt for an agent; none if it is installed so already.
+    """Return the changes that install excerpt for an agent; none if nothing has to change.
 
     Vaults are added to those that are installed. Raises ExcerptError for a file that cannot be read or understood, for
     something of others in the place of what is installed, for a file outside the project, and for a hook that the agent
@@ -438,7 +438,7 @@ def uninstall(edits: Sequence[FileEdit], paths: Paths) -> None:
 
 
 def _write_edit(edit: FileEdit) -> None:
-    """Write or remove a file. Raises ExcerptError if it is no longer what was shown."""
+    """Write or remove a file. Raises ExcerptError if it has changed since the change was shown."""
     file = edit.file
     if file.resolve() != file or _read_settings_file(file) != edit.before:
         raise ExcerptError(f"{file} was changed meanwhile.", "Run the command again.")
@@ -500,7 +500,7 @@ def read_installation(agent: str, project: Path | None, paths: Paths) -> Install
 
 
 def _find_installed_server(agent: str, file: Path, text: str) -> list[str] | None:
-    """Return the arguments of the server that is installed, None if none is. Raises ExcerptError if it is another's."""
+    """Return the arguments of the installed server, None without one. Raises ExcerptError for another program's."""
     server = _read_server_entry(agent, file, text)
     arguments = _parse_own_server(server)
     if server is not None and arguments is None:

@@ -33,7 +33,7 @@ class JsonChild(Struct, frozen=True):
 
 
 def parse_value(text: str, path: Sequence[Key]) -> object:
-    """Return the value at `path`; None if there is none, or if something on the way is no object or array.
+    """Return the value at `path`; None if there is none, or if a value on the way has no members.
 
     Raises ValueError if the text is not JSON.
     """
@@ -179,7 +179,7 @@ def _remove_children(text: str, children: Sequence[JsonChild], child: JsonChild)
 
 
 def _detect_indent(text: str) -> str:
-    """Return the whitespace by which the text indents one level: that of its first indented line, or two spaces."""
+    """Return the indentation of one level: that of the first indented line, else two spaces."""
     match = re.search(r"\n([ \t]+)\S", text)
     return match[1] if match else "  "
 

@@ -110,7 +110,7 @@ class Connection:
             await self._drop(lambda _: True, "cancelled", "The client has closed its side, and there is no time left.")
 
     async def _handle_line(self, line: InputLine) -> None:
-        """Handle the request in a line; whatever the line contains, no error but that of a lost client is raised."""
+        """Handle the request in a line. Whatever the line contains, only the error of a lost client is raised."""
         request: ClientRequest | None = None
         try:
             request = parse_request(line)

@@ -90,7 +90,7 @@ def _format_hit(hit: excerpt.Hit, params: SearchParams) -> JsonObject:
 
 
 def answer_pack(snapshot: ServedSnapshot, params: PackParams) -> JsonObject:
-    """Return a pack of the fragments that are named, or else of what the query finds."""
+    """Return a pack of the named fragments, or else of the hits of the query."""
     if not (params.query.strip() or params.fragments):
         raise ValueError("pack needs a query or fragments.")
     packed = snapshot.vault.pack(
@@ -180,7 +180,7 @@ def answer_passages(snapshot: ServedSnapshot, params: PassagesParams) -> JsonObj
 
 
 def answer_status(snapshot: ServedSnapshot, _params: StatusParams) -> JsonObject:
-    """Return what the index holds, and whether it is up to date."""
+    """Return the contents of the index, and whether it is up to date."""
     return {**snapshot.vault.status().to_dict(), "freshness": snapshot.freshness}
 
 

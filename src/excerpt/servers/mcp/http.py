@@ -36,7 +36,7 @@ _SESSION_SECONDS = 1_800.0  # after which a session without a request or an open
 
 
 class HttpAddress(Struct, frozen=True):
-    """Where the server listens, and what clients need to connect.
+    """The address at which the server listens, with the token file and host names for clients.
 
     `token_file` contains the token. `names` are host names of the server, besides the loopback ones, that requests may
     use.

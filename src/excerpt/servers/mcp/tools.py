@@ -301,7 +301,7 @@ class Tools(Struct, frozen=True):
         question: Callable[[ServedSnapshot, LocatedSource], Answer],
         ctx: Context[Any, Any],
     ) -> Answer:
-        """Ask about a source the first vault that has it. Raises NotFoundError if none has it, or several of "*"."""
+        """Ask the first vault that has a source. Raises NotFoundError if none has it, or for "*" if several have it."""
         found: list[tuple[LocatedSource, Answer]] = []
         first_error: NotFoundError | None = None
         for place in locate_source(self.vaults, source, vault):
