@@ -10,11 +10,11 @@ from html import unescape
 import pytest
 
 from excerpt.base.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
-from excerpt.base.model import Hit, HitRerank, PackResult, Result, Span, TableHeader
+from excerpt.base.model import TOO_LARGE, Hit, HitRerank, PackResult, Result, Span, TableHeader
 from excerpt.base.settings import PackSettings, Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.pack.build import ENOUGH_SHARE, MARK_SCORE, PackCache, build_pack, search_queries
+from excerpt.pack.build import ENOUGH_SHARE, MARK_SCORE, UNSURE_REASON, PackCache, build_pack, search_queries
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.formats.plain_format import PlainRenderer
@@ -641,11 +641,26 @@ UNSURE_HITS = ("alpha0", "gamma0", "open0", "conflict0", "export0", "sync0")
 
 
 def test_an_unsure_pack_has_the_first_four_hits_however_low_their_scores(vault: Vault) -> None:
+    short = Vault({f"{word}.md": sentence(word, 20) for word in ("a", "b", "c", "d", "e", "f")})
+    hits = [with_confidence(short.hit(f"{word}0", 1 / n), Confidence.NOTHING) for n, word in enumerate("abcdef", 1)]
+    result = packed(short, *hits, scope=Scope.NONE, confidence=Confidence.UNSURE)
+    assert [pack.entry.fragment_id for pack in result.passages] == [hit.fragment.id for hit in hits[:4]]
+    assert (result.stopped, result.budget, result.left_out) == (StopReason.UNSURE, PLENTY, ())
+
+
+def test_what_an_unsure_pack_has_no_room_for_is_not_said_to_exceed_the_budget(vault: Vault) -> None:
+    hits = [with_confidence(vault.hit(word, 1 / n), Confidence.WEAK) for n, word in enumerate(UNSURE_HITS[:3], 1)]
+
+    def pack_unsure(budget: int) -> tuple[set[str], int]:
+        result = packed(vault, *hits, scope=Scope.NONE, budget=budget, confidence=Confidence.UNSURE)
+        return {left.reason for left in result.left_out}, len(result.needs)
+
+    assert pack_unsure(PLENTY) == ({UNSURE_REASON}, 0)
+    assert pack_unsure(60) == ({TOO_LARGE}, 2)
+
+
+def test_the_hits_of_an_unsure_result_fill_the_budget_if_asked_to(vault: Vault) -> None:
     hits = [with_confidence(vault.hit(word, 1 / n), Confidence.NOTHING) for n, word in enumerate(UNSURE_HITS, 1)]
-    result = packed(vault, *hits, scope=Scope.NONE, tokenizer="chars/4", confidence=Confidence.UNSURE)
-    assert {pack.entry.fragment_id for pack in result.passages} <= {hit.fragment.id for hit in hits[:4]}
-    assert result.passages[0].entry.fragment_id == hits[0].fragment.id
-    assert (result.stopped, result.budget) == (StopReason.UNSURE, PLENTY)
     filled = packed(vault, *hits, scope=Scope.NONE, fill=Fill.BUDGET, confidence=Confidence.UNSURE)
     assert {fragment for pack in filled.passages for fragment in pack.fragment_ids} == {hit.fragment.id for hit in hits}
 

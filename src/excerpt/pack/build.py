@@ -59,6 +59,7 @@ MIN_ENOUGH = 2
 """Number of hits packed whatever their scores: where a query names one thing, the second hit may be the answer."""
 UNSURE_PASSAGES, UNSURE_TOKENS = 4, 500
 """The most hits, and tokens, of a pack of an unsure result: few enough to be judged by a reader."""
+UNSURE_REASON = f"over the {UNSURE_TOKENS} tokens of an unsure pack"
 NO_ANSWER_REASON = "unlikely to answer"
 NEAREST_HITS = 3
 """Number of hits named as nearest if no hit is likely to answer the query."""
@@ -258,6 +259,9 @@ def build_pack(
             choices, choice = max((choices, choice), (hit_choices, by_hits), key=lambda tried: tried[1].value)
     passages = tuple(replace(pack, tokens=costs.count(pack.text)) for pack in choice.packs)
     unchosen = list(_iterate_unchosen_hits(choices, choice))
+    # Of a pack with less than the requested budget, no larger one would hold a hit.
+    is_lowered = settings.budget < requested_budget
+    unfit_reason = UNSURE_REASON if is_lowered else OUT_OF_BUDGET_REASON
     notes.evict_old_notes()
     return PackResult(
         query=query,
@@ -265,7 +269,7 @@ def build_pack(
         budget=requested_budget,
         tokenizer=tokenizer.name,
         passages=passages,
-        left_out=(*gathered.left_out, *_iterate_unchosen_reasons(unchosen, settings.budget, costs)),
+        left_out=(*gathered.left_out, *_iterate_unchosen_reasons(unchosen, requested_budget, costs, unfit_reason)),
         text=choice.text,
         tokens=choice.tokens,
         value=choice.value,
@@ -273,7 +277,7 @@ def build_pack(
         format=settings.format,
         stopped=_explain_stop(gathered, is_unsure=is_unsure, is_full=bool(unchosen)),
         costs=_count_pack_tokens(choice),
-        needs=tuple(each.count_hit_alone(hit) for each, hit in unchosen),
+        needs=() if is_lowered else tuple(each.count_hit_alone(hit) for each, hit in unchosen),
         confidence=confidence,
         left_out_comments=sum(notes[pack.path].count_comments(pack.line_start, pack.line_end) for pack in passages),
         notice=notice if passages and confidence is Confidence.UNSURE else "",
@@ -477,11 +481,11 @@ def _iterate_unchosen_hits(
 
 
 def _iterate_unchosen_reasons(
-    unchosen: Iterable[tuple[CandidateChoices, Hit]], budget: int, costs: TokenCosts
+    unchosen: Iterable[tuple[CandidateChoices, Hit]], budget: int, costs: TokenCosts, reason: str
 ) -> Iterator[OmittedHit]:
-    """Yield the record of each hit that is in no chosen pack, with the reason."""
+    """Yield the record of each hit that is in no chosen pack; `reason` is that of hits that fit `budget` alone."""
     for each, hit in unchosen:
-        yield make_left_out(hit.fragment, OUT_OF_BUDGET_REASON if each.can_fit(budget) else TOO_LARGE, costs)
+        yield make_left_out(hit.fragment, reason if each.can_fit(budget) else TOO_LARGE, costs)
 
 
 PackArguments = ParamSpec("PackArguments")
