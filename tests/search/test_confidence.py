@@ -178,6 +178,23 @@ def test_a_result_is_unsure_if_its_best_likelihood_is_low_whatever_the_limit(eng
     assert found.notice.startswith("No passage has “")
 
 
+@pytest.mark.parametrize(
+    ("query", "is_by_meaning"),
+    [
+        ("the garden and the jet engine", True),
+        ("!s the garden and the jet engine", True),
+        ("!a the garden and the jet engine", False),
+        ("the garden | the engine", False),
+        ("the garden and the jet engine sort:date", False),
+    ],
+)
+def test_passages_are_called_nearest_in_meaning_only_where_meaning_places_them(
+    engine: Engine, query: str, is_by_meaning: bool
+) -> None:
+    notice = engine.search(query).notice
+    assert notice.endswith("; these are nearest in meaning." if is_by_meaning else "; these are nearest.")
+
+
 @pytest.mark.parametrize("query", ["when does a sync conflict arise", "jet turbine", "file:Bread"])
 def test_only_an_unsure_result_names_missing_words(engine: Engine, query: str) -> None:
     found = engine.search(query)

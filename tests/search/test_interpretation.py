@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from excerpt.base.settings import Settings
 from excerpt.index.snapshot import Snapshot
+from excerpt.search.bm25 import TermMatches
 from excerpt.search.engine import Engine
 from excerpt.search.interpretation import describe_missing_words, interpret_query
 from excerpt.search.query import MAX_ALTERNATIVES, find_conditions, find_unpaired_quotation_mark, parse_alternatives
@@ -118,7 +119,15 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 )
 def test_words_that_no_passage_has_are_named(small: Engine, query: str, notice: str) -> None:
     evidences = [small.find_candidates(parsed)[0] for parsed in small.parse(query)]
-    assert notice in describe_missing_words(evidences, small.snapshot.languages)
+    assert notice in describe_missing_words(evidences, small.snapshot.languages, is_by_meaning=True)
+
+
+def test_all_rows_are_flagged_for_one_word_at_most(small: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    (evidence, _), marked = small.find_candidates(small.parse("the rain on a bean in the garden oven")[0]), []
+    mark = TermMatches.mark
+    monkeypatch.setattr(TermMatches, "mark", lambda match, flags: (marked.append(match), mark(match, flags)))
+    assert "“rain”, “bean”, “oven” and 1 more together" in describe_missing_words([evidence], ["en"])
+    assert len(marked) <= 1
 
 
 def test_words_of_a_period_are_not_missing(small: Engine) -> None:

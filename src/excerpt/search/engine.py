@@ -321,8 +321,8 @@ class Engine:
             merge_highlight_terms(scored_query.highlight_terms for scored_query in scored_queries),
         )
         ranking = self.merge_ranking(scored_queries)
-        confidence, notice = self.judge(ranking)
         sort = next((parsed.sort for parsed in queries if parsed.sort), "")
+        confidence, notice = self.judge(ranking, sort)
         if sort:
             ranking = self._sort_by_date(ranking, limit, sort)
         hits = self.load_hits(ranking, 0, limit, highlight_count=highlight_count)
@@ -356,13 +356,23 @@ class Engine:
         )
         return result
 
-    def judge(self, ranking: Ranking) -> tuple[Confidence | None, str]:
-        """Return the confidence of a ranking, and the sentence that names the missing words of an unsure one."""
+    def judge(self, ranking: Ranking, sort: str = "") -> tuple[Confidence | None, str]:
+        """Return the confidence of a ranking, and the sentence that names the missing words of an unsure one.
+
+        `sort` is the order by date in which its fragments will be listed, one of SORT_VALUES; "" for best first.
+        """
         confidence = result_confidence(ranking)
         if confidence is not Confidence.UNSURE:
             return confidence, ""
-        evidences = [scored_query.evidence for scored_query in ranking.scored_queries]
-        return confidence, describe_missing_words(evidences, self.snapshot.languages)
+        scored_queries = ranking.scored_queries
+        is_by_meaning = ranking.orders is not None or all(
+            scored_query.strategy is Strategy.SEMANTIC for scored_query in scored_queries
+        )
+        evidences = [scored_query.evidence for scored_query in scored_queries]
+        notice = describe_missing_words(
+            evidences, self.snapshot.languages, is_by_meaning=is_by_meaning and not (sort or ranking.sort)
+        )
+        return confidence, notice
 
     def mark_missing_vectors(self, result: Result, scored_queries: Sequence[ScoredQuery]) -> Result:
         """Return `result` with what there is to say about queries whose vectors were not ready."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from functools import reduce
 
 import numpy as np
 
 from excerpt.base.kinds import FilterKind
 from excerpt.corpus.interface import Corpus
+from excerpt.search.bm25 import WordMatches
 from excerpt.search.evidence import MAX_LANGUAGES, Evidence, Flags, analyze_text
 from excerpt.search.filters import flag_allowed_rows
 from excerpt.search.query import (
@@ -143,48 +143,80 @@ def _filter_warnings(
             yield QueryWarning(condition.start, condition.end, message.format(f"“{value}”"))
 
 
+UNSURE_NOTICE = "No passage is sure to answer; these are nearest."
+"""What is said of an unsure result where no word can be named."""
 _MAX_NAMED_WORDS = 3
 _MAX_WORD_COLUMNS = 30
 
 
-def describe_missing_words(evidences: Sequence[Evidence], languages: Sequence[str]) -> str:
+def describe_missing_words(
+    evidences: Sequence[Evidence], languages: Sequence[str], *, is_by_meaning: bool = False
+) -> str:
     """Return a sentence on what the passages lack that are nearest to a query: words that none has, or none together.
 
-    `evidences` are those of its alternatives. Words such as "how", and words that name a period, are not named.
+    `evidences` are those of its alternatives; `is_by_meaning` says whether meaning decides places of the list. Words
+    such as "how", and words that name a period, are not named.
     """
-    nearest = "these are nearest in meaning" if any(each.meaning_factor for each in evidences) else "these are nearest"
+    nearest = "these are nearest in meaning" if is_by_meaning else "these are nearest"
     found: dict[str, bool] = {}
     weights: dict[str, float] = {}
     is_found_together = False
     for evidence in evidences:
-        flags_by_word = _flag_content_words(evidence, languages)
-        for word, flags in flags_by_word.items():
-            found[word] = found.get(word, False) or bool(flags.any())
+        match_by_word = _select_content_words(evidence, languages)
+        for word, match in match_by_word.items():
+            found[word] = found.get(word, False) or _is_found(match, evidence.is_allowed)
         weights |= {word.surface: match.idf for word, match in zip(evidence.words, evidence.matches, strict=True)}
-        if flags_by_word:
-            is_found_together = is_found_together or bool(reduce(np.logical_and, flags_by_word.values()).any())
+        is_found_together = is_found_together or _are_found_together([*match_by_word.values()], evidence)
     if missing := {word: weights[word] for word, is_found in found.items() if not is_found}:
         return f"No passage has {_name_words(missing)}; {nearest}."
     if found and not is_found_together:
         return f"No passage has {_name_words({word: weights[word] for word in found})} together; {nearest}."
-    return f"No passage is sure to answer; {nearest}."
+    return f"{UNSURE_NOTICE[:-1]} in meaning." if is_by_meaning else UNSURE_NOTICE
 
 
-def _flag_content_words(evidence: Evidence, languages: Sequence[str]) -> dict[str, Flags]:
-    """Return, for each content word of a query, the flags of the rows that have it and pass the filters."""
+def _select_content_words(evidence: Evidence, languages: Sequence[str]) -> dict[str, WordMatches]:
+    """Return the content words of a query with their matches."""
     folded = [fold(word.surface) for word in evidence.words]
     stop_words = select_stop_words(set(folded), ("en", *languages[:MAX_LANGUAGES]))
-    flags_by_word: dict[str, Flags] = {}
     columns = zip(evidence.words, folded, evidence.matches, evidence.is_period_word.tolist(), strict=True)
-    for word, surface, match, is_period_word in columns:
-        if word.is_part or is_period_word or surface in stop_words:
-            continue
-        flags = np.zeros(len(evidence.is_match), np.bool_)
-        match.term_matches.mark(flags)
-        if match.count and not flags.any():  # in a store, fragments that are not loaded have it
-            flags[:] = True
-        flags_by_word[word.surface] = flags if evidence.is_allowed is None else flags & evidence.is_allowed
-    return flags_by_word
+    return {
+        word.surface: match
+        for word, surface, match, is_period_word in columns
+        if not (word.is_part or is_period_word or surface in stop_words)
+    }
+
+
+def _is_found(match: WordMatches, is_allowed: Flags | None) -> bool:
+    """Return whether a fragment that passes the filters has a word."""
+    if not match.count or is_allowed is None or not _is_loaded(match):
+        return match.count > 0
+    flags = np.zeros(len(is_allowed), np.bool_)
+    match.term_matches.mark(flags)
+    return bool((flags & is_allowed).any())
+
+
+def _are_found_together(matches: Sequence[WordMatches], evidence: Evidence) -> bool:
+    """Return whether a fragment that passes the filters has all of some words.
+
+    They are looked up in the rows of the rarest word only: all rows of common words would take longer than a search.
+    """
+    rarest_first = sorted(filter(_is_loaded, matches), key=lambda match: match.count)
+    if not rarest_first:
+        return bool(matches)
+    flags = np.zeros(len(evidence.is_match), np.bool_)
+    rarest_first[0].term_matches.mark(flags)
+    rows = np.flatnonzero(flags if evidence.is_allowed is None else flags & evidence.is_allowed).astype(np.int32)
+    for match in rarest_first[1:]:
+        if not len(rows):
+            break
+        _, fields = match.term_matches.scores_and_fields_at(rows)
+        rows = rows[fields > 0]
+    return len(rows) > 0
+
+
+def _is_loaded(match: WordMatches) -> bool:
+    """Return whether the rows of a word are known; in a store, it may be in fragments that are not loaded."""
+    return not (match.count and match.term_matches.is_computed and not len(match.rows))
 
 
 def _name_words(weights: Mapping[str, float]) -> str:

@@ -309,10 +309,12 @@ def fuse_packs(packed: Mapping[str, PackResult]) -> str:
 
 def merge_notices(notices: Iterable[str]) -> str:
     """Return one notice for the results of several vaults, "" if one of them has none, so that it is not unsure."""
+    from excerpt.search.interpretation import UNSURE_NOTICE
+
     different = set(notices)
     if "" in different or not different:
         return ""
-    return different.pop() if len(different) == 1 else "No passage is sure to answer; these are nearest."
+    return different.pop() if len(different) == 1 else UNSURE_NOTICE
 
 
 class Vault:
