@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import date
+from pathlib import Path
 
 import pytest
 
 from excerpt.base.settings import Settings
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.completions import complete
-from excerpt.insight.corrections import correct
+from excerpt.insight.corrections import correct, find_nearest_words
 from excerpt.insight.results import Direction, Suggestion
 from excerpt.insight.suggest import suggest_queries
 from excerpt.search.engine import Engine
@@ -179,3 +181,34 @@ def test_a_query_is_widened_by_dropping_a_filter_or_taking_a_phrase_as_words(eng
 
 def test_an_empty_query_is_narrowed_to_parts_of_the_vault(engine: Engine) -> None:
     assert all(one.query == f"{one.label} " for one in suggest_queries(engine, ""))
+
+
+@pytest.fixture
+def drinks(tmp_path: Path) -> Iterator[Engine]:
+    notes = {
+        "Café.md": "# Café\n\nThe machine warms the cup.\n\n## Release2 of the Grinder\n\nIt is quieter.\n",
+        **{f"Garden {name}.md": f"# {name}\n\nRain fell on the beds of the garden.\n" for name in ("Bean", "Rose")},
+    }
+    with closing(open_vault(tmp_path, notes)) as snapshot:
+        yield Engine(snapshot, Settings())
+
+
+def test_the_nearest_words_are_written_as_in_the_notes_and_have_no_digits(drinks: Engine) -> None:
+    names = find_nearest_words(drinks, drinks.search("a machine for espresso"), 10)
+    assert names == ("grinder", "café")
+
+
+def test_the_nearest_words_do_not_depend_on_filters(drinks: Engine) -> None:
+    without = find_nearest_words(drinks, drinks.search("a machine for espresso"), 10)
+    assert find_nearest_words(drinks, drinks.search("a machine for espresso -rose -path:x"), 10)[0] == without[0]
+
+
+def test_no_words_are_called_nearest_in_a_language_that_the_model_does_not_read(tmp_path: Path) -> None:
+    notes = {
+        f"{name}.md": f"# {name}\n\nDer Regen fiel gestern auf die Beete und den Garten, und wir blieben im Haus.\n"
+        for name in ("Garten", "Küche", "Werkstatt")
+    }
+    with closing(open_vault(tmp_path, notes)) as snapshot:
+        engine = Engine(snapshot, Settings())
+        assert snapshot.languages[0] == "de"
+        assert find_nearest_words(engine, engine.search("wie backe ich ein Brot im Regen"), 5) == ()

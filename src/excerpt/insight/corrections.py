@@ -23,7 +23,7 @@ from excerpt.insight.completions import (
     prefetch_fragments_with,
 )
 from excerpt.search.engine import Engine
-from excerpt.search.evidence import analyze_text
+from excerpt.search.evidence import UNTRUSTED_FACTOR, analyze_text, compute_meaning_factor
 from excerpt.search.filters import flag_allowed_rows
 from excerpt.search.query import (
     FILTER_KINDS,
@@ -65,20 +65,26 @@ _MIN_NEAREST_LETTERS = 3
 def find_nearest_words(engine: Engine, result: Result, count: int) -> tuple[str, ...]:
     """Return up to `count` words of the vault that are nearest in meaning to a query and not in it, nearest first.
 
-    They are those of titles and headings of its first hits: words by which their notes are found.
+    They are those of titles and headings of its first hits: words by which their notes are found. There are none if
+    the model does not read the language of the query or of the vault.
     """
     snapshot = engine.snapshot
+    searched = " ".join(parsed.words for parsed in engine.parse(result.query)).strip()
+    meaning_factor = compute_meaning_factor(searched, snapshot.languages, snapshot.embedder.languages)
+    if not searched or meaning_factor <= UNTRUSTED_FACTOR:
+        return ()
     asked = {term for word in analyze_text(result.query, snapshot) for term in word.terms}
     words: dict[tuple[str, ...], str] = {}
     for hit in result.hits[:_NAMING_HITS]:
         for word in analyze_text(" ".join((hit.fragment.title, *hit.fragment.heading_path)), snapshot):
-            if len(word.surface) >= _MIN_NEAREST_LETTERS and not (word.is_compound or asked.intersection(word.terms)):
-                words.setdefault(word.terms, fold(word.surface))
-    stop_words = select_stop_words(words.values(), ("en", *snapshot.languages))
-    named = list(dict.fromkeys(word for word in words.values() if word not in stop_words))
+            is_name = word.is_compound or any(map(str.isdigit, word.surface))  # of a file or a version
+            if len(word.surface) >= _MIN_NEAREST_LETTERS and not (is_name or asked.intersection(word.terms)):
+                words.setdefault(word.terms, word.surface.lower())
+    stop_words = select_stop_words(set(map(fold, words.values())), ("en", *snapshot.languages))
+    named = list(dict.fromkeys(word for word in words.values() if fold(word) not in stop_words))
     if not named:
         return ()
-    cosines = snapshot.embedder.embed(named) @ snapshot.embedder.embed_query(result.query)
+    cosines = snapshot.embedder.embed(named) @ snapshot.embedder.embed_query(searched)
     return tuple(named[at] for at in np.argsort(-cosines, kind="stable")[:count].tolist())
 
 
