@@ -43,6 +43,8 @@ BUDGET = 4_000
 TOO_LONG = "it renders more than 132,400 characters for a budget of 4,000 tokens"
 LISTED = "{% for s in sources %}- [{{ s.number }}] {{ s.path }}\n{% endfor %}"
 
+NOTICE = "No passage has “rainbow”; these are nearest."
+
 
 def render_template(template: str, *questions: str) -> str:
     return TemplateRenderer("own.j2", template, LINKS, BUDGET, questions).render([PACK, CUT])
@@ -88,6 +90,20 @@ def test_the_text_of_a_note_is_neither_a_template_nor_escaped() -> None:
     hostile = replace(PACK, text="{{ question }} {% for %} <b> &", path="{{ 7 * 7 }}.md")
     template = TemplateRenderer("own.j2", "{{ sources[0].path }} {{ sources[0].text }}", LINKS, BUDGET, ("q",))
     assert template.render([hostile]) == "{{ 7 * 7 }}.md {{ question }} {% for %} <b> &"
+
+
+@pytest.mark.parametrize(
+    ("template", "rendered"),
+    [
+        ("{{ notice }} {{ sources[0].title }}", f"{NOTICE} {PACK.title}"),
+        ("{% if notice %}{{ notice }}{% endif %}", NOTICE),
+        ("{{ sources[0].title }}", f"{NOTICE}\n\n{PACK.title}"),
+        ("Take notice: {# notice #}{{ sources[0].title }}", f"{NOTICE}\n\nTake notice: {PACK.title}"),
+        ("{% set notice = 1 %}{{ notice }}", f"{NOTICE}\n\n1"),
+    ],
+)
+def test_the_notice_is_above_the_text_of_a_template_that_does_not_use_it(template: str, rendered: str) -> None:
+    assert TemplateRenderer("own.j2", template, LINKS, BUDGET, notice=NOTICE).render([PACK]) == rendered
 
 
 def test_an_empty_pack_is_an_empty_text() -> None:

@@ -190,8 +190,8 @@ class TemplateRenderer:
         if "mistake" in answer:
             line = f", line {answer['line']}" if answer["line"] else ""
             raise SettingsError(f"{self.name}{line}: {answer['mistake']}.", _TEMPLATE_HINT)
-        above = f"{self.notice}\n\n" if self.notice and "notice" not in self.template else ""
-        return f"{above}{answer['text']}"
+        text: str = answer["text"]
+        return text
 
 
 _PROBE_PACK = Pack(

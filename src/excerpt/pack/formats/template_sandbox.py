@@ -17,6 +17,7 @@ from typing import Any
 
 from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError
 from jinja2.exceptions import SecurityError
+from jinja2.meta import find_undeclared_variables
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -61,15 +62,17 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
     The answer has either `text`, or `mistake` (an error message) with `line`, or `limit` (the limit that was exceeded).
     """
     sources = [TemplateSource(**{**each, "heading_path": tuple(each["heading_path"])}) for each in request["sources"]]
-    questions = request["questions"]
+    questions, notice = request["questions"], request["notice"]
     parts: list[str] = []
     size = 0
     _limit_cpu_seconds(request["seconds"])
     try:
         _ENVIRONMENT.max_characters, _ENVIRONMENT.too_long = request["max_characters"], request["too_long"]
         template = _compile(request["template"])
+        if notice and not _uses_notice(request["template"]):
+            parts.append(f"{notice}\n\n")
         for part in template.generate(
-            sources=sources, questions=questions, question=" | ".join(questions), notice=request["notice"]
+            sources=sources, questions=questions, question=" | ".join(questions), notice=notice
         ):
             parts.append(part)
             size += len(part)
@@ -126,6 +129,11 @@ _ENVIRONMENT = _Sandbox()
 @lru_cache(maxsize=8)
 def _compile(template: str) -> Template:
     return _ENVIRONMENT.from_string(template)
+
+
+@lru_cache(maxsize=8)
+def _uses_notice(template: str) -> bool:
+    return "notice" in find_undeclared_variables(_ENVIRONMENT.parse(template))
 
 
 def _find_failed_line(error: Exception) -> int:
