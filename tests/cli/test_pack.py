@@ -382,7 +382,7 @@ def test_a_pack_without_an_answer_is_empty_unless_the_budget_is_to_be_filled(exc
 
 
 def test_an_unsure_pack_names_the_missing_words_in_its_text_and_on_stderr(excerpt: Excerpt, vault: Path) -> None:
-    notice = "No passage has “lattice”; these are nearest in meaning."
+    notice = "No passage has “lattice”; these are nearest."
     unsure = excerpt("pack", "lattice devices and cumin", "--vault", vault)
     assert (unsure.code, unsure.out.split("\n")[0]) == (0, notice)
     assert f"excerpt: {notice}" in unsure.err.split("\n")
@@ -394,7 +394,7 @@ def test_a_template_without_the_notice_has_it_in_its_first_line(excerpt: Excerpt
     for name, text in (("own.j2", "{{ notice }} {{ sources[0].path }}"), ("other.j2", "{{ sources[0].path }}")):
         (tmp_path / name).write_text(text)
         packed = excerpt("pack", "lattice devices and cumin", "--vault", vault, "--template", tmp_path / name)
-        assert packed.out.startswith("No passage has “lattice”; these are nearest in meaning.")
+        assert packed.out.startswith("No passage has “lattice”; these are nearest.")
         assert packed.out.count("No passage") == 1
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from excerpt.base.settings import Settings
 from excerpt.index.snapshot import Snapshot
-from excerpt.search.bm25 import TermMatches
+from excerpt.search.bm25 import Flags, TermMatches
 from excerpt.search.engine import Engine
 from excerpt.search.interpretation import describe_missing_words, interpret_query
 from excerpt.search.query import MAX_ALTERNATIVES, find_conditions, find_unpaired_quotation_mark, parse_alternatives
@@ -123,9 +123,15 @@ def test_words_that_no_passage_has_are_named(small: Engine, query: str, notice: 
 
 
 def test_all_rows_are_flagged_for_one_word_at_most(small: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    (evidence, _), marked = small.find_candidates(small.parse("the rain on a bean in the garden oven")[0]), []
+    evidence, _ = small.find_candidates(small.parse("the rain on a bean in the garden oven")[0])
+    marked: list[TermMatches] = []
     mark = TermMatches.mark
-    monkeypatch.setattr(TermMatches, "mark", lambda match, flags: (marked.append(match), mark(match, flags)))
+
+    def count_marks(matches: TermMatches, flags: Flags) -> None:
+        marked.append(matches)
+        mark(matches, flags)
+
+    monkeypatch.setattr(TermMatches, "mark", count_marks)
     assert "“rain”, “bean”, “oven” and 1 more together" in describe_missing_words([evidence], ["en"])
     assert len(marked) <= 1
 

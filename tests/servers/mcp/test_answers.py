@@ -128,7 +128,7 @@ async def test_an_unsure_answer_asks_the_agent_to_judge_and_names_words_of_the_n
     assert told.first_line.startswith("unsure · ")
     assert "Judge whether these answer; if not, ask again in other words." in told.last_line
     assert "The notes' words nearest to the question: hives" in told.last_line
-    assert ("No passage has “lattice”, “quantum”; these are nearest in meaning." in told.text) == (tool == "pack")
+    assert ("No passage has “lattice”, “quantum”; these are nearest." in told.text) == (tool == "pack")
 
 
 async def test_a_search_states_the_preferred_time_and_the_order(ask: Ask) -> None:
