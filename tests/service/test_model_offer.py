@@ -24,6 +24,13 @@ def paths(tmp_path: Path) -> Paths:
     return places_under(tmp_path / "home")
 
 
+@pytest.fixture(autouse=True)
+def installed_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the model count as installed, whichever extras are."""
+    monkeypatch.setattr(model_offer, "is_minilm_installed", lambda: True)
+    monkeypatch.setattr(model_offer, "is_runtime_installed", lambda: True)
+
+
 def offer(paths: Paths, text: str = ENGLISH, settings: Settings | None = None) -> str:
     """Return what is offered for a vault of one note."""
     vault, index = paths.data / "vault", paths.cache / "index"

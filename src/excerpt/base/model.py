@@ -358,7 +358,7 @@ class Hit:
 
     @property
     def asked_before(self) -> str:
-        """The last similar question for which the user used this hit, which is higher for that; "" for none."""
+        """The last similar question for which the user used this hit, so that it ranks higher; "" for none."""
         return self.past_uses[0].query if self.past_uses else ""
 
     def to_dict(self) -> dict[str, Any]:

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 def learned_command(*, vault: Path | None, query: str | None, clear: bool, clear_all: bool, as_json: bool) -> int:
     """Show what you opened, marked or copied, by query; for QUERY only, if given.
 
-    These notes come higher for similar questions. The last used come first. Behind the query are the questions before
-    it that found nothing sure. excerpt records questions, paths, digests and times in one file in its state folder.
+    These notes come higher for similar questions, in the app and for agents. The last used come first. After ← stand
+    the earlier questions that found nothing sure. excerpt records questions, paths, digests and times in one file in
+    its state folder.
     """
     from excerpt.search.usage import UseLog, format_time, has_question, summarize_by_query
     from excerpt.service.index_update import update_use_paths
