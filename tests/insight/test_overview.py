@@ -85,6 +85,15 @@ def test_a_topic_that_the_vault_lacks_has_an_empty_overview(bee_engine: Engine) 
     assert not list(places_of(found))
 
 
+@pytest.mark.parametrize("topic", ["hive", "queen cells", "which boxes do insects live in", "path:/Garden/"])
+def test_an_overview_has_the_confidence_of_a_search_for_its_topic(bee_engine: Engine, topic: str) -> None:
+    assert build_overview(bee_engine, topic).confidence is bee_engine.search(topic).confidence
+
+
+def test_an_overview_is_unsure_where_the_words_of_its_topic_fail(bee_engine: Engine) -> None:
+    assert build_overview(bee_engine, "which boxes do insects live in").confidence is Confidence.UNSURE
+
+
 @pytest.mark.parametrize("topic", ["", "   ", '"', "-", "!s", "?", "|"])
 def test_an_empty_topic_is_an_error(bee_engine: Engine, topic: str) -> None:
     assert not build_overview(bee_engine, topic).found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from excerpt.base.kinds import Confidence
 from excerpt.insight.linked_notes import find_linked_names, find_linked_notes
 from excerpt.insight.main_notes import choose_key_sections, rank_main_notes
 from excerpt.insight.overview_parts import (
@@ -12,7 +11,7 @@ from excerpt.insight.passages import choose_key_passages
 from excerpt.insight.significant import find_distinctive_labels
 from excerpt.insight.themes import GROUPED_FRAGMENTS, find_themes
 from excerpt.insight.timeline import build_timeline
-from excerpt.insight.topic import Topic, find_topic
+from excerpt.insight.topic import find_topic
 from excerpt.search.engine import Engine
 from excerpt.text.tokens import open_tokenizer
 
@@ -39,7 +38,7 @@ def build_overview(engine: Engine, topic: str, budget: int = DEFAULT_BUDGET_TOKE
         budget=budget,
         tokenizer=snapshot.tokenizer,
         generation=snapshot.generation,
-        confidence=_find_highest_confidence(found_topic),
+        confidence=found_topic.confidence,
         matched=found_topic.matched,
         fragments=len(found_topic.rows),
         notes=len(found_topic.ranked_notes),
@@ -54,11 +53,3 @@ def build_overview(engine: Engine, topic: str, budget: int = DEFAULT_BUDGET_TOKE
         names=find_linked_names(found_topic, locations),
         timeline=build_timeline(found_topic),
     )
-
-
-def _find_highest_confidence(topic: Topic) -> Confidence | None:
-    """Return the highest confidence of any fragment about the topic; None if the query has only filters."""
-    sure = [confidence for confidence in topic.confidences if confidence is not None]
-    if not sure:
-        return None if len(topic.rows) else Confidence.NOTHING
-    return min(sure, key=list(Confidence).index)

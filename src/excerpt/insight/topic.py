@@ -73,7 +73,8 @@ class Topic:
 
     `rows` are the rows of all these fragments, ascending. `best` are the rows that the search ranks, best first (ties
     by path and line); `scores` are their scores (1 for the first) and `confidences` their confidences. `query_words`
-    are the topic's words, and `matched` is the number of matches that a search for the topic counts.
+    are the topic's words, and `matched` is the number of matches that a search for the topic counts. `confidence` is
+    that of this search; "nothing" if no fragment is about the topic.
 
     `answers` are the rows of the search's first hits, best first, with their scores (1 for the first). They need not
     have most of the topic's words, so they include answers in other words. `answers` is empty if no fragment is about
@@ -85,6 +86,7 @@ class Topic:
     best: Rows
     scores: Floats
     confidences: tuple[Confidence | None, ...]
+    confidence: Confidence | None
     query_words: tuple[TopicWord, ...]
     matched: int
     answers: Mapping[int, float]
@@ -234,6 +236,7 @@ def find_topic(engine: Engine, text: str) -> Topic:
         best=best[order],
         scores=(scores[order] / np.float32(max_score)).astype(np.float32),
         confidences=tuple(_read_confidence(ranking, int(at)) for at in chosen[order]),
+        confidence=engine.judge(ranking)[0] if len(rows) else Confidence.NOTHING,
         query_words=_list_topic_words(answers),
         matched=count_matching_rows(answers),
         answers=_select_first_hits(ranking) if len(rows) else {},
