@@ -85,7 +85,9 @@ def test_earlier_questions_are_listed_with_the_query_and_forgotten_by_their_own_
     (line,) = excerpt("learned", "MY note is there twice", "--vault", vault).out.splitlines()
     assert line.endswith("sync conflict ← my note is there twice ← two versions of one note  Sync.md")
     assert excerpt("learned", "--vault", vault, "--json").json["learned"][0]["earlier"] == list(asked)
-    assert "1 event" in excerpt("learned", asked[0], "--clear", "--vault", vault).out
+    assert "the question from 1 event" in excerpt("learned", asked[0].upper(), "--clear", "--vault", vault).out
+    assert [(event.query, event.earlier) for event in log.events()] == [("sync conflict", asked[1:])]
+    assert "1 event" in excerpt("learned", "sync conflict", "--clear", "--vault", vault).out
     assert log.events() == ()
 
 

@@ -389,6 +389,20 @@ def test_a_question_too_long_to_be_recorded_is_left_out() -> None:
     assert questions.use(10.0) == ()
 
 
+def test_a_question_asked_again_is_the_last_one() -> None:
+    questions = UnsureQuestions()
+    asked = ("first words", "second words", "third words", "first words", "fourth words", "fifth words")
+    ask_all(questions, *((text, True) for text in asked))
+    assert questions.use(30.0) == ("third words", "first words", "fourth words")
+
+
+def test_a_long_session_keeps_only_the_questions_that_can_be_reworded() -> None:
+    questions = UnsureQuestions()
+    ask_all(questions, *((f"{number} words", True) for number in range(1_000)))
+    assert len(questions._questions) == MAX_EARLIER + 1
+    assert len(questions.reworded(5_000.0)) == MAX_EARLIER
+
+
 # --- a list that is shown ---------------------------------------------------------------------------------------------
 
 
@@ -411,6 +425,16 @@ def test_forgotten_events_disappear_from_the_list_on_the_screen(log: UseLog) -> 
     open_note(log, "A.md")
     assert len(log.events_at_query("sync")) == 1
     log.forget()
+    assert log.events_at_query("sync") == ()
+
+
+def test_events_forgotten_by_another_process_disappear_from_a_repeated_query(log: UseLog) -> None:
+    open_note(log, "A.md", "sync")
+    open_note(log, "B.md", "bread")
+    assert len(log.events_at_query("sync")) == 2
+    UseLog(log.file).forget(lambda event: event.query == "sync")
+    assert [event.path for event in log.events_at_query("sync")] == ["B.md"]
+    UseLog(log.file).forget()
     assert log.events_at_query("sync") == ()
 
 

@@ -15,7 +15,7 @@ from excerpt.cli.vaults import resolve_vault, vault_option
 from excerpt.text.display import format_count, visible_line
 
 if TYPE_CHECKING:
-    from excerpt.search.usage import UseEvent, UseLog
+    from excerpt.search.usage import UseLog
 
 
 @click.command()
@@ -69,14 +69,9 @@ def learned_command(*, vault: Path | None, query: str | None, clear: bool, clear
 
 
 def _forget_uses(log: UseLog, query: str | None, as_json: bool) -> int:
-    """Delete the record of uses, or those for `query`, print how many events it had, and return the exit code."""
-    from excerpt.search.usage import has_question
-
-    def is_forgotten(event: UseEvent) -> bool:
-        return query is None or has_question(event, query)
-
+    """Delete the record of uses, or `query` from it, print the number of events changed, and return the exit code."""
     try:
-        forgotten = log.forget(is_forgotten)
+        forgotten = log.forget() if query is None else log.forget_query(query)
     except OSError as error:
         raise ExcerptError(
             f"{log.file} cannot be changed: {error.strerror or error}.", "Check the permissions of its folder."
@@ -84,5 +79,7 @@ def _forget_uses(log: UseLog, query: str | None, as_json: bool) -> int:
     if as_json:
         print_json({"forgotten": forgotten})
     else:
-        print_line(f"Deleted {format_count(forgotten, 'event')}." if forgotten else "There was nothing to delete.")
+        place = "" if query is None else "the question from "
+        deleted = f"Deleted {place}{format_count(forgotten, 'event')}."
+        print_line(deleted if forgotten else "There was nothing to delete.")
     return 0

@@ -151,7 +151,7 @@ def describe_rank(explanation: Explanation, gaps: Sequence[SignalGap], compared:
 
     `gaps` are the differences from the `compared` first hits above the fragment, largest first.
     """
-    is_answer = _is_past_answer(explanation.hit)
+    is_answer = is_past_answer(explanation.hit)
     clause = f"you once asked this as “{explanation.hit.asked_before}”" if is_answer else _describe_match(explanation)
     statement = f"{format_ordinal(explanation.rank)}: {clause}"
     orders = explanation.hit.orders
@@ -189,7 +189,7 @@ def count_past_uses(hit: Hit) -> str:
     """
     if not hit.past_uses:
         return ""
-    if _is_past_answer(hit):
+    if is_past_answer(hit):
         return f"you once asked this as “{truncate(hit.asked_before, _MAX_QUESTION_CELLS)}”"
     kinds = {use.kind for use in hit.past_uses}
     count = len(hit.past_uses)
@@ -197,7 +197,7 @@ def count_past_uses(hit: Hit) -> str:
     return f"{kinds.pop() if len(kinds) == 1 else 'used'} for this {times}"
 
 
-def _is_past_answer(hit: Hit) -> bool:
+def is_past_answer(hit: Hit) -> bool:
     """Return whether a hit is shown for what it answered before, and not raised for similar words."""
     return bool(hit.past_uses) and not any(signal.name == "reopened" and signal.part for signal in hit.signals)
 

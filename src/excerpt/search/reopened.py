@@ -1,9 +1,10 @@
 """What the user opened, marked or copied for similar questions: the signal `reopened`, and the past answer.
 
-It is what this user found before, not what the query says, and changes no confidence. Notes used for a question with
-similar words are raised among the candidates, never above a note that has the query as its name. Where the words of a
-query find nothing sure, the passage that answered the question most similar in words or meaning gets place 2, whatever
-its own words. How it was chosen: docs/design/ranking.md.
+It is what this user found before, not what the query says: no hit is called surer for it, and only a list with nothing
+near becomes unsure by a past answer. Notes used for a question with similar words are raised among the candidates,
+never above a note that has the query as its name. Where the words of a query find nothing sure, the passage that
+answered the question most similar in words or meaning gets place 2, whatever its own words. How it was chosen:
+docs/design/ranking.md.
 """
 
 from __future__ import annotations

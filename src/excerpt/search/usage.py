@@ -147,12 +147,18 @@ class UnsureQuestions:
         if self._is_used:
             self._questions.clear()
         elif self._is_unsure and not is_typed_on and now - self._since >= min_seconds:
-            self._questions[self._query] = now
+            self._questions.pop(self._query, None)  # a question asked again is the last one
+            recent = [item for item in self._questions.items() if now - item[1] <= REWORDING_SECONDS]
+            self._questions = dict([*recent[-MAX_EARLIER:], (self._query, now)])
         self._query, self._is_unsure, self._is_used, self._since = query, is_unsure, False, now
 
     def use(self, now: float) -> tuple[str, ...]:
         """Return the questions that the present query rewords: one of its hits is used. The next query rewords none."""
         self._is_used = True
+        return self.reworded(now)
+
+    def reworded(self, now: float) -> tuple[str, ...]:
+        """Return the questions that the present query rewords, the oldest first."""
         recent = [text for text, time in self._questions.items() if now - time <= REWORDING_SECONDS]
         return tuple(text for text in recent if text != self._query)[-MAX_EARLIER:]
 
@@ -184,10 +190,16 @@ class UseLog:
         """Return the events of the moment when `query` was asked, until another query or `end_list`.
 
         A list is searched again when the index changes or more hits are loaded: what the user opens in it must not move
-        its rows.
+        its rows. Events that any process has forgotten since are left out.
         """
+        events = self.events()
         if self._query_events is None or self._query_events[0] != query:
-            self._query_events = (query, self.events())
+            self._query_events = (query, events)
+        elif events is not self._query_events[1]:
+            remaining = self._query_events[1]
+            known = set(events)
+            if not known.issuperset(remaining):
+                self._query_events = (query, tuple(event for event in remaining if event in known))
         return self._query_events[1]
 
     def end_list(self) -> None:
@@ -230,20 +242,37 @@ class UseLog:
 
     def forget(self, is_forgotten: Callable[[UseEvent], bool] = lambda _event: True) -> int:
         """Delete the events for which `is_forgotten` is true, by default all; return their number."""
-        with exclusive_lock(self.file):
-            known = self.events()
-            remaining = [event for event in known if not is_forgotten(event)]
-            if remaining:
-                replace_file(self.file, b"".join(_encode_event(event) for event in remaining))
-            else:
-                self.file.unlink(missing_ok=True)
-            self._query_events = None
-        return len(known) - len(remaining)
+        return self._change(lambda event: None if is_forgotten(event) else event)
+
+    def forget_query(self, query: str) -> int:
+        """Delete the events of `query`, and `query` from the earlier questions of others; return the number of both."""
+        forgotten = normalize_query(query)
+
+        def change(event: UseEvent) -> UseEvent | None:
+            if normalize_query(event.query) == forgotten:
+                return None
+            earlier = tuple(text for text in event.earlier if normalize_query(text) != forgotten)
+            return replace(event, earlier=earlier) if earlier != event.earlier else event
+
+        return self._change(change)
 
     def forget_uses(self, uses: Collection[PastUse]) -> int:
         """Delete the events of a hit's past uses; return their number."""
         forgotten = {(use.time, use.kind, use.fragment) for use in uses}
         return self.forget(lambda event: (event.time, event.kind.value, event.fragment) in forgotten)
+
+    def _change(self, change: Callable[[UseEvent], UseEvent | None]) -> int:
+        """Replace each event by what `change` returns, None to delete it; return the number of different ones."""
+        with exclusive_lock(self.file):
+            known = self.events()
+            changed = [change(event) for event in known]
+            remaining = [event for event in changed if event is not None]
+            if remaining:
+                replace_file(self.file, b"".join(_encode_event(event) for event in remaining))
+            else:
+                self.file.unlink(missing_ok=True)
+            self._query_events = None
+        return sum(after is not before for before, after in zip(known, changed, strict=True))
 
     def _compact(self) -> None:
         lines = [_encode_event(event) for event in self.events()][-MAX_EVENTS:]

@@ -14,6 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -27,12 +28,13 @@ from excerpt.base.errors import (
     IndexBusyError,
     IndexUnusableError,
     NotFoundError,
+    SettingsError,
     VaultError,
 )
 from excerpt.base.model import BuildReport, Progress
-from excerpt.base.settings import user_paths
+from excerpt.base.settings import load_vault_settings, user_paths
 from excerpt.index.events import IndexingFailed, VaultEmptied, VaultWatched
-from excerpt.search.usage import UnsureQuestions, is_unsure
+from excerpt.search.usage import REWORDING_SECONDS, UnsureQuestions, is_unsure
 from excerpt.service.indexing_process import IndexingEnded, IndexingProcess, ProcessEvent
 from excerpt.store.address import is_address, parse_address
 from excerpt.text.display import format_count, visible_line
@@ -50,6 +52,10 @@ _RENEW_SECONDS = 2.0  # between two looks for a newer generation of an index tha
 _RESTART_SECONDS = 10.0  # between two starts of an indexing process that ends by itself
 _MAX_UNREAD_FILES = 20  # files that a build has to read, up to which the index does not count as partial
 _RETRY_HINT = "Ask again in a few seconds."
+_MAX_CLIENTS = 100  # whose questions are kept, those that asked last
+
+CLIENT: ContextVar[object] = ContextVar("CLIENT", default="")
+"""The client whose request is answered: anything hashable; None if that is unknown, so that no question is kept."""
 
 
 class NotIndexedYetError(ExcerptError):
@@ -140,7 +146,7 @@ class VaultIndexing:
 
 
 class AskedQuestions:
-    """The questions that the clients of a server asked of one vault, as one session.
+    """The questions that one client of a server asked of one vault.
 
     One that found nothing sure is kept with the passage that is opened for it, or for its rewording.
     """
@@ -149,25 +155,42 @@ class AskedQuestions:
         self._vault = vault
         self._unsure = UnsureQuestions()
         self._result: excerpt.Result | None = None
+        self._since = 0.0
 
     def ask(self, result: excerpt.Result, min_seconds: float = 0.0) -> None:
         """Note the question of a result that a client sees; `min_seconds` are as for `UnsureQuestions.ask`."""
-        self._result = result
-        self._unsure.ask(result.query, is_unsure=is_unsure(result), now=time.monotonic(), min_seconds=min_seconds)
+        self._result, self._since = result, time.monotonic()
+        self._unsure.ask(result.query, is_unsure=is_unsure(result), now=self._since, min_seconds=min_seconds)
+
+    def leave(self) -> None:
+        """Note that the client asks elsewhere: what it opens from now on is not for its last question here."""
+        self._result = None
 
     def open(self, path: str, first: int, last: int) -> bool:
         """Note that a client opened lines of a note; return whether a question was kept with the passage there."""
+        now = time.monotonic()
+        if now - self._since > REWORDING_SECONDS:
+            self.leave()
         hits = self._result.best_first if self._result is not None else ()
         inside = (hit for hit in hits if hit.path == path and hit.line_start <= last and first <= hit.line_end)
         hit = next(inside, None)
         if self._result is None or hit is None:
             return False
-        earlier = self._unsure.use(time.monotonic())
-        if not (earlier or is_unsure(self._result)):
+        earlier = self._unsure.reworded(now)
+        if not (earlier or is_unsure(self._result)) or not self._is_learning():
             return False
         with suppress(OSError):  # the lines are read all the same
-            return self._vault.record_use(self._result, hit, earlier=earlier)
+            if self._vault.record_use(self._result, hit, earlier=earlier):
+                self._unsure.use(now)
+                return True
         return False
+
+    def _is_learning(self) -> bool:
+        """Return whether the settings allow to learn now: they may have changed since the server was started."""
+        try:
+            return load_vault_settings(self._vault.folder, user_paths()).search.learn
+        except SettingsError:
+            return False
 
 
 class ServedSnapshot(Struct, frozen=True):
@@ -175,7 +198,7 @@ class ServedSnapshot(Struct, frozen=True):
 
     `freshness` says in a few words whether the open index is up to date. `is_partial` means that much of the vault may
     be missing from the index. `notices` are the vault's messages since the question was asked. `questions` are those
-    asked of it before; None for several vaults as one.
+    that the client asked of it before; None for several vaults as one, or an unknown client.
     """
 
     vault: excerpt.Vault
@@ -196,7 +219,7 @@ class ServedVault:
         self._is_watch_requested = watched
         self._notices: list[str] = []
         self.vault = excerpt.open(folder, refresh=False, on_notice=self._add_notice, comments=comments, learn=True)
-        self._questions = AskedQuestions(self.vault)
+        self._questions: dict[object, AskedQuestions] = {}
         self.indexing = VaultIndexing(self.vault.folder)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="vault")
         self._is_loading = False
@@ -276,7 +299,7 @@ class ServedVault:
         deadline = time.monotonic() + ANSWER_SECONDS
         self.watch()
         while True:
-            turn = self._thread.submit(self._answer, question, token, writes=writes)
+            turn = self._thread.submit(self._answer, question, token, CLIENT.get(), writes=writes)
             try:  # a timeout cancels a question that has not started
                 return await asyncio.wait_for(asyncio.wrap_future(turn), max(deadline - time.monotonic(), 0.05))
             except TimeoutError:
@@ -297,12 +320,14 @@ class ServedVault:
             return VaultBusyError(f"The vault {self.name} is still loading.", _RETRY_HINT)
         return VaultBusyError(f"The vault {self.name} is busy with another question.", _RETRY_HINT)
 
-    def _answer(self, question: Callable[[ServedSnapshot], Answer], token: CancelToken, *, writes: bool) -> Answer:
+    def _answer(
+        self, question: Callable[[ServedSnapshot], Answer], token: CancelToken, client: object, *, writes: bool
+    ) -> Answer:
         state = self.indexing.state  # read before the index is opened: later reports are about later generations
         is_busy = self._is_building(state)
         self._use_newest_generation(is_busy=is_busy)
         self._notices.clear()
-        snapshot = self._snapshot(state)
+        snapshot = self._snapshot(state, client)
         try:
             with cancelled_by(token):
                 return question(snapshot) if writes else self.vault.run_in_one_snapshot(lambda: question(snapshot))
@@ -314,7 +339,7 @@ class ServedVault:
             self.vault.close()  # the next question opens it again, repaired
             raise
 
-    def _snapshot(self, state: IndexingState) -> ServedSnapshot:
+    def _snapshot(self, state: IndexingState, client: object) -> ServedSnapshot:
         """Return the vault with its freshness; `state` was reported before the index was opened."""
         is_behind = self.vault.is_unfinished or self.vault.generation < state.generation
         is_partial = is_behind or (state.files is not None and state.files[1] > _MAX_UNREAD_FILES)
@@ -324,8 +349,17 @@ class ServedVault:
             self._describe_freshness(state, is_behind=is_behind),
             is_partial,
             self._notices,
-            self._questions,
+            self._questions_of(client),
         )
+
+    def _questions_of(self, client: object) -> AskedQuestions | None:
+        if client is None:
+            return None
+        known = client in self._questions
+        self._questions[client] = self._questions.pop(client) if known else AskedQuestions(self.vault)
+        if len(self._questions) > _MAX_CLIENTS:
+            del self._questions[next(iter(self._questions))]
+        return self._questions[client]
 
     def _describe_freshness(self, state: IndexingState, *, is_behind: bool) -> str:
         """Return in a few words whether the index is up to date, such as "looking for changes"."""
@@ -458,6 +492,9 @@ class ServedVaults:
         if any(vault.vault.address for vault in ready):
             return None
         union, token = self._join(tuple(ready)), CancelToken()
+        for snapshot in ready.values():
+            if snapshot.questions is not None:
+                snapshot.questions.leave()
 
         def respond() -> Answer:
             left_out = union.left_out

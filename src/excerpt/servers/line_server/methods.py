@@ -104,6 +104,8 @@ def answer_pack(snapshot: ServedSnapshot, params: PackParams) -> JsonObject:
         format=params.format,
         ids=params.fragments,
     )
+    if snapshot.questions is not None and not params.fragments:
+        snapshot.questions.leave()
     snapshot.vault.count_saved(packed)
     return {**packed.to_dict(), "rendered": packed.text, "freshness": snapshot.freshness}
 

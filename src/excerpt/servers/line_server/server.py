@@ -28,6 +28,7 @@ from excerpt.servers.line_server.messages import (
 )
 from excerpt.servers.line_server.methods import METHODS, JsonObject, Method
 from excerpt.servers.served_vaults import (
+    CLIENT,
     NotIndexedYetError,
     ServedSnapshot,
     ServedVault,
@@ -73,6 +74,7 @@ class LineServer:
                 await write(encode_line(refusal))
             return
         connection = Connection(read, write, self.answer, self._log_crash)
+        CLIENT.set(connection)
         greeting = make_event("ready", self._describe_server())
         self._connections.add(connection)
         try:

@@ -41,6 +41,7 @@ from excerpt.servers.mcp.tools import (
     name_tools,
 )
 from excerpt.servers.served_vaults import (
+    CLIENT,
     NotIndexedYetError,
     ServedVaults,
     VaultBusyError,
@@ -85,6 +86,8 @@ class StrictServer(MCPServer[None]):
                     check_input(parameter, value, MAX_MEMORY_LENGTH if parameter == "text" else None)
         except InputError as error:
             raise ToolError(_shorten(str(error))) from None
+        if context is not None and (headers := context.headers) is not None:  # over HTTP
+            CLIENT.set(headers.get("mcp-session-id"))
         try:
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError:

@@ -172,7 +172,8 @@ class Tools(Struct, frozen=True):
             ranked = excerpt.fuse_results(results, hit_limit)
         hits = (_best_hit_per_note(ranked) if group == "notes" else ranked)[offset : offset + limit]
         parts = tuple(
-            answers.format_hit(number, each.hit, snippet, each.vault) for number, each in enumerate(hits, offset + 1)
+            answers.format_hit(number, each.hit, snippet, each.vault, query)
+            for number, each in enumerate(hits, offset + 1)
         )
         sure = _best_confidence(results.values())
         hint = f"`read` a path:lines{_IN_ALL if several else ''}, or `pack` the question."
@@ -606,6 +607,8 @@ async def _pack_vaults(
 
     def search(snapshot: ServedSnapshot) -> _SearchedVault:
         result = snapshot.vault.search_for_pack(query)
+        if snapshot.questions is not None:
+            snapshot.questions.ask(result)
         memories = _recall_answers(snapshot, query)
         return _SearchedVault(snapshot, result, result.matched, memories, _nearest_words(snapshot, result))
 
@@ -836,6 +839,8 @@ def _flatten_branches(branches: Iterable[excerpt.Branch]) -> Iterator[excerpt.Br
 def _answer_from_note(snapshot: ServedSnapshot, source: str, query: str, limit: int) -> str:
     """Return an answer with the passages of a source that answer a query, best first."""
     result, within, ids, path = find_in_note(snapshot, source, query)
+    if snapshot.questions is not None:
+        snapshot.questions.leave()
     fact = f"what {visible_line(path)} says"
     return _pack_text(snapshot, within, limit, scope="none", pack_format="markdown", ids=ids, fact=fact, result=result)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from functools import cached_property, partial
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -152,6 +152,7 @@ class HitPane(Vertical):
         self._has_error = False
         self._result: Result | None = None
         self._last_warnings: tuple[str, ...] = ()
+        self._unsure_questions: UnsureQuestions | None = None  # created with the first result
         """The warnings of the last result, each of which is shown in full when it comes."""
         self.link_form = LinkForm.WIKILINK
         """The form of the last link that was copied."""
@@ -202,7 +203,7 @@ class HitPane(Vertical):
         Without a result, that is the `error` of the search or the `placeholder`. `progress` is that of the index.
         """
         self._result, self._has_error = result, error is not None
-        if result is not None or "_unsure_questions" in self.__dict__:
+        if result is not None or self._unsure_questions is not None:
             self._note_question(result)
         self.hit_list.display = bool(result and result.hits)
         self.show_earlier_count()
@@ -215,17 +216,13 @@ class HitPane(Vertical):
             self._notice.empty_state = no_hits_notice(result, progress, self._bar.correction)
 
     def _note_question(self, result: Result | None) -> None:
-        from excerpt.search.usage import READING_SECONDS, is_unsure
+        from excerpt.search.usage import READING_SECONDS, UnsureQuestions, is_unsure
 
+        if self._unsure_questions is None:
+            self._unsure_questions = UnsureQuestions()
         query = result.query if result is not None else ""
         has_nothing_sure = result is not None and is_unsure(result)
         self._unsure_questions.ask(query, is_unsure=has_nothing_sure, now=monotonic(), min_seconds=READING_SECONDS)
-
-    @cached_property
-    def _unsure_questions(self) -> UnsureQuestions:
-        from excerpt.search.usage import UnsureQuestions
-
-        return UnsureQuestions()
 
     def notify_warnings(self, result: Result | None) -> None:
         """Show the warnings of a result, unless those of the last one were the same."""
@@ -399,8 +396,10 @@ class HitPane(Vertical):
         result = self._result
         if result is None:
             return None
-        earlier = self._unsure_questions.use(monotonic())
-        return find_used_hit(result.query, result.best_first, hit.fragment.id, earlier)
+        used = find_used_hit(result.query, result.best_first, hit.fragment.id)
+        if used is None or self._unsure_questions is None:
+            return used
+        return structs.replace(used, earlier=self._unsure_questions.use(monotonic()))
 
     def action_edit(self) -> None:
         """Handle enter: pass it to the focused panel, else open the note in the editor.

@@ -119,10 +119,11 @@ local function link_anchor(hit)
 end
 
 -- Call `on_link` with the wikilink of a hit: by file name where that leads to the note, else by path.
+-- The context says that the note is only looked at: a linked hit is not recorded as opened.
 local function request_link(hit, on_link)
   local path = hit.path:gsub("%.md$", "")
   local name = path:match("[^/]*$")
-  server.request("read", { source = ("[[%s]]"):format(name) }, function(problem, read)
+  server.request("read", { source = ("[[%s]]"):format(name), context = 1 }, function(problem, read)
     local target = not problem and read.path == hit.path and name or path
     on_link(("[[%s%s]]"):format(text.line(target), link_anchor(hit)))
   end)
