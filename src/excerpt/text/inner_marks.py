@@ -1,20 +1,23 @@
 """Marks of Markdown and HTML within a word, which a reader does not see: `un**believ**able` is one word.
 
-Index, queries and highlights take a word as it is read. Only marks with a letter on both sides are removed, and only
-where the parser finds a pair of them: a single `a**b`, code and maths stay as they are, and so does what stands between
-digits, where it is an operator. Struck text and superscripts stay too, as they are often no part of the word beside
-them (`~~old~~new`, footnotes).
+Index, queries and highlights take a word as it is read. Only `**`, `***` and tags with a letter on both sides are
+removed, and only where the parser finds a pair of them: code and maths stay as they are, and so does what stands
+between digits, where it is an operator. A single `*` and `==` stay, for they are as often operators between words
+(`width*height*depth`, `a==b==c`). So do struck text and superscripts, which are often no part of the word beside them
+(`~~old~~new`, footnotes).
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import repeat
 
 from msgspec import Struct
 
-from excerpt.text.line_context import FENCES, Context, contexts_of_passage
+from excerpt.text.line_context import FENCES, PROSE, Context, contexts_of_passage
 
 MAX_LINE_CHARACTERS = 20_000
 """Maximum number of characters of a line that is parsed: a longer one is data, not prose."""
@@ -24,13 +27,13 @@ _LETTERS = (
     "A-Za-z\u00aa\u00b5\u00ba\u00c0-\u1fff\u2c00-\u2dff\u3005-\u3007\u3021-\ufefe\uff10-\uffdc\U00010000-\U0010ffff"
 )
 # The character before a mark is looked at after it, because a search for few first characters is faster.
+_TAG_NAMES = "b|i|em|strong|u|mark|sub"
 _INNER_MARK = re.compile(
-    rf"\*(?<=[{_LETTERS}]\*)\*{{0,2}}[{_LETTERS}]|=(?<=[{_LETTERS}]=)=[{_LETTERS}]"
-    rf"|<(?<=[0-9{_LETTERS}]<)/?(?:b|i|em|strong|u|mark|sub)>[0-9{_LETTERS}]"
+    rf"\*(?<=[{_LETTERS}]\*)\*{{1,2}}[{_LETTERS}]|<(?<=[0-9{_LETTERS}]<)/?(?i:{_TAG_NAMES})>[0-9{_LETTERS}]"
 )
 _BEFORE, _AFTER = re.compile(rf"(?<=[{_LETTERS}])"), re.compile(rf"[{_LETTERS}]")
-_TAG = re.compile(rf"(?<=[0-9{_LETTERS}])</?(?:b|i|em|strong|u|mark|sub)>(?=[0-9{_LETTERS}])")
-_WORD = re.compile(rf"[*=0-9{_LETTERS}]+")
+_BEFORE_TAG, _AFTER_TAG = re.compile(rf"(?<=[0-9{_LETTERS}])"), re.compile(rf"[0-9{_LETTERS}]")
+_TAG = re.compile(rf"<(/?)({_TAG_NAMES})>", re.IGNORECASE)
 _INDENTED = re.compile(r"(?: {4}|\t)\s*(?!(?:[-*+]|\d+[.)])\s)\S")
 
 
@@ -71,42 +74,61 @@ def join_marked_words(text: str) -> JoinedText | None:
 def _find_inner_marks(text: str) -> Iterator[tuple[int, int]]:
     """Yield the range of each mark within a word of `text`, ascending."""
     lines = text.split("\n")
-    contexts = contexts_of_passage(lines) if any(fence in text for fence in FENCES) else None
+    contexts = contexts_of_passage(lines) if any(fence in text for fence in FENCES) else repeat(PROSE)
+    is_prose = [context.context is Context.PROSE for _, context in zip(lines, contexts, strict=False)]
+    if "$$" in text:
+        for first, last in _find_maths(lines, is_prose):
+            is_prose[first : last + 1] = repeat(False, last + 1 - first)
     at = 0
-    follows_blank, is_maths = True, False
+    follows_blank = True
     for number, line in enumerate(lines):
-        is_prose = contexts is None or contexts[number].context is Context.PROSE
         is_indented_code = follows_blank and _INDENTED.match(line) is not None
-        is_maths ^= line.count("$$") % 2 == 1
-        if is_prose and not is_indented_code and not is_maths and len(line) <= MAX_LINE_CHARACTERS:
+        if is_prose[number] and not is_indented_code and len(line) <= MAX_LINE_CHARACTERS and _INNER_MARK.search(line):
             yield from ((at + start, at + end) for start, end in _find_in_line(line))
         follows_blank = is_indented_code or not line.strip()
         at += len(line) + 1
 
 
-def _find_in_line(line: str) -> Iterable[tuple[int, int]]:
+def _find_maths(lines: Sequence[str], is_prose: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """Yield the indexes of the first and last line of each block of maths between two `$$` on lines of prose."""
+    edges = (
+        number
+        for number, line in enumerate(lines)
+        if is_prose[number]
+        and line.count("$$") % 2 == 1
+        and (line.lstrip("> \t").startswith("$$") or line.rstrip().endswith("$$"))
+    )
+    return zip(edges, edges, strict=False)
+
+
+@lru_cache(1000)  # for the index, a line is looked at twice: for its terms and for its vector
+def _find_in_line(line: str) -> tuple[tuple[int, int], ...]:
     """Return the range of each mark within a word of a line of prose, ascending."""
-    if not _INNER_MARK.search(line):
+    if line.count("**") < 2 and "</" not in line:
         return ()
     from excerpt.text.inline import SpanKind, inline_spans  # needs markdown-it, which most searches do not
 
     ranges: list[tuple[int, int]] = []
+    open_tags: dict[str, tuple[int, int]] = {}
     for span in inline_spans(line):
+        if span.kind is SpanKind.HTML and (tag := _TAG.fullmatch(line, span.start, span.end)):
+            name = tag[2].lower()
+            if not tag[1]:
+                open_tags[name] = tag.span()
+            elif (opening := open_tags.pop(name, None)) and "|" not in line[opening[1] : span.start]:
+                ranges += (opening, tag.span())
+            continue
         content = line[span.text_start : span.text_end]
-        if span.kind is SpanKind.HTML:
-            is_mark = _TAG.match(line, span.start, span.end + 1) is not None
-        elif span.kind is SpanKind.STRONG:
-            is_mark = "|" not in content  # a cell ends a pair
-        else:  # these may belong to the text: "Leser*innen und Hörer*innen", "a==b or c==d"
-            is_mark = span.kind in (SpanKind.EMPHASIS, SpanKind.HIGHLIGHT) and _WORD.fullmatch(content) is not None
-        if is_mark:
+        is_outer = span.kind is SpanKind.EMPHASIS and content[:2] == content[-2:] == "**"  # the first `*` of `***`
+        if (span.kind is SpanKind.STRONG or is_outer) and "|" not in content:  # a cell ends a pair
             ranges += ((span.start, span.text_start), (span.text_end, span.end))
     ranges.sort()
-    return [each for each in _merge_adjacent(ranges) if line[each[0]] == "<" or _is_between_letters(line, *each)]
+    return tuple(each for each in _merge_adjacent(ranges) if _is_within_word(line, *each))
 
 
-def _is_between_letters(line: str, start: int, end: int) -> bool:
-    return _BEFORE.match(line, start) is not None and _AFTER.match(line, end) is not None
+def _is_within_word(line: str, start: int, end: int) -> bool:
+    before, after = (_BEFORE_TAG, _AFTER_TAG) if line[start] == "<" else (_BEFORE, _AFTER)
+    return before.match(line, start) is not None and after.match(line, end) is not None
 
 
 def _merge_adjacent(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
