@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.text.inline import SpanKind, inline_spans
+from excerpt.text.inline import SpanKind, inline_spans, readable_text
 
 
 @pytest.mark.parametrize(
@@ -92,3 +92,21 @@ def test_spans_are_in_the_text_ascending_and_nested(text: str) -> None:
             open_ends.pop()
         assert not open_ends or span.end <= open_ends[-1]
         open_ends.append(span.end)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("The wheel[^1] spins[^speed], and turns [^2].", "The wheel spins, and turns ."),
+        ("[^speed]: By day.", "By day."),
+        ("> [^1]: In a quote.", "> In a quote."),
+        ("- [^1]: In a list.", "- In a list."),
+        ("use [^abc] in a regex", "use [^abc] in a regex"),
+        ("[^a-z]+ are no letters", "[^a-z]+ are no letters"),
+        (r"an escaped \[^1]", "an escaped [^1]"),
+        (r"an escaped word\[^note]", "an escaped word[^note]"),
+        ("code `a[^1]`", "code a[^1]"),
+    ],
+)
+def test_marks_of_footnotes_are_not_read_and_similar_text_is(text: str, read: str) -> None:
+    assert readable_text(text) == read

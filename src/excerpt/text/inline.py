@@ -146,17 +146,21 @@ def visible_characters(text: str, matches: Sequence[tuple[int, int]] = ()) -> li
     return shown
 
 
-_FOOTNOTE_MARK = re.compile(r"^[ \t]*\[\^[^\[\]\s]+\]:[ \t]*|\[\^[^\[\]\s]+\]")
+# A label of letters after a blank may be a set of a regular expression: `use [^abc]`, `[^a-z]+`.
+_FOOTNOTE_MARK = re.compile(
+    r"^(?:[>\s]|[-*+] )*(?P<definition>\[\^[^\[\]\s]+\]:[ \t]*)|\[\^\d+\]|(?<=\S)\[\^[^\[\]\s]+\]"
+)
 
 
 def _footnote_marks(text: str, spans: Iterable[InlineSpan]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of the marks of footnotes in a line, outside of code and maths."""
-    verbatim = [span for span in spans if span.kind in (SpanKind.CODE, SpanKind.MATH)]
+    """Yield the ranges of the marks of footnotes in a line, outside of code, maths and escapes."""
+    verbatim = [span for span in spans if span.kind in (SpanKind.CODE, SpanKind.MATH, SpanKind.ESCAPE)]
     starts = [span.start for span in verbatim]
     for mark in _FOOTNOTE_MARK.finditer(text):
-        before = bisect_right(starts, mark.start()) - 1
-        if before < 0 or verbatim[before].end <= mark.start():
-            yield mark.span()
+        start, end = mark.span(mark.lastgroup or 0)
+        before = bisect_right(starts, start) - 1
+        if before < 0 or verbatim[before].end <= start:
+            yield start, end
 
 
 def readable_text(text: str) -> str:
