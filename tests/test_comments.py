@@ -346,6 +346,14 @@ def test_cards_and_rows_without_their_comments_keep_their_lines(farm_files: Path
         assert not any(word in str(part) for part in (*board, *prices) for word in ("giraffe", "zebra", "walrus"))
 
 
+def test_a_card_of_a_comment_alone_keeps_it_before_the_labels_of_its_arrows(home: Path, tmp_path: Path) -> None:
+    nodes = [{"id": "a", "type": "text", "text": "%% zebra %%"}, {"id": "b", "type": "text", "text": "Donkeys"}]
+    board = {"nodes": nodes, "edges": [{"fromNode": "a", "toNode": "b", "label": "feed"}]}
+    folder = write_vault(tmp_path / "boards", {"Board.canvas": json.dumps(board)})
+    with excerpt.open(folder, comments="author") as author:
+        assert author.read("Board.canvas").text.startswith("%% zebra %%\n\nfeed → Donkeys\n")
+
+
 def test_a_file_without_text_is_found_by_its_name(home: Path, tmp_path: Path) -> None:
     files = {"Ideas for spring.txt": "", "Board of ideas.canvas": "", "Mill.md": NOTES["Mill.md"]}
     with excerpt.open(write_vault(tmp_path / "empty", files)) as opened:

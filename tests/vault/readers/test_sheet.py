@@ -11,6 +11,7 @@ import xlsxwriter
 
 from excerpt.base.errors import ReadError
 from excerpt.base.model import Note
+from excerpt.text.comments import restore_comments
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.sheet import MAX_TEXT, CsvReader, SheetReader
 
@@ -177,3 +178,19 @@ def test_another_encoding_is_read_with_a_warning() -> None:
 def test_a_table_without_values_is_reported(data: bytes) -> None:
     with pytest.raises(ReadError, match="The file has no text"):
         CsvReader().read(data, "a.csv", ENGLISH)
+
+
+def as_written(note: Note) -> list[str]:
+    return restore_comments(note.text.split("\n"), 1, note.comments)
+
+
+def test_comments_of_cells_are_restored_where_they_were() -> None:
+    note = CsvReader().read(b"Name,Note\nAda,%%secret%%\nBo %%shy%%,\n%%a%%,%%b%%\n", "a.csv", ENGLISH)
+    assert note.text.split("\n") == ["Name | Note", "Ada | ", "Bo ", ""]
+    assert as_written(note) == ["Name | Note", "Ada | %%secret%%", "Bo %%shy%%", "%%a%%%%b%%"]
+
+
+def test_cells_beside_comments_are_clean() -> None:
+    data = b"Name,Note\nA\0da,%%secret%%\nB\0o,tall\n" + b"Cid,short\n" * 30
+    note = CsvReader().read(data, "a.csv", ENGLISH)
+    assert note.text.split("\n")[:4] == ["Name | Note", "Ada | ", "Bo | tall", "Cid | short"]

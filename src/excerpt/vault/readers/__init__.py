@@ -90,13 +90,13 @@ def paged_note(
     links: Sequence[Link] = (),
     warnings: Sequence[str] = (),
     unread: int = 0,
-    is_found_empty: bool = False,
+    can_be_empty: bool = False,
 ) -> Note:
     """Return a note with a section for each of a file's `parts`, in their order.
 
     `title` defaults to the file's name; `unread` is the number of images that OCR could read but has not read. The
     `line` of each link must be the number of its part, from 1; in the note, it is the first line of that part. Headings
-    take no line of the text. If `is_found_empty`, a file without text is found by its name, as an empty note is.
+    take no line of the text. If `can_be_empty`, a file without text is found by its name, as an empty note is.
     """
     from excerpt.text.languages import detect_language  # not needed for the list of file types
 
@@ -120,7 +120,7 @@ def paged_note(
         level = len(part.headings)
         location = part.place.replace("#", "%23").replace("\n", " ")
         sections.append(Section(len(sections), level, heading, part.headings, first, last, blocks, location))
-    if is_found_empty and len(sections) == 1:
+    if can_be_empty and len(sections) == 1:
         sections[0] = replace(sections[0], blocks=(Block(BlockKind.OTHER, 1, 1),))
     text = "\n".join(lines[:-1])
     shifted = tuple(replace(link, line=min(starts[link.line - 1], max(len(lines) - 1, 1))) for link in links)

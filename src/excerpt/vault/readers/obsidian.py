@@ -81,7 +81,8 @@ class CanvasReader(Struct, frozen=True):
         links: list[Link] = []
         for node, (card, comments) in zip(nodes, cards, strict=True):
             own, at = _text_or_empty(node.get("id")), len(parts) + 1
-            text = "\n\n".join(filter(None, (card, *arrows.get(own, ()))))
+            # The lines of comments count from the card's first one, even if nothing else is in it.
+            text = "\n\n".join((*([card] if card or comments else ()), *arrows.get(own, ())))
             if node.get("type") == "file" and _text_or_empty(node.get("file")):
                 heading = _text_or_empty(node.get("subpath")).removeprefix("#") or None
                 links.append(Link(LinkKind.EMBED, _text_or_empty(node.get("file")), at, heading))
@@ -90,7 +91,7 @@ class CanvasReader(Struct, frozen=True):
                 above = (_text_or_empty(group["label"]).strip() for group in groups if _contains(group, node))
                 headings = (*above, _format_heading(card))
                 parts.append(PagedText(f"node={own}" if own else "", tuple(filter(None, headings)), text, comments))
-        return paged_note(path, parts, options, links=links, is_found_empty=True)
+        return paged_note(path, parts, options, links=links, can_be_empty=True)
 
 
 def _split_card(node: Mapping[str, Any]) -> tuple[str, tuple[CommentLine, ...]]:

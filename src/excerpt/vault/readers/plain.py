@@ -20,5 +20,5 @@ class TextReader(Struct, frozen=True):
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
         """Return the text as a note; see Reader.read. A guessed encoding or damage is a warning of the note."""
         text, warning = decode(data)
-        note = paged_note(path, [PagedText("", (), text)], options, is_found_empty=True)
+        note = paged_note(path, [PagedText("", (), text)], options, can_be_empty=True)
         return replace(note, warnings=(warning,)) if warning else note

@@ -18,6 +18,7 @@ from excerpt.text.comments import may_have_comments, take_out_comments
 from excerpt.vault.readers import (
     PagedText,
     ReadOptions,
+    clean_text,
     convert_damage_errors,
     open_safe_zip,
     paged_note,
@@ -126,8 +127,8 @@ class _SheetParts:
             text = whole[: MAX_TEXT - self.size]
             self.is_cut = len(text) < len(whole)
             location, heading = locate(chunk[0], chunk[-1], columns[0], columns[-1])
-            kept = enumerate(read_rows[: text.count("\n") + (not self.is_cut)], start=1)
-            comments = tuple(each._replace(line=number) for number, (_, own) in kept for each in own)
+            whole_rows = enumerate(read_rows[: text.count("\n") + (not self.is_cut)], start=1)
+            comments = tuple(each._replace(line=number) for number, (_, own) in whole_rows for each in own)
             self.parts.append(PagedText(location, (heading,), text, comments))
             self.rows += len(chunk)
             self.size += len(text)
@@ -149,17 +150,22 @@ class _SheetParts:
 
 
 def _read_row(values: Sequence[str], columns: Iterable[int]) -> tuple[str, list[CommentLine]]:
-    """Return the cells of `columns` in a row as text, without empty cells at its end, and the comments in the cells."""
+    """Return the cells of `columns` in a row as clean text, and the comments in the cells.
+
+    The text is without empty cells at its end, except before a comment.
+    """
     cells = [values[column] if column < len(values) else "" for column in columns]
     if not any(map(may_have_comments, cells)):
-        return " | ".join(cells).rstrip(" |"), []
+        return clean_text(" | ".join(cells)).rstrip(" |"), []
     comments: list[CommentLine] = []
     at = 0
     for number, cell in enumerate(cells):
-        cells[number], own = take_out_comments(cell, 0, ())
+        cells[number], own = take_out_comments(clean_text(cell), 0, ())
         comments += (comment._replace(column=comment.column + at) for comment in own)
         at += len(cells[number]) + len(" | ")
-    return " | ".join(cells).rstrip(" |"), comments
+    line = " | ".join(cells)
+    last = comments[-1].column if comments and any(cells) else 0
+    return line[:last] + line[last:].rstrip(" |"), comments
 
 
 def _find_header(rows: Sequence[NumberedRow], is_text: Callable[[str], bool]) -> list[str]:
