@@ -42,16 +42,12 @@ from excerpt.vault.dialect import detect_dialect
 from excerpt.vault.readers.registry import kind_of_file
 from excerpt.vault.scan import Scan, scan
 
-# A rebuild writes a new index beside the existing one, which stays in use until the new one replaces it in one step.
-#
-# The new index is written in a folder below the index's own. Its derived files are moved up: their names have higher
-# generations and so collide with no other file. Then the catalog's pages are overwritten in one transaction of SQLite,
-# so that a reader sees the old index or the new one. If the process is killed before that, the old index remains, and
-# the next build removes the folder.
-
 
 def create_rebuild_folder(index: Path) -> Path:
-    """Create and return an empty folder in `index` for the new index of a rebuild. Raises OSError."""
+    """Create and return an empty folder in `index` for the new index of a rebuild. Raises OSError.
+
+    The existing index stays in use until `replace_index` replaces it in one step.
+    """
     remove_rebuild_folder(index)
     (index / REBUILD_FOLDER).mkdir()
     return index / REBUILD_FOLDER
@@ -65,6 +61,10 @@ def remove_rebuild_folder(index: Path) -> None:
 
 def replace_index(catalog: Catalog, index: Path) -> None:
     """Replace the index in the folder `index` by the rebuilt one in its subfolder.
+
+    The derived files are moved up: their names have higher generations and so collide with no other file. Then the
+    catalog's pages are overwritten in one transaction of SQLite, so that a reader sees the old index or the new one. If
+    the process is killed before that, the old index remains, and the next build removes the folder.
 
     `catalog` is the open catalog of the rebuilt index. Raises OSError and sqlite3's errors; the old index is then
     unchanged.
@@ -324,11 +324,6 @@ def _list_tasks(
     return sorted(tasks, key=lambda task: (-task.mtime_ns, task.path))
 
 
-# A file counts as unchanged if its size and times are the known ones (it is not opened), or else if the digest of its
-# content is. Changed and new files are committed in batches, the most recently modified first; each batch is a
-# generation that can be searched while the next is prepared. If the process is killed, the last generation remains, and
-# the next build continues after it: the committed files are known by then.
-
 # Looking at this many single paths costs about as much as a scan of ten thousand files.
 _MAX_SINGLE_PATHS = 500
 
@@ -357,6 +352,11 @@ def build(
 
 class Updater:
     """Updates the index in `folder` to the present state of the vault, any number of times.
+
+    A file counts as unchanged if its size and times are the known ones (it is not opened), or else if the digest of its
+    content is. Changed and new files are committed in batches, the most recently modified first; each batch is a
+    generation that can be searched while the next is prepared. If the process is killed, the last generation remains,
+    and the next build continues after it: the committed files are known by then.
 
     The index stays open between two updates, and files that were checked or written by this object are not checked
     again, unless another process has committed meanwhile. Call the methods from one thread at a time; `control` pauses

@@ -88,10 +88,6 @@ class MemoriesByLocation:
         )
 
 
-# The folder of memories is indexed in the cache as a small vault, with a note per memory. The files are authoritative:
-# they are checked before each recall, changes are indexed first, and memories that are not in the index for whatever
-# reason are found by their words.
-
 MIN_RECALL_COSINE = 0.45
 """The least cosine with the query of a memory that has none of its words (docs/design/memory.md)."""
 
@@ -127,7 +123,12 @@ class _MemoryIndex(Struct, frozen=True):
 
 
 class Recaller:
-    """Searches the memories in `folder` with an index in `cache`. Use it from one thread at a time."""
+    """Searches the memories in `folder` with an index in `cache`. Use it from one thread at a time.
+
+    The folder is indexed as a small vault, with a note per memory. The files are authoritative: they are checked before
+    each recall, changes are indexed first, and memories that are not in the index for whatever reason are found by
+    their words.
+    """
 
     def __init__(self, folder: Path, cache: Path, settings: Settings, today: Callable[[], date] = date.today) -> None:
         self.store = MemoryStore(folder)

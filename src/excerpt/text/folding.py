@@ -1,6 +1,6 @@
 """Folding and stemming: the forms in which a word is indexed and searched.
 
-A word of any script -> the form it is indexed under: folded, and stemmed by the language of its script.
+A word of any script is indexed in one form: folded, and stemmed by the language of its script.
 
 Stemming precedes the removal of marks, since stemmers of French, Russian or Swedish use them; then the stem is
 stripped, so that "Café", "café" and "cafe" are one term. ä becomes a (not ae), as in a query typed without umlauts

@@ -1,9 +1,7 @@
 """The language of a text by its script and its commonest words; negations, restrictions and stop words by language.
 
-Which language a text is written in, from its script and its most common words.
-
-It must be cheap (only the first thousands of characters are examined) and right often enough to choose a stemmer. A
-text that is too short or too mixed has no language, "".
+Detection must be cheap (only the first thousands of characters are examined) and right often enough to choose a
+stemmer. A text that is too short or too mixed has no language, "".
 """
 
 from __future__ import annotations

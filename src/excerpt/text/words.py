@@ -26,9 +26,8 @@ from msgspec import Struct
 
 from excerpt.text.folding import MAX_TERM_CHARACTERS, UNACCENTED_MARK, fold, indexed_terms, searched_terms, stem
 from excerpt.text.inner_marks import join_marked_words
-from excerpt.text.languages import detect_language
 
-__all__ = ["ANALYZER_VERSION", "Analysis", "QueryWord", "analyze", "detect_language", "fold", "query_terms", "terms_of"]
+__all__ = ["ANALYZER_VERSION", "Analysis", "QueryWord", "analyze", "fold", "query_terms", "terms_of"]
 
 ANALYZER_VERSION = 5
 """Version of the analyzer, raised when a text gives other terms: an older index is then rebuilt."""
