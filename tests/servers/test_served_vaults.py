@@ -276,3 +276,16 @@ async def test_what_was_forgotten_is_not_named_any_more(ask: Ask, vault: Path) -
     assert "you once asked this" in (await ask("search", query=SIMILAR)).text
     UseLog(user_paths().use_file(vault)).forget()
     assert "you once asked this" not in (await ask("search", query=SIMILAR)).text
+
+
+async def test_a_forgotten_question_is_not_written_back(ask: Ask, vault: Path) -> None:
+    log = UseLog(user_paths().use_file(vault))
+    await ask("search", query="bread")
+    await ask("search", query=STRANGE)
+    await ask("search", query=REWORDED)
+    await ask("read", source="Swarms.md")
+    await ask("read", source="Swarms.md")
+    assert [event.earlier[-1] for event in log.events()] == [STRANGE, STRANGE]
+    log.forget()
+    await ask("read", source="Swarms.md")
+    assert log.events() == ()

@@ -156,9 +156,11 @@ class AskedQuestions:
         self._unsure = UnsureQuestions()
         self._result: excerpt.Result | None = None
         self._since = 0.0
+        self._log_id: tuple[int, int] | None = None
 
     def ask(self, result: excerpt.Result, min_seconds: float = 0.0) -> None:
         """Note the question of a result that a client sees; `min_seconds` are as for `UnsureQuestions.ask`."""
+        self._drop_if_forgotten()
         self._result, self._since = result, time.monotonic()
         self._unsure.ask(result.query, is_unsure=is_unsure(result), now=self._since, min_seconds=min_seconds)
 
@@ -168,6 +170,7 @@ class AskedQuestions:
 
     def open(self, path: str, first: int, last: int) -> bool:
         """Note that a client opened lines of a note; return whether a question was kept with the passage there."""
+        self._drop_if_forgotten()
         now = time.monotonic()
         if now - self._since > REWORDING_SECONDS:
             self.leave()
@@ -184,6 +187,15 @@ class AskedQuestions:
                 self._unsure.use(now)
                 return True
         return False
+
+    def _drop_if_forgotten(self) -> None:
+        """Drop the questions if any process has deleted or rewritten the log, so that none is written back."""
+        before, self._log_id = self._log_id, None
+        with suppress(OSError):
+            status = user_paths().use_file(self._vault.folder).stat()
+            self._log_id = status.st_dev, status.st_ino
+        if before is not None and self._log_id != before:
+            self._result, self._unsure = None, UnsureQuestions()
 
     def _is_learning(self) -> bool:
         """Return whether the settings allow to learn now: they may have changed since the server was started."""

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import excerpt
+from excerpt.base.settings import user_paths
+from excerpt.search.usage import UseLog
 from excerpt.servers.line_server.server import LineServer
 from tests.servers.line_server.conftest import Talk, failure_text, talk_with
 from tests.servers.mcp.conftest import indexed_vaults, write_vault
@@ -65,6 +67,21 @@ async def test_read_of_a_fragment_adds_surrounding_lines(talk: Talk) -> None:
     note = await talk.ask("read", source=hit["fragment_id"], context=2)
     assert (note["line_start"], note["line_end"]) == (hit["line_start"] - 2, hit["line_end"])
     assert note["text"].split("\n")[2] == hit["text"].split("\n")[0]
+
+
+async def test_what_is_only_looked_at_or_read_after_a_pack_is_not_kept_with_the_question(
+    talk: Talk, vault: Path
+) -> None:
+    log = UseLog(user_paths().use_file(vault))
+    await talk.ask("search", query="why do the insects fly away in spring")
+    await talk.ask("read", source="Swarms.md", context=1)
+    assert log.events() == ()
+    await talk.ask("pack", query="green tea")
+    await talk.ask("read", source="Swarms.md")
+    assert log.events() == ()
+    await talk.ask("search", query="why do the insects fly away in spring")
+    await talk.ask("read", source="Swarms.md")
+    assert [event.path for event in log.events()] == ["Swarms.md"]
 
 
 async def test_why_explains_the_score_of_a_hit(talk: Talk) -> None:
