@@ -6,6 +6,7 @@ No module has this name, as all surfaces are compared.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,17 +19,21 @@ from mcp import Client
 import excerpt
 from excerpt.base.kinds import Strategy
 from excerpt.base.settings import PackSettings, load_vault_settings, user_paths
+from excerpt.memory.store import MemoryStore
 from excerpt.pack.memory_fragment import memory_name
 from excerpt.pack.selection import MarkedFragment
 from excerpt.search.engine import Engine
 from excerpt.servers.line_server.server import LineServer
 from excerpt.servers.mcp.server import build_server
 from excerpt.servers.served_vaults import ServedVaults
+from excerpt.service.memory_decisions import MemoryDraft, make_edit_decision
 from excerpt.service.note_questions import AskSharedFragment
 from excerpt.service.open_vaults import OpenIndex
 from excerpt.service.packer import AskPack, Packer, PackRequest
 from excerpt.tui.pack.labels import stop_label
 from excerpt.vault.known_vaults import VaultFolders
+from excerpt.vault.readers import ReadOptions
+from excerpt.vault.readers.obsidian import CanvasReader
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
 from tests.cli.conftest import home as excerpt_home
@@ -354,6 +359,18 @@ def test_a_card_of_a_comment_alone_keeps_it_before_the_labels_of_its_arrows(home
         assert author.read("Board.canvas").text.startswith("%% zebra %%\n\nfeed → Donkeys\n")
 
 
+def test_a_label_at_a_card_with_comments_is_text_that_can_be_saved() -> None:
+    nodes = [
+        {"id": "a", "type": "text", "text": "%% giraffe %% Feed the goats."},
+        {"id": "b", "type": "text", "text": "Hay\udc00"},
+    ]
+    edges = [{"fromNode": "a", "toNode": "b", "label": "needs\ud800\u0000"}]
+    board = json.dumps({"nodes": nodes, "edges": edges}).encode()
+    text = CanvasReader().read(board, "Board.canvas", ReadOptions()).text
+    assert "needs" in text.encode().decode()
+    assert "\0" not in text
+
+
 def test_a_file_without_text_is_found_by_its_name(home: Path, tmp_path: Path) -> None:
     files = {"Ideas for spring.txt": "", "Board of ideas.canvas": "", "Mill.md": NOTES["Mill.md"]}
     with excerpt.open(write_vault(tmp_path / "empty", files)) as opened:
@@ -386,8 +403,67 @@ def test_a_change_by_somebody_else_keeps_the_comments_of_a_memory(
 ) -> None:
     text = "Goats need %% the giraffe man sells it %% hay."
     kept = author.memories.remember(text).memory
-    assert everybody.memories.edit(kept.id, tags=["farm"]).tags == ("farm",)
+    edited = everybody.memories.edit(kept.id, tags=["farm"])
+    assert (edited.text, edited.tags) == ("Goats need hay.", ("farm",))
     assert author.memories.get(kept.id).text == text
+
+
+def test_no_answer_about_a_changed_memory_has_its_comments(everybody: excerpt.Vault) -> None:
+    memories = everybody.memories
+    kept = memories.remember("Goats need %% the giraffe man sells it %% hay.").memory
+    answers = [
+        kept,
+        memories.edit(kept.id, why="winter"),
+        memories.check_source(kept.id).memory,
+        memories.keep(kept.id),
+        memories.forget(kept.id),
+        memories.restore(kept.id),
+        memories.remember("%% walrus %% Goats need hay.", into=kept.id).memory,
+    ]
+    *others, merged = (each.text for each in answers)
+    assert set(others) == {"Goats need hay."}
+    assert re.sub(r"\s+", " ", merged) == "Goats need hay. Goats need hay."
+
+
+def test_a_new_text_by_somebody_else_stands_above_the_comments_of_a_memory(
+    author: excerpt.Vault, everybody: excerpt.Vault
+) -> None:
+    text = "Goats need %% the giraffe man sells it %% hay.\n\n%%\n  walrus\n%%"
+    kept = author.memories.remember(text).memory
+    assert everybody.memories.edit(kept.id, text="Goats need hay.").text == "Goats need hay."
+    assert author.memories.get(kept.id).text == text
+    assert everybody.memories.edit(kept.id, text="Goats eat hay.").text == "Goats eat hay."
+    comments = "%% the giraffe man sells it %%\n%%\n  walrus\n%%"
+    assert author.memories.get(kept.id).text == f"Goats eat hay.\n\n{comments}"
+    with pytest.raises(excerpt.MemoryUnusableError, match="comments"):
+        everybody.memories.edit(kept.id, text="```\nhay without an end")
+    assert author.memories.edit(kept.id, text="Goats").text == "Goats"
+
+
+def test_a_merged_memory_brings_its_comments(author: excerpt.Vault, everybody: excerpt.Vault) -> None:
+    kept, merged = (author.memories.remember(text).memory for text in ("Goats eat hay.", "Sheep %% walrus %% too."))
+    assert everybody.memories.edit(kept.id, merge=merged.id).text == "Goats eat hay.\n\nSheep too."
+    assert author.memories.get(kept.id).text == "Goats eat hay.\n\nSheep %% walrus %% too."
+
+
+@pytest.mark.parametrize("decision", ["keep", "update", "follow"])
+def test_a_decision_about_a_source_keeps_the_comments_of_a_memory(
+    vault: Path, everybody: excerpt.Vault, decision: str
+) -> None:
+    kept = everybody.memories.remember(source="Mill.md:3").memory
+    with excerpt.open(vault, comments="author") as author:
+        author.memories.edit(kept.id, text=f"{kept.text} %% walrus %%")
+    old = NOTES["Mill.md"]
+    new = old.replace("# Mill\n", "# Mill\n\nNew.\n") if decision == "follow" else old.replace("rye", "oats")
+    write_vault(vault, {"Mill.md": new})
+    everybody.refresh()
+    decided: excerpt.Memory = getattr(everybody.memories, decision)(kept.id)
+    text = "The mill grinds oats." if decision == "update" else "The mill grinds rye."
+    assert decided.text.rstrip() == text
+    assert not everybody.memories.check_source(kept.id).is_stale
+    with excerpt.open(vault, comments="author") as author:
+        after = author.memories.get(kept.id).text
+    assert re.sub(r"\s+", " ", after) == f"{text} %% walrus %%"
 
 
 def test_no_pack_of_the_app_has_a_comment_of_a_memory(
@@ -400,3 +476,21 @@ def test_no_pack_of_the_app_has_a_comment_of_a_memory(
     text = AskPack(packer, request).answer(author_engine).pack.result.text
     assert "Goats need hay." in text
     assert "giraffe" not in text
+
+
+def test_a_decision_of_the_app_and_its_undo_keep_comments_that_nobody_reads(tmp_path: Path) -> None:
+    text = "Goats need %% walrus %% hay."
+    store = MemoryStore(tmp_path)
+    kept = store.remember(text)
+    shown = store.all().memories[0]
+    assert shown.text == "Goats need hay."
+    decided = make_edit_decision(shown, MemoryDraft(shown.text, ("farm",), ""))(store)
+    assert (store.get(kept.id).text, store.get(kept.id).tags) == (text, ("farm",))
+    undone = decided.undo(store)
+    assert (store.get(kept.id).text, store.get(kept.id).tags) == (text, ())
+    undone.undo(store)
+    reworded = make_edit_decision(shown, MemoryDraft("Goats eat hay.", (), ""))(store)
+    assert store.get(kept.id).text == "Goats eat hay.\n\n%% walrus %%"
+    reworded.undo(store)
+    assert store.get(kept.id).text == text
+    assert store.update(replace(store.get(kept.id), why="winter")).text == text

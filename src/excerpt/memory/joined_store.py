@@ -20,7 +20,8 @@ class JoinedMemoryStore(MemoryStore):
 
     def __init__(self, stores: Mapping[str, MemoryStore]) -> None:
         self.stores = stores
-        super().__init__(next(iter(stores.values())).folder)
+        folder = next(iter(stores.values())).folder
+        super().__init__(folder, shows_comments=all(store.shows_comments for store in stores.values()))
 
     def remember(
         self, text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None, query: str = ""

@@ -34,7 +34,7 @@ from typing import Any
 import yaml
 from frontmatter.default_handlers import SafeDumper, YAMLHandler
 
-from excerpt.base.errors import ReadError
+from excerpt.base.errors import MemoryUnusableError, ReadError
 from excerpt.base.model import Memory, Source
 from excerpt.text.comments import may_have_comments
 from excerpt.text.frontmatter import describe_yaml_error
@@ -146,6 +146,29 @@ def without_comments(memory: Memory) -> Memory:
     from excerpt.text.markdown import split_comments  # needs markdown-it, which few memories do
 
     return replace(memory, text=split_comments(memory.text)[0].strip("\n"))
+
+
+def replace_shown_text(memory: Memory, text: str) -> Memory:
+    """Return `memory` with another text; the comments of its own text, which `text` does not have, stand below it.
+
+    Raises MemoryUnusableError if a comment would be no comment there.
+    """
+    if text == without_comments(memory).text:
+        return memory
+    changed = replace(memory, text=text)
+    if not may_have_comments(memory.text):
+        return changed
+    from excerpt.text.markdown import split_comments
+
+    lines = [each.text.strip() if each.begins else each.text for each in split_comments(memory.text)[1]]
+    if not lines:
+        return changed
+    with_comments = replace(memory, text="\n".join((text.rstrip("\n"), "", *lines)))
+    if without_comments(with_comments).text.strip("\n") != without_comments(changed).text.strip("\n"):
+        raise MemoryUnusableError(
+            f"The comments of memory {memory.id} cannot be kept below this text.", "Edit the memory's file instead."
+        )
+    return with_comments
 
 
 def _build_frontmatter(memory: Memory) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from rapidfuzz import fuzz, process
 from excerpt.base.errors import MemoryUnusableError
 from excerpt.base.model import Memory, Source
 from excerpt.corpus.interface import Corpus
+from excerpt.memory.memory_file import replace_shown_text, without_comments
 from excerpt.memory.results import SourceCheck, SourceStatus
 from excerpt.memory.store import MemoryStore
 from excerpt.text.display import format_count
@@ -71,12 +72,14 @@ def update_source_location(store: MemoryStore, check: SourceCheck) -> Memory:
 def replace_text_with_source(store: MemoryStore, check: SourceCheck) -> Memory:
     """Replace the memory's text by the present text of its changed source, and return the memory.
 
-    Does nothing unless `check` has found the source changed. Raises MemoryUnusableError if the memory is gone or has
-    changed since `check`.
+    Comments in the memory's text are kept below the new text. Does nothing unless `check` has found the source changed.
+    Raises MemoryUnusableError if the memory is gone or has changed since `check`.
     """
     if check.kind is not SourceStatus.CHANGED:
         return store.get(check.memory.id)
-    return _apply_decision(store, check, lambda memory: replace(memory, text=check.now, source=check.source))
+    return _apply_decision(
+        store, check, lambda memory: replace(replace_shown_text(memory, check.now), source=check.source)
+    )
 
 
 def confirm_text(store: MemoryStore, check: SourceCheck) -> Memory:
@@ -95,7 +98,8 @@ def confirm_text(store: MemoryStore, check: SourceCheck) -> Memory:
 
 def _apply_decision(store: MemoryStore, check: SourceCheck, decision: Callable[[Memory], Memory]) -> Memory:
     def apply_if_unchanged(memory: Memory) -> Memory:
-        if memory.source != check.memory.source or memory.text != check.memory.text:
+        before, now = without_comments(check.memory), without_comments(memory)
+        if (now.source, now.text) != (before.source, before.text):
             raise MemoryUnusableError(f"Memory {memory.id} was changed in the meantime.", "Check its source again.")
         return decision(memory)
 

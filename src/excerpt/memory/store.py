@@ -30,6 +30,7 @@ from excerpt.memory.memory_file import (
     normalise_memory,
     parse_memory,
     render_memory,
+    replace_shown_text,
     without_comments,
 )
 from excerpt.memory.words import SearchableMemory, build_searchable, build_word_matcher
@@ -150,10 +151,13 @@ class MemoryStore:
     Use the store from one thread at a time. Files changed, added or removed by hand or by another process are read at
     the next call. Every write is atomic, and the replaced version goes to the trash folder. All methods raise
     MemoryUnusableError if the folder cannot be read or written, or if an id does not exist.
+
+    `all` and `contents` return memories as they are shown. All other methods take and return them whole, as on disk, so
+    that no change loses a comment; `as_shown` makes of them what may be shown.
     """
 
     def __init__(self, folder: Path, *, shows_comments: bool = False) -> None:
-        """Read nothing yet. With `shows_comments`, memories are returned with the comments in their texts."""
+        """Read nothing yet. With `shows_comments`, memories are shown with the comments in their texts."""
         self.folder = folder
         self.shows_comments = shows_comments
         self._contents = FolderContents({}, {}, shows_comments)
@@ -177,8 +181,16 @@ class MemoryStore:
                     return memory
 
     def all(self) -> LoadedMemories:
-        """Return all memories, newest first, with the unreadable files and the reasons."""
+        """Return all memories as shown, newest first, with the unreadable files and the reasons."""
         return self.contents().loaded
+
+    def as_shown(self, memory: Memory) -> Memory:
+        """Return `memory` without comments unless they are shown."""
+        return memory if self.shows_comments else without_comments(memory)
+
+    def replace_text(self, memory: Memory, text: str) -> Memory:
+        """Return the whole `memory` with another text, and with the comments that are not shown; nothing is saved."""
+        return replace(memory, text=text) if self.shows_comments else replace_shown_text(memory, text)
 
     def tags(self) -> tuple[tuple[str, int], ...]:
         """Return the tags in use with the number of memories that have each, most used first."""
@@ -186,9 +198,9 @@ class MemoryStore:
         return tuple(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
     def get(self, memory_id: str) -> Memory:
-        """Return the memory with this id. Raises MemoryUnusableError if there is none."""
-        self._find(memory_id)
-        return self.contents().memory(memory_id)
+        """Return the memory with this id, as on disk. Raises MemoryUnusableError if there is none."""
+        _, entry = self._find(memory_id)
+        return entry.memory
 
     def update(self, memory: Memory) -> Memory:
         """Save `memory` in place of the memory with the same id, and return the saved memory.

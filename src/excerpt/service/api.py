@@ -54,6 +54,7 @@ from excerpt.base.settings import (
 )
 from excerpt.service.inputs import MAX_LENGTHS, MAX_MEMORY_LENGTH, check_count, check_input
 from excerpt.service.memory_decisions import (
+    Decision,
     MemoryDraft,
     make_follow_decision,
     make_keep_decision,
@@ -1238,9 +1239,9 @@ class Memories:
         check_input("text", content, MAX_MEMORY_LENGTH)
         draft = MemoryDraft(content, tuple(tags), why)
         if into is not None:
-            return SavedMemory(make_merge_decision(into, draft, origin)(self._store).memory)
+            return SavedMemory(self._decide(make_merge_decision(into, draft, origin)))
         similar = self._memories.find_similar(content, origin)
-        return SavedMemory(make_remember_decision(draft, origin, query)(self._store).memory, similar)
+        return SavedMemory(self._decide(make_remember_decision(draft, origin, query)), similar)
 
     @_one_at_a_time
     def recall(
@@ -1310,7 +1311,7 @@ class Memories:
     @_one_at_a_time
     def get(self, memory_id: str) -> Memory:
         """Return the memory of this id."""
-        return self._store.get(memory_id)
+        return self._store.as_shown(self._store.get(memory_id))
 
     @_one_at_a_time
     def edit(
@@ -1325,8 +1326,9 @@ class Memories:
     ) -> Memory:
         """Change a memory's text, tags or reason, and return it. The old version goes to the trash folder.
 
-        `tags` are added and `untags` removed. `why` is the reason to remember it. With `merge`, the id of another
-        memory, the content of that memory is added and that memory is forgotten.
+        Comments that are not shown are kept, below a new text. `tags` are added and `untags` removed. `why` is the
+        reason to remember it. With `merge`, the id of another memory, the content of that memory is added and that
+        memory is forgotten.
         """
         from excerpt.memory.memory_file import normalise_tags
         from excerpt.memory.recall import merge_memory
@@ -1343,47 +1345,51 @@ class Memories:
             )
             store.forget(merge)
         off = set(normalise_tags(untags))
-        return store.change(
+        changed = store.change(
             memory_id,
             lambda memory: replace(
-                memory,
-                text=memory.text if text is None else text,
+                memory if text is None else store.replace_text(memory, text),
                 tags=tuple(tag for tag in normalise_tags((*memory.tags, *tags)) if tag not in off),
                 why=memory.why if why is None else why,
             ),
         )
+        return store.as_shown(changed)
 
     @_one_at_a_time
     def check_source(self, memory_id: str) -> SourceCheck:
         """Compare the source of a memory with the vault: it may be unchanged, moved, changed or gone."""
         from excerpt.memory.stale import check_source
 
-        return check_source(self._store.get(memory_id), self._snapshot())
+        return check_source(self.get(memory_id), self._snapshot())
 
     @_one_at_a_time
     def follow(self, memory_id: str) -> Memory:
         """Update the source location of a memory whose source has moved, and return the memory."""
-        return make_follow_decision(self.check_source(memory_id))(self._store).memory
+        return self._decide(make_follow_decision(self.check_source(memory_id)))
 
     @_one_at_a_time
     def update(self, memory_id: str) -> Memory:
         """Replace the text of a memory by the current text of its source, which has changed; return the memory."""
-        return make_update_decision(self.check_source(memory_id))(self._store).memory
+        return self._decide(make_update_decision(self.check_source(memory_id)))
 
     @_one_at_a_time
     def keep(self, memory_id: str) -> Memory:
         """Keep the text of a memory whose source has changed or is gone, and no longer report it as stale."""
-        return make_keep_decision(self.check_source(memory_id))(self._store).memory
+        return self._decide(make_keep_decision(self.check_source(memory_id)))
 
     @_one_at_a_time
     def forget(self, memory_id: str) -> Memory:
         """Move a memory to the trash folder, and return it."""
-        return self._store.forget(memory_id)
+        return self._store.as_shown(self._store.forget(memory_id))
 
     @_one_at_a_time
     def restore(self, memory_id: str) -> Memory:
         """Restore the most recently forgotten memory with this id from the trash folder, and return it."""
-        return self._store.restore(memory_id)
+        return self._store.as_shown(self._store.restore(memory_id))
+
+    def _decide(self, decision: Decision) -> Memory:
+        """Execute a decision, and return the changed memory as shown."""
+        return self._store.as_shown(decision(self._store).memory)
 
     @property
     def _store(self) -> MemoryStore:

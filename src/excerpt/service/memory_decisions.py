@@ -78,18 +78,21 @@ def make_edit_decision(edited: Memory, draft: MemoryDraft) -> Decision:
     changes = {
         name: value
         for name, value, old in (
-            ("text", draft.text, edited.text),
             ("tags", draft.tags, edited.tags),
             ("why", draft.why, edited.why),
         )
         if value != old
     }
-    return _make_change_decision(
-        edited.id,
-        # mypy cannot tell the types of fields that are named by strings.
-        lambda store: store.change(edited.id, lambda memory: replace(memory, **changes)),  # type: ignore[arg-type]
-        lambda _: "The memory is changed.",
-    )
+
+    def change(store: MemoryStore) -> Memory:
+        def apply_changes(memory: Memory) -> Memory:
+            # mypy cannot tell the types of fields that are named by strings.
+            changed: Memory = replace(memory, **changes)  # type: ignore[arg-type]
+            return changed if draft.text == edited.text else store.replace_text(changed, draft.text)
+
+        return store.change(edited.id, apply_changes)
+
+    return _make_change_decision(edited.id, change, lambda _: "The memory is changed.")
 
 
 def make_forget_decision(memory: Memory, *, restore_hint: str = "") -> Decision:

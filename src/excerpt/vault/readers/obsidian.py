@@ -116,7 +116,8 @@ def _list_arrow_labels(edges: Iterable[Mapping[str, Any]], names: Mapping[str, s
     for edge in edges:
         if label := _text_or_empty(edge.get("label")).strip():
             to = names.get(_text_or_empty(edge.get("toNode")), "")
-            targets.setdefault(_text_or_empty(edge.get("fromNode")), []).append(f"{label} → {to}" if to else label)
+            text = clean_text(f"{label} → {to}" if to else label)
+            targets.setdefault(_text_or_empty(edge.get("fromNode")), []).append(text)
     return targets
 
 
