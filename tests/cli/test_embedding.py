@@ -12,6 +12,7 @@ import pytest
 from excerpt.base.settings import user_paths
 from excerpt.cli.printing import print_message
 from excerpt.search.usage import UsedHit, UseKind, UseLog
+from excerpt.service.model_offer import MIN_FRAGMENTS
 from tests.cli.conftest import Excerpt
 from tests.cli.test_watch import Child
 from tests.encoders import server as replies
@@ -107,6 +108,7 @@ def test_status_offers_minilm_once_and_only_to_a_person(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offer = "Better answers to questions in your own words"
+    (vault / "Long.md").write_text("# Section\n\nText of a section.\n\n" * MIN_FRAGMENTS, encoding="utf-8")
     assert offer not in excerpt("status", "--vault", vault).err  # a program reads it
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     assert offer not in excerpt("status", "--vault", vault, "--json").err

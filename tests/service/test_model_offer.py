@@ -12,11 +12,12 @@ from excerpt.base.model import Result
 from excerpt.base.settings import EmbeddingSettings, Paths, Settings, VaultSettings
 from excerpt.index.build import build
 from excerpt.service import model_offer
-from excerpt.service.model_offer import is_minilm_helpful, offer_minilm_for_index
+from excerpt.service.model_offer import MIN_FRAGMENTS, is_minilm_helpful, offer_minilm_for_index
 from tests.tui.driver import places_under
 from tests.tui.examples import make_hit, make_result
 
-ENGLISH = "# Appearance\n\nYou can change the colours of the app and the size of its letters in the settings.\n"
+ENGLISH = "# Appearance\n\nYou can change the colours of the app and the size of its letters in the settings.\n\n"
+GERMAN = "# Aussehen\n\nDie Farben und die Größe der Schrift ändert man in den Einstellungen.\n\n"
 
 
 @pytest.fixture
@@ -31,11 +32,11 @@ def installed_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_offer, "is_runtime_installed", lambda: True)
 
 
-def offer(paths: Paths, text: str = ENGLISH, settings: Settings | None = None) -> str:
-    """Return what is offered for a vault of one note."""
+def offer(paths: Paths, text: str = ENGLISH, settings: Settings | None = None, *, sections: int = MIN_FRAGMENTS) -> str:
+    """Return what is offered for a vault of one note, which has the text in as many sections."""
     vault, index = paths.data / "vault", paths.cache / "index"
     vault.mkdir(parents=True, exist_ok=True)
-    (vault / "Note.md").write_text(text, encoding="utf-8")
+    (vault / "Note.md").write_text(text * sections, encoding="utf-8")
     build(vault, index, replace(settings or Settings(), embedding=EmbeddingSettings()))
     return offer_minilm_for_index(index, settings or Settings(), paths)
 
@@ -95,8 +96,14 @@ def test_it_is_not_said_where_a_model_is_set(paths: Paths, model: str) -> None:
 
 def test_it_is_not_said_for_notes_in_a_language_that_the_model_does_not_know(paths: Paths) -> None:
     assert offer(paths, settings=Settings(vault=VaultSettings(language="de"))) == ""
-    assert offer(paths, "# Aussehen\n\nDie Farben und die Größe der Schrift ändert man in den Einstellungen.\n") == ""
+    assert offer(paths, GERMAN) == ""
     assert not paths.model_offer_file.exists()
+
+
+@pytest.mark.parametrize("sections", [0, MIN_FRAGMENTS - 1])
+def test_it_is_kept_for_a_vault_that_has_more_than_a_few_passages(paths: Paths, sections: int) -> None:
+    assert offer(paths, sections=sections) == ""
+    assert offer(paths), "nothing was recorded"
 
 
 def test_it_is_not_said_where_it_cannot_be_recorded(paths: Paths) -> None:

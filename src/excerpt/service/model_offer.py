@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from excerpt.base.model import Result
     from excerpt.corpus.interface import Corpus
 
+MIN_FRAGMENTS = 50
+"""Minimum number of fragments in a vault: the offer is made once, and fewer are soon looked through."""
 _WEIGHTS_MB, _RUNTIME_MB = 23, 28
 _PASSAGE_SECONDS = 0.026
 """Processor time of a passage, measured."""
@@ -35,13 +37,16 @@ def is_minilm_helpful(result: Result) -> bool:
 def offer_minilm(corpus: Corpus, settings: Settings, paths: Paths) -> str:
     """Return the line that offers MiniLM for a vault, and record that; "" if it was offered, or would not help.
 
-    It would not help where another model is set, or the notes are in a language that it does not know.
+    It would not help where another model is set, or the notes are few or in a language that it does not know.
     """
     if settings.embedding.model or paths.model_offer_file.exists():
         return ""
     if corpus.languages and corpus.languages[0] not in LANGUAGES:
         return ""
-    return _compose_offer(corpus.status().fragments) if _record_offer(paths.model_offer_file) else ""
+    fragments = corpus.status().fragments
+    if fragments < MIN_FRAGMENTS:
+        return ""
+    return _compose_offer(fragments) if _record_offer(paths.model_offer_file) else ""
 
 
 def offer_minilm_for_index(index: Path, settings: Settings, paths: Paths) -> str:

@@ -30,6 +30,7 @@ from excerpt.tui.common.footer import KeyBar
 from excerpt.tui.common.split import Split
 from excerpt.tui.common.tab_bar import TABS, TabBar
 from excerpt.tui.index.controller import IndexController, format_bar_state, format_progress
+from excerpt.tui.keymap import bindable_actions, key_sign
 from excerpt.tui.memory.controller import MemoryController
 from excerpt.tui.messages import (
     CopyRequested,
@@ -471,7 +472,7 @@ class MainScreen(LowLatencyScreen):
 
     def _show_model_offer(self, line: str) -> None:
         if line:
-            self.notify(line, timeout=_OFFER_SECONDS, markup=False)
+            self.notify(line, title=f"{key_sign('help')} shows how", timeout=_OFFER_SECONDS, markup=False)
 
     @on(PaneLeft)
     def _return_to_search(self) -> None:
@@ -617,7 +618,6 @@ class MainScreen(LowLatencyScreen):
     async def _enable_ocr(self) -> None:
         """Turn on the reading of images with OCR, in the settings file of each vault."""
         from excerpt.service.index_update import enable_ocr
-        from excerpt.tui.keymap import bindable_actions
 
         try:
             folders = self.vaults.by_name.values()

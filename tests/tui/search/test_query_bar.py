@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from textual import events
 
-from excerpt.base.kinds import Strategy
+from excerpt.base.kinds import Confidence, Strategy
 from excerpt.search.saved_queries import change_saved, read_saved
 from excerpt.service.query_texts import use_next_order
 from excerpt.tui.app import ExcerptApp
@@ -284,7 +284,19 @@ async def test_the_status_says_that_words_and_meaning_take_turns(scripted: Scrip
     async with scripted.run_test(size=(80, 24)):
         status = bar_of(scripted).status
         status.answer = AnswerStatus(Strategy.AUTO, Strategy.HYBRID, 4, is_joined=True)
-        assert status.render().plain == "by words and meaning · 4 hits"
+        assert status.render().plain == "words and meaning · 4 hits"
+
+
+async def test_where_words_and_meaning_take_turns_the_offers_have_space_before_the_count(
+    scripted: ScriptedApp,
+) -> None:
+    async with scripted.run_test(size=(80, 24)):
+        status = bar_of(scripted).status
+        answer = AnswerStatus(Strategy.AUTO, Strategy.HYBRID, 120, Confidence.UNSURE, is_joined=True)
+        status.answer = replace(answer, offers=("suggest",))
+        assert status.render().plain == "narrow · words and meaning · unsure · 120 hits"
+        status.answer = replace(answer, offers=("suggest", "compare"))
+        assert status.render().plain == "narrow · compare · words and meaning · unsure"
 
 
 def status_offset(app: ExcerptApp, text: str) -> tuple[int, int]:

@@ -290,7 +290,9 @@ class QueryStatus(Widget):
         # At the left, so that the rest keeps its cells when they come and go.
         offers = [_clickable(OFFERS[name], name, self._style("offer")) for name in answer.offers]
         full = [head, *confidence, count]
-        with_offers = [[*offers[:number], *full] for number in range(len(offers), 0, -1)]
+        # Where words fail, a narrower query helps more than the count.
+        heads = [full, [head, *confidence]] if answer.is_joined else [full]
+        with_offers = [[*offers[:number], *parts] for number in range(len(offers), 0, -1) for parts in heads]
         # Another order is offered by this label alone, so the rest gives way to it.
         order = offers[:1] if "use_order" in answer.offers else []
         fewer = [[*order, *full], [*order, head, count], [*order, head]]
@@ -302,7 +304,7 @@ class QueryStatus(Widget):
         if answer is not None:
             label = str(answer.strategy or ("oldest first" if answer.sort == "date" else "newest first"))
             if answer.is_joined:
-                label = "by words and meaning"
+                label = "words and meaning"
             elif answer.strategy not in (None, answer.requested_strategy):
                 label = f"{answer.requested_strategy}: {answer.strategy}"
         return _clickable(label, "strategy")
