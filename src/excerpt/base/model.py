@@ -422,7 +422,8 @@ class Result:
     only the first words of a long query were searched, or that a model of the user's own did not answer: in a short
     sentence what the hits lack, then why.
     `is_without_meaning`: the embedding model has not answered (yet), so the hits are ranked by words.
-    `confidence` is that of the whole result; if it is `unsure`, `notice` is a sentence that names the missing words.
+    `confidence` is that of the whole result; if it is `unsure`, `notice` is a sentence that names the missing words,
+    and `lack` its clause on them.
     """
 
     query: str
@@ -439,6 +440,7 @@ class Result:
     warnings: tuple[str, ...] = ()
     is_without_meaning: bool = False
     notice: str = ""
+    lack: str = ""
 
     @property
     def best_first(self) -> tuple[Hit, ...]:

@@ -587,6 +587,6 @@ def search_queries(engine: Engine, queries: Sequence[str], strategy: Strategy, l
     elapsed = (time.perf_counter() - started) * 1e3
     query = " | ".join(queries)
     result = Result(query, strategy, scored_queries[0].strategy, hits, matched, elapsed, engine.snapshot.generation)
-    confidence, notice = engine.judge(ranking)
-    result = replace(result, confidence=confidence, notice=notice)
+    confidence, lack, notice = engine.judge(ranking)
+    result = replace(result, confidence=confidence, lack=lack, notice=notice)
     return engine.mark_missing_vectors(result, scored_queries)

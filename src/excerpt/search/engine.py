@@ -322,7 +322,7 @@ class Engine:
         )
         ranking = self.merge_ranking(scored_queries)
         sort = next((parsed.sort for parsed in queries if parsed.sort), "")
-        confidence, notice = self.judge(ranking, sort)
+        confidence, lack, notice = self.judge(ranking, sort)
         if sort:
             ranking = self._sort_by_date(ranking, limit, sort)
         hits = self.load_hits(ranking, 0, limit, highlight_count=highlight_count)
@@ -343,6 +343,7 @@ class Engine:
             tuple(dict.fromkeys(period for scored_query in scored_queries for period in scored_query.periods)),
             sort,
             notice=notice,
+            lack=lack,
         )
         result = self.mark_missing_vectors(result, scored_queries)
         if queries != whole:
@@ -356,23 +357,22 @@ class Engine:
         )
         return result
 
-    def judge(self, ranking: Ranking, sort: str = "") -> tuple[Confidence | None, str]:
-        """Return the confidence of a ranking, and the sentence that names the missing words of an unsure one.
+    def judge(self, ranking: Ranking, sort: str = "") -> tuple[Confidence | None, str, str]:
+        """Return the confidence of a ranking, and the clause and sentence that name the missing words of an unsure one.
 
         `sort` is the order by date in which its fragments will be listed, one of SORT_VALUES; "" for best first.
         """
         confidence = result_confidence(ranking)
         if confidence is not Confidence.UNSURE:
-            return confidence, ""
+            return confidence, "", ""
         scored_queries = ranking.scored_queries
         is_by_meaning = ranking.orders is not None or all(
             scored_query.strategy is Strategy.SEMANTIC for scored_query in scored_queries
         )
         evidences = [scored_query.evidence for scored_query in scored_queries]
-        notice = describe_missing_words(
-            evidences, self.snapshot.languages, is_by_meaning=is_by_meaning and not (sort or ranking.sort)
-        )
-        return confidence, notice
+        lack = describe_missing_words(evidences, self.snapshot.languages)
+        nearest = "nearest in meaning" if is_by_meaning and not (sort or ranking.sort) else "nearest"
+        return confidence, lack, f"{lack}; these are {nearest}."
 
     def mark_missing_vectors(self, result: Result, scored_queries: Sequence[ScoredQuery]) -> Result:
         """Return `result` with what there is to say about queries whose vectors were not ready."""
@@ -919,6 +919,6 @@ def search_by_strategy(engine: Engine, text: str, limit: int) -> tuple[Result, .
         elapsed = (time.perf_counter() - start) * 1e3
         matched = count_matching_rows(scored_queries)
         result = Result(text, strategy, scored_queries[0].strategy, hits, matched, elapsed, engine.snapshot.generation)
-        confidence, notice = engine.judge(ranking)
-        results.append(replace(result, confidence=confidence, notice=notice))
+        confidence, lack, notice = engine.judge(ranking)
+        results.append(replace(result, confidence=confidence, lack=lack, notice=notice))
     return tuple(results)

@@ -143,21 +143,18 @@ def _filter_warnings(
             yield QueryWarning(condition.start, condition.end, message.format(f"“{value}”"))
 
 
-UNSURE_NOTICE = "No passage is sure to answer; these are nearest."
+_NO_SURE_PASSAGE = "No passage is sure to answer"
+UNSURE_NOTICE = f"{_NO_SURE_PASSAGE}; these are nearest."
 """What is said of an unsure result where no word can be named."""
 _MAX_NAMED_WORDS = 3
 _MAX_WORD_COLUMNS = 30
 
 
-def describe_missing_words(
-    evidences: Sequence[Evidence], languages: Sequence[str], *, is_by_meaning: bool = False
-) -> str:
-    """Return a sentence on what the passages lack that are nearest to a query: words that none has, or none together.
+def describe_missing_words(evidences: Sequence[Evidence], languages: Sequence[str]) -> str:
+    """Return a clause on what the passages lack that are nearest to a query: words that none has, or none together.
 
-    `evidences` are those of its alternatives; `is_by_meaning` says whether meaning decides places of the list. Words
-    such as "how", and words that name a period, are not named.
+    `evidences` are those of its alternatives. Words such as "how", and words that name a period, are not named.
     """
-    nearest = "these are nearest in meaning" if is_by_meaning else "these are nearest"
     found: dict[str, bool] = {}
     weights: dict[str, float] = {}
     is_found_together = False
@@ -168,10 +165,10 @@ def describe_missing_words(
         weights |= {word.surface: match.idf for word, match in zip(evidence.words, evidence.matches, strict=True)}
         is_found_together = is_found_together or _are_found_together([*match_by_word.values()], evidence)
     if missing := {word: weights[word] for word, is_found in found.items() if not is_found}:
-        return f"No passage has {_name_words(missing)}; {nearest}."
+        return f"No passage has {_name_words(missing)}"
     if found and not is_found_together:
-        return f"No passage has {_name_words({word: weights[word] for word in found})} together; {nearest}."
-    return f"{UNSURE_NOTICE[:-1]} in meaning." if is_by_meaning else UNSURE_NOTICE
+        return f"No passage has {_name_words({word: weights[word] for word in found})} together"
+    return _NO_SURE_PASSAGE
 
 
 def _select_content_words(evidence: Evidence, languages: Sequence[str]) -> dict[str, WordMatches]:

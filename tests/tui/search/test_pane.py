@@ -359,10 +359,11 @@ async def test_an_unsure_list_names_the_missing_words_above_it(app: ExcerptApp) 
         await search(pilot, "conflict")
         pane = pane_of(app)
         assert pane.result is not None
-        notice = "No passage has “[b]rainbow”, “labels” together; these are nearest in meaning."
-        pane.result = replace(pane.result, confidence=Confidence.UNSURE, notice=notice)
+        lack = "No passage has “[b]rain;bow”, “labels” together"
+        notice = f"{lack}; these are nearest in meaning."
+        pane.result = replace(pane.result, confidence=Confidence.UNSURE, lack=lack, notice=notice)
         await pilot.pause()
-        assert "No passage has “[b]rainbow”, “labels” together; the nearest are below" in drawn_text(app)
+        assert f"{lack}; the nearest are below" in drawn_text(app)
         assert "unsure" in drawn_text(app)
         assert "No note answers" not in drawn_text(app)
 
@@ -434,7 +435,7 @@ def test_every_signal_is_explained_in_the_legend() -> None:
     assert set(SIGNAL_LEGEND) == {
         *SIGNALS,
         *BOOST_WEIGHTS,
-        *("reopened", "attachment", "accents", "name", "listed", "rerank"),
+        *("reopened", "attachment", "accents", "name", "place", "rerank"),
     }
 
 

@@ -89,11 +89,11 @@ def answer_warning(result: Result | None, correction: str) -> str:
     """
     if result is None or not result.hits:
         return ""
-    if is_unanswered(result) or result.notice:
+    if is_unanswered(result) or result.lack:
         offer = (
             f"did you mean {escape(visible_line(correction))}? {key_sign('complete')} takes it" if correction else ""
         )
-        missing = escape(result.notice.partition(";")[0]) or "No note answers this"
+        missing = escape(result.lack) or "No note answers this"
         return f"{missing}; {offer or 'the nearest are below'}"
     if result.warnings:
         return result.warnings[0].partition(".")[0].lower()
@@ -108,7 +108,7 @@ def list_title(result: Result | None, warning: str, *, is_lower_bound: bool = Fa
     """
     if result is None or not result.hits:
         return ""
-    if is_unanswered(result) or result.notice:
+    if is_unanswered(result) or result.lack:
         return warning
     count = len(result.hits)
     more = "+" if is_lower_bound else ""
