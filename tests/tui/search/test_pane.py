@@ -435,7 +435,7 @@ def test_every_signal_is_explained_in_the_legend() -> None:
     assert set(SIGNAL_LEGEND) == {
         *SIGNALS,
         *BOOST_WEIGHTS,
-        *("reopened", "attachment", "accents", "name", "place", "rerank"),
+        *("reopened", "attachment", "accents", "name", "listed", "place", "rerank"),
     }
 
 
