@@ -192,6 +192,11 @@ class _StoredNote(Struct, frozen=True):
 
 
 _STATE_SEPARATOR = " | "
+_FIRST_ANALYZER_WITH_SECOND_TERMS = 3
+"""Number of the first analyzer that gives words with accents a second term; before it, a token may end with any letter.
+
+`_note_state` ends with the versions of the analyzer and of the names.
+"""
 
 
 class _StatisticsChange(Struct):
@@ -585,11 +590,12 @@ class _Push:
         """Subtract the fragments of notes of an area, given by `numbers`, from the statistics in `changed`.
 
         Also subtracts them from the counts of terms in the store. Returns a row per fragment: the text of its tokens,
-        the lengths of its fields, its vector, whether it is of an attachment, and its note's number.
+        the lengths of its fields, its vector, whether it is of an attachment, its note's number and its note's state.
         """
         rows = self._connection.rows
         removed = rows(
-            f"SELECT words, lengths, vector::real[], attached, note FROM {schema.table_name('fragments', area)}"
+            "SELECT words, f.lengths, vector::real[], attached, note, state"
+            f" FROM {schema.table_name('fragments', area)} f JOIN {schema.table_name('notes', area)} n ON n.id = note"
             " WHERE note = ANY(%s)",
             list(numbers),
         )
@@ -597,7 +603,7 @@ class _Push:
             kind_rows = [row for row in removed if row[3] == attached]
             change = changed.setdefault((area, attached), _StatisticsChange())
             words, vectors = [row[0] for row in kind_rows], np.array([row[2] for row in kind_rows], np.float64)
-            change.add(word_lengths(words, np.array([row[1] for row in kind_rows], np.int64)), vectors, -1)
+            change.add(_lengths_of(kind_rows), vectors, -1)
             tokens, counts, note_counts = count_fragments_by_token(words, [row[4] for row in kind_rows])
             rows(
                 f"UPDATE {schema.table_name('terms', area)} AS terms SET fragments = terms.fragments - less.fragments,"
@@ -636,9 +642,8 @@ class _Push:
             for attached in (False, True):
                 change = changed[area, attached] = _StatisticsChange()
                 if kind_rows := [row for row in removed if row[3] == attached]:
-                    lengths = np.array([row[1] for row in kind_rows], np.int64)
                     vectors = np.array([row[2] for row in kind_rows], np.float64)
-                    change.add(word_lengths([row[0] for row in kind_rows], lengths), vectors, 1)
+                    change.add(_lengths_of(kind_rows), vectors, 1)
                     self._add_term_counts(area, self._count_terms_of(before, kind_rows, attached=attached))
             new = self._reserve_note_numbers(len(paths))
             notes = numbers, new, list(paths)
@@ -789,6 +794,14 @@ class _Push:
                 " revision = revision + 1 WHERE id = %s",
                 *(status.updated, *versions, self._vault),
             )
+
+
+def _lengths_of(fragments: Sequence[Row]) -> NDArray[np.int64]:
+    """Return the lengths that the statistics have of stored fragments, which are rows of `_subtract_statistics`."""
+    lengths = np.array([row[1] for row in fragments], np.int64)
+    analyzers = [int(row[5].split()[-2].partition("/")[0]) for row in fragments]
+    has_second_terms = np.array(analyzers) >= _FIRST_ANALYZER_WITH_SECOND_TERMS
+    return np.where(has_second_terms[:, np.newaxis], word_lengths([row[0] for row in fragments], lengths), lengths)
 
 
 def _write_record(file: Path, record: PushRecord) -> None:

@@ -33,7 +33,7 @@ from excerpt.store.candidates import CandidateTerms, CandidateVectors, LoadedFra
 from excerpt.store.connection import ConnectionLostError, IndexDamagedError, Row, Statement, StoreConnection
 from excerpt.store.queries import ReadableAreas, StoreQueries, array_literal
 from excerpt.store.schema import ORDINAL_BITS
-from excerpt.store.words import DecodedTokens, word_lengths
+from excerpt.store.words import DecodedTokens, stored_tokens, word_lengths
 from excerpt.vault.dialect import guess_dialect
 
 _TIMEOUT_SECONDS = 20.0
@@ -554,7 +554,7 @@ class StoreSnapshot(NoteReader):
         if query.must_not and not query.must and limit is None:
             # The index finds fragments with these terms; checking each row would parse its text of tokens.
             conditions.append(f"key NOT IN ({_select_statement(table, [*conditions, _MATCHES_TERMS])})")
-            values += [*values, " | ".join(map(_token_of, query.must_not))]
+            values += [*values, " | ".join(stored_tokens(query.must_not))]
         elif (tokens := _terms_tsquery(query)) is not None:
             conditions.append(_MATCHES_TERMS)
             values.append(tokens)
@@ -607,7 +607,7 @@ class StoreSnapshot(NoteReader):
     ) -> _RankedStatements:
         """Return statements for the best fragments by words that meet the conditions, one statement per area."""
         statements: list[Statement] = []
-        words = " ".join(map(_token_of, query.terms))
+        words = " ".join(stored_tokens(query.terms))
         for area, share in zip(self._revision.tables.areas, self._revision.shares, strict=True):
             select = _select_statement(schema.table_name("fragments", area), conditions)
             limit = math.ceil(query.limit * min(1, _SHARE_FACTOR * share + _EXTRA_SHARE))
@@ -778,16 +778,10 @@ def _get_key(row: Row) -> int:
     return int(row[0])
 
 
-def _token_of(term: str) -> str:
-    from excerpt.store.words import token_of
-
-    return token_of(term)
-
-
 def _terms_tsquery(query: CandidateQuery) -> str | None:
     """Return the terms that a query requires or excludes, as a tsquery; None if it has no such terms."""
-    parts = [" | ".join(map(_token_of, terms)) or _ABSENT_TOKEN for terms in query.must]
-    parts = [f"({part})" for part in parts] + [f"!{_token_of(term)}" for term in query.must_not]
+    parts = [" | ".join(stored_tokens(terms)) or _ABSENT_TOKEN for terms in query.must]
+    parts = [f"({part})" for part in parts] + [f"!{token}" for token in stored_tokens(query.must_not)]
     return " & ".join(parts) if parts else None
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -38,12 +38,32 @@ def token_of(term: str) -> str:
 
     The last is z for the second terms of words with accents, which add no length, and only for these.
     """
+    head, number = _split_digest(term)
+    return head + (_UNACCENTED_LETTER if term.endswith(UNACCENTED_MARK) else chr(97 + number % 25))
+
+
+def stored_tokens(terms: Iterable[str]) -> list[str]:
+    """Return the tokens that a store may have for any of `terms`: `token_of` each, and its token in an older store.
+
+    An older store has no second terms, and the last letter of a token is any. It is so until it is pushed again.
+    """
+    tokens: dict[str, None] = {}
+    for term in terms:
+        tokens[token_of(term)] = None
+        if not term.endswith(UNACCENTED_MARK):
+            head, number = _split_digest(term)
+            tokens[head + chr(97 + number % 26)] = None
+    return list(tokens)
+
+
+def _split_digest(term: str) -> tuple[str, int]:
+    """Return all but the last letter of a term's token, and the number that the last one is made of."""
     number = int.from_bytes(hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
     letters = []
     for _ in range(_TOKEN_LETTERS - 1):
         number, letter = divmod(number, 26)
         letters.append(chr(97 + letter))
-    return "".join(letters) + (_UNACCENTED_LETTER if term.endswith(UNACCENTED_MARK) else chr(97 + number % 25))
+    return "".join(letters), number
 
 
 class FragmentTerms(Struct, frozen=True):
@@ -160,10 +180,11 @@ class DecodedTokens:
         self.positions: NDArray[np.int32] = np.frombuffer(b"".join(positions), POSITION_DTYPE).astype(np.int32)
 
     def find(self, term: str) -> NDArray[np.intp]:
-        """Return the rows that have the token of `term`, ascending by fragment, field and position."""
-        entry = np.frombuffer(f"{token_of(term)} ".encode("ascii"), _TOKEN_DTYPE)[0]
-        same_head = np.flatnonzero(self._heads == entry["head"])
-        indices: NDArray[np.intp] = same_head[self._tails[same_head] == entry["tail"]]
+        """Return the rows that have a token of `term`, ascending by fragment, field and position."""
+        tokens = "".join(f"{token} " for token in stored_tokens([term]))
+        entries = np.frombuffer(tokens.encode("ascii"), _TOKEN_DTYPE)
+        same_head = np.flatnonzero(self._heads == entries["head"][0])
+        indices: NDArray[np.intp] = same_head[np.isin(self._tails[same_head], entries["tail"])]
         return indices
 
 
