@@ -144,6 +144,11 @@ class Terminal:
             if left <= 0 or not self._read(left):
                 raise AssertionError(f"waited in vain for the program {what}; its screen:\n{self.text}")
 
+    def wait_drawn(self) -> None:
+        """Read until the program has printed nothing for a moment, so that no row is half drawn."""
+        while self._read(0.25):
+            pass
+
     def wait_back(self) -> None:
         """Wait until the program reads keys again after another one had the terminal.
 

@@ -180,6 +180,7 @@ def key_by_help(app: Terminal, what: str) -> str:
     app.type(what)
     app.wait_gone("A key or an action")
     app.wait_until(lambda: bool(rows_of_help(app, what)), f"to say the key for {what!r}")
+    app.wait_drawn()
     row = rows_of_help(app, what)[0]
     app.press("esc")
     app.wait_for("A key or an action")

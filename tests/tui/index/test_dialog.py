@@ -433,7 +433,9 @@ async def test_an_embedder_is_used_after_embedding_the_notes_and_keys_typed_mean
             await search(pilot, "walrus")
             await until(pilot, lambda: "Searches use your embedding model now" in str(notices_of(app)), "the notice")
             await until(
-                pilot, lambda: (status := status_of(app)) is not None and status.model.startswith("letters at"), "the model"
+                pilot,
+                lambda: (status := status_of(app)) is not None and status.model.startswith("letters at"),
+                "the model",
             )
             pane = pane_of(app)
             await until(pilot, lambda: pane.result is not None and not pane.result.is_without_meaning, "the order")
