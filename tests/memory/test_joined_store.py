@@ -78,3 +78,13 @@ def test_an_unknown_id_is_an_error(joined_store: JoinedMemoryStore) -> None:
     for action in (joined_store.get, joined_store.forget, joined_store.restore):
         with pytest.raises(MemoryUnusableError):
             action("m0000000000")
+
+
+def test_a_memory_is_shown_and_changed_by_the_rule_of_its_own_vault(tmp_path: Path) -> None:
+    stores = {name: MemoryStore(tmp_path / name, shows_comments=name == "bees") for name in ("bees", "garden")}
+    joined = JoinedMemoryStore(stores)
+    shown, hidden = (stores[name].remember("Home %%secret%% again.") for name in ("bees", "garden"))
+    assert joined.as_shown(shown).text == "Home %%secret%% again."
+    assert "secret" not in joined.as_shown(hidden).text
+    assert joined.replace_text(shown, "Out.").text == "Out."
+    assert "%%secret%%" in joined.replace_text(hidden, "Out.").text

@@ -42,6 +42,14 @@ class JoinedMemoryStore(MemoryStore):
             tuple(copied for loaded in each.values() for copied in loaded.copies),
         )
 
+    def as_shown(self, memory: Memory) -> Memory:
+        """Return `memory` as its vault shows it."""
+        return self.stores[self._find_vault(memory.id)].as_shown(memory)
+
+    def replace_text(self, memory: Memory, text: str) -> Memory:
+        """Return the whole `memory` with another text, and with the comments that its vault does not show."""
+        return self.stores[self._find_vault(memory.id)].replace_text(memory, text)
+
     def get(self, memory_id: str) -> Memory:
         """Return the memory with this id. Raises MemoryUnusableError if there is none."""
         name = self._find_vault(memory_id)

@@ -17,7 +17,7 @@ from excerpt.base.errors import ExcerptError, MemoryUnusableError
 from excerpt.base.kinds import Confidence
 from excerpt.base.model import Hit, Memory, QueryHint, Source, Span
 from excerpt.base.settings import BoostSettings, Settings, VaultSettings
-from excerpt.corpus.facets import UNKNOWN_DAY, Facets, NumberedNotes
+from excerpt.corpus.facets import EPOCH_ORDINAL, UNKNOWN_DAY, Facets, NumberedNotes
 from excerpt.corpus.interface import Corpus
 from excerpt.index.build import Updater
 from excerpt.index.queries import CatalogQueries
@@ -97,7 +97,6 @@ _BUILD_WAIT_SECONDS = (
 MAX_RECALL_WORDS = 100
 """Maximum number of words of a query that are compared with memories, the first ones."""
 _MAX_COMPARED_ROWS = 20
-_EPOCH = date(1970, 1, 1).toordinal()
 MAX_SHOWN_ANSWERS = 3  # memories that are shown with the hits of a query
 MIN_SHOWN_LIKELIHOOD = 0.65
 """The least likelihood of a memory that is called likely, more than that of a note's fragment.
@@ -447,7 +446,9 @@ def _local_day(iso_time: str) -> date:
 
 def _set_facets(facets: Facets, memories: Sequence[Memory | None]) -> None:
     """Set the filter data of memories in `facets`: path of the source, day of saving, time of the last change."""
-    days = [UNKNOWN_DAY if memory is None else _local_day(memory.created).toordinal() - _EPOCH for memory in memories]
+    days = [
+        UNKNOWN_DAY if memory is None else _local_day(memory.created).toordinal() - EPOCH_ORDINAL for memory in memories
+    ]
     changed = [0 if memory is None else _nanoseconds(memory.updated) for memory in memories]
     sources = [None if memory is None else memory.source for memory in memories]
     facets.created, facets.modified = np.array(days, np.int64), np.array(changed, np.int64)

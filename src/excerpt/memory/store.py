@@ -106,15 +106,16 @@ class FolderContents:
     files_by_id: Mapping[str, tuple[str, LoadedFile]]
     shows_comments: bool = False
 
-    def memory(self, memory_id: str) -> Memory:
-        """Return the memory with this id, without comments unless they are shown."""
-        memory = self.files_by_id[memory_id][1].memory
-        return memory if self.shows_comments else without_comments(memory)
+    @cached_property
+    def shown(self) -> Mapping[str, Memory]:
+        """The memories by their ids, newest first, without comments unless they are shown."""
+        whole = ((memory_id, entry.memory) for memory_id, (_, entry) in self.files_by_id.items())
+        return {memory_id: memory if self.shows_comments else without_comments(memory) for memory_id, memory in whole}
 
     @cached_property
     def loaded(self) -> LoadedMemories:
         """All memories, newest first, the unreadable files, and the memories that are copies."""
-        memories = tuple(map(self.memory, self.files_by_id))
+        memories = tuple(self.shown.values())
         unreadable = sorted(
             (name, entry.reason) for name, entry in self.files.items() if isinstance(entry, UnreadableFile)
         )
@@ -129,7 +130,7 @@ class FolderContents:
     @cached_property
     def memories_by_file(self) -> Mapping[str, Memory]:
         """The memories by the names of their files."""
-        return {name: self.memory(memory_id) for memory_id, (name, _) in self.files_by_id.items()}
+        return {name: self.shown[memory_id] for memory_id, (name, _) in self.files_by_id.items()}
 
     def with_words(self, words: str, memories: Sequence[Memory]) -> list[Memory]:
         """Return the memories that contain all words of the text `words`, in the same order.
@@ -142,7 +143,7 @@ class FolderContents:
 
     @cached_property
     def _searchable(self) -> Mapping[str, SearchableMemory]:
-        return {memory_id: build_searchable(self.memory(memory_id)) for memory_id in self.files_by_id}
+        return {memory_id: build_searchable(memory) for memory_id, memory in self.shown.items()}
 
 
 class MemoryStore:
