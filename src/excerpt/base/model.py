@@ -454,6 +454,11 @@ class Result:
         return any(hit.rerank is not None for hit in self.hits)
 
     @property
+    def has_nothing_sure(self) -> bool:
+        """Whether the words of the query fail, or nothing is near to it: the result is unsure, or nothing answers."""
+        return self.confidence in (Confidence.UNSURE, Confidence.NOTHING)
+
+    @property
     def is_joined(self) -> bool:
         """Whether every second hit has its place by meaning, because the words of the query fail."""
         return any(hit.orders is not None for hit in self.hits)

@@ -35,7 +35,7 @@ EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _SECOND_NS = 1_000_000_000
 BULK_SHARE = 0.9
 BULK_SPAN_NS = 3600 * _SECOND_NS
-"""More than BULK_SHARE of the notes, if they were modified within BULK_SPAN_NS, have one time."""
+"""More than BULK_SHARE of the notes, if they were modified within BULK_SPAN_NS, may be a copy (`is_copied`)."""
 MAX_COPY_GAP_NS = 5 * _SECOND_NS
 """Maximum mean time between two files of a copy: nobody writes ten notes faster."""
 MIN_COPIED_NOTES = 10

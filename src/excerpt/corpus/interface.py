@@ -123,7 +123,7 @@ class Terms(TermReader, Protocol):
         ...
 
     def prefetch_document_frequencies(self, terms: Sequence[str], /) -> None:
-        """Load the document counts of `terms` into memory with one request, so that `counts` need not ask again."""
+        """Load the document counts of `terms` into memory with one request, so that `count` need not ask again."""
         ...
 
     def count(self, term: str) -> int:

@@ -581,7 +581,7 @@ class UnionFacets(Facets):
 
     @cached_property
     def is_copied(self) -> Flags:
-        """A flag for each note: whether nearly all files of its vault share the time of its file."""
+        """A flag for each note: whether the time of its file is that of a copy, in its vault."""
         return np.concatenate([part.corpus.facets.is_copied for part in self._parts])
 
     @cached_property

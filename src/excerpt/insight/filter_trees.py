@@ -265,7 +265,6 @@ def _list_modified_months(facets: Facets) -> Iterator[tuple[int, date]]:
 
 
 def _list_created_months(facets: Facets) -> Iterator[tuple[int, date]]:
-    epoch = date(1970, 1, 1).toordinal()
     for note, day in enumerate(facets.created.tolist()):
         if day != UNKNOWN_DAY:
-            yield note, date.fromordinal(day + epoch).replace(day=1)
+            yield note, date.fromordinal(day + EPOCH_ORDINAL).replace(day=1)

@@ -10,24 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from excerpt.insight.facet_map import MATCH_ALL_QUERY
-from excerpt.insight.filter_trees import FilterTree, load_branches
+from excerpt.insight.filter_trees import Counts, FilterTree, load_branches
 from excerpt.insight.phrases import Phrases, extract_phrases
 from excerpt.insight.results import Direction, Suggestion
 from excerpt.insight.significant import log_likelihood
 from excerpt.insight.topic import Topic, find_topic
 from excerpt.search.engine import Engine
-from excerpt.search.query import (
-    find_conditions,
-)
+from excerpt.search.query import find_conditions
 from excerpt.text.dates import parse_date
 
 MAX_NARROWER, MAX_WIDER = 6, 4
 """The most narrower, and the most wider queries that are suggested."""
-
-
 MAX_WORD_SUGGESTIONS = 4
 """The most narrower queries that add a word; there may be more if filters do not fill the rest."""
 FRAGMENTS_READ_FOR_WORDS = 40
@@ -40,8 +35,6 @@ MAX_TESTED_BRANCHES = 200
 """The number of folders, tags or values, those with the most matches, that are tested for distinctiveness."""
 MAX_LABEL_CHARS = 40
 """The most characters of a value or word that is suggested."""
-
-Counts = npt.NDArray[np.int64]
 
 
 def suggest_queries(engine: Engine, query: str) -> tuple[Suggestion, ...]:

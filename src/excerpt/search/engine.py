@@ -610,27 +610,25 @@ class Engine:
         """Merge the scored fragments of several alternatives into one list, best first.
 
         A fragment of several alternatives keeps its highest score; ties go to the first alternative. Where words fail,
-        places 2, 4, ... are those of the order by meaning.
+        places 2, 4, ... are those of the order by meaning, and a past answer to a similar question has place 2.
         """
         ranking = self._merge(scored_queries)
         if any(scored_query.past_uses for scored_query in scored_queries):
             judged = self._merge([scored_query.without_past_uses for scored_query in scored_queries])
             ranking = structs.replace(ranking, judged=judged)
-        if self._do_words_fail(ranking):
-            ranking = self._join_by_meaning(ranking)
         likelihood = best_likelihood(ranking)
-        is_unsure = likelihood is not None and likelihood < UNSURE_LIKELIHOOD
-        return _show_past_answer(ranking) if is_unsure else ranking
+        if likelihood is None or likelihood >= UNSURE_LIKELIHOOD:
+            return ranking
+        joined = self._join_by_meaning(ranking) if self._do_words_fail(ranking, likelihood) else ranking
+        return _show_past_answer(joined)
 
-    def _do_words_fail(self, ranking: Ranking) -> bool:
+    def _do_words_fail(self, ranking: Ranking, likelihood: float) -> bool:
         """Return whether the words of all alternatives fail, and meaning may have places of its own.
 
         A word that is still being typed can only prevent it: otherwise each letter might change the order. So the
-        other words must fail too without it, by the candidates and evidence of all words.
+        other words must fail too without it, by the candidates and evidence of all words. `likelihood` is the best one
+        by all words, below UNSURE_LIKELIHOOD.
         """
-        likelihood = best_likelihood(ranking)
-        if likelihood is None or likelihood >= UNSURE_LIKELIHOOD:
-            return False
         for scored_query in ranking.scored_queries:
             if scored_query.candidates is None:
                 return False

@@ -206,13 +206,8 @@ def _score_by_fused_ranks(engine: Engine, alternative: _AlternativeCandidates) -
         return answer
     candidates = alternative.candidates
     scored = fuse_reciprocal_ranks(candidates.rows, candidates.signals)
-    return structs.replace(
-        answer,
-        scored=add_name_signal(scored, candidates.is_named, engine.snapshot.table.notes[candidates.rows]),
-        past_uses={},
-        unlearned=None,
-        past_answer=None,
-    )
+    notes = engine.snapshot.table.notes[candidates.rows]
+    return structs.replace(answer.without_past_uses, scored=add_name_signal(scored, candidates.is_named, notes))
 
 
 def _rank_with_strategy(engine: Engine, strategy: str, ranked_by: str, ranking: Ranking, rows: Rows) -> StrategyRank:

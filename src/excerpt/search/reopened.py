@@ -243,7 +243,7 @@ class LearnedQueries:
     def _find_uses(self, query: Query) -> dict[str, PastUses]:
         if self._uses is None:
             self.load()
-        if self._uses is None or not query.words.strip():
+        if self._uses is None or not self._events or not query.words.strip():
             return {}
         if query.words not in self._found:
             self._found[query.words] = self._uses.find(self._compare([query.words])[0])

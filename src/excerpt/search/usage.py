@@ -26,11 +26,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from excerpt.base.kinds import Confidence
 from excerpt.base.state_files import append_lines, encode_line, exclusive_lock, open_regular, parse_lines, replace_file
 
 if TYPE_CHECKING:
-    from excerpt.base.model import Hit, PastUse, Result
+    from excerpt.base.model import Hit, PastUse
 
 MAX_EVENTS = 2_000
 """Maximum number of events that remain after a compaction of the log: their queries are analyzed in 0.3 s at start."""
@@ -111,11 +110,6 @@ def find_used_hit(query: str, hits: Sequence[Hit], fragment: str, earlier: Seque
             above_paths = tuple(above)[:MAX_NOTES_ABOVE]
             return UsedHit(query, path, fragment, row + 1, above_paths, hit.fragment.digest, tuple(earlier))
     return None
-
-
-def is_unsure(result: Result) -> bool:
-    """Return whether the words of a query find nothing sure, so that the next query may be a rewording."""
-    return result.confidence in (Confidence.UNSURE, Confidence.NOTHING)
 
 
 class UnsureQuestions:

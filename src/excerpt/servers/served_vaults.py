@@ -34,7 +34,7 @@ from excerpt.base.errors import (
 from excerpt.base.model import BuildReport, Progress
 from excerpt.base.settings import load_vault_settings, user_paths
 from excerpt.index.events import IndexingFailed, VaultEmptied, VaultWatched
-from excerpt.search.usage import REWORDING_SECONDS, UnsureQuestions, is_unsure
+from excerpt.search.usage import REWORDING_SECONDS, UnsureQuestions
 from excerpt.service.indexing_process import IndexingEnded, IndexingProcess, ProcessEvent
 from excerpt.store.address import is_address, parse_address
 from excerpt.text.display import format_count, visible_line
@@ -162,7 +162,7 @@ class AskedQuestions:
         """Note the question of a result that a client sees; `min_seconds` are as for `UnsureQuestions.ask`."""
         self._drop_if_forgotten()
         self._result, self._since = result, time.monotonic()
-        self._unsure.ask(result.query, is_unsure=is_unsure(result), now=self._since, min_seconds=min_seconds)
+        self._unsure.ask(result.query, is_unsure=result.has_nothing_sure, now=self._since, min_seconds=min_seconds)
 
     def leave(self) -> None:
         """Note that the client asks elsewhere: what it opens from now on is not for its last question here."""
@@ -180,7 +180,7 @@ class AskedQuestions:
         if self._result is None or hit is None:
             return False
         earlier = self._unsure.reworded(now)
-        if not (earlier or is_unsure(self._result)) or not self._is_learning():
+        if not (earlier or self._result.has_nothing_sure) or not self._is_learning():
             return False
         with suppress(OSError):  # the lines are read all the same
             if self._vault.record_use(self._result, hit, earlier=earlier):

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from excerpt.base.installation import install_command
-from excerpt.base.kinds import Confidence
 from excerpt.base.settings import Paths, Settings
 from excerpt.encoders.minilm import LANGUAGES, MINILM, REQUIREMENTS, is_minilm_installed, is_runtime_installed
 from excerpt.text.display import format_duration
@@ -25,7 +24,7 @@ _PASSAGE_SECONDS = 0.026
 
 def is_minilm_helpful(result: Result) -> bool:
     """Return whether a result is of a question, rather than of a few words, whose words are not found together."""
-    if not result.hits or result.confidence not in (Confidence.UNSURE, Confidence.NOTHING):
+    if not result.hits or not result.has_nothing_sure:
         return False
     from excerpt.search.engine import MIN_DESCRIBING_WORDS
     from excerpt.search.evidence import count_words
@@ -34,12 +33,16 @@ def is_minilm_helpful(result: Result) -> bool:
     return count_words(query_terms(result.query, LANGUAGES)) >= MIN_DESCRIBING_WORDS
 
 
+def _is_offer_due(settings: Settings, paths: Paths) -> bool:
+    return not settings.embedding.model and not paths.model_offer_file.exists()
+
+
 def offer_minilm(corpus: Corpus, settings: Settings, paths: Paths) -> str:
     """Return the line that offers MiniLM for a vault, and record that; "" if it was offered, or would not help.
 
     It would not help where another model is set, or the notes are few or in a language that it does not know.
     """
-    if settings.embedding.model or paths.model_offer_file.exists():
+    if not _is_offer_due(settings, paths):
         return ""
     if corpus.languages and corpus.languages[0] not in LANGUAGES:
         return ""
@@ -53,7 +56,7 @@ def offer_minilm_for_index(index: Path, settings: Settings, paths: Paths) -> str
     """Return and record as `offer_minilm` does, for an index that is not open. Raises IndexUnusableError."""
     from excerpt.index.snapshot import Snapshot
 
-    if settings.embedding.model or paths.model_offer_file.exists():
+    if not _is_offer_due(settings, paths):
         return ""
     with closing(Snapshot.open(index, settings)) as snapshot:
         return offer_minilm(snapshot, settings, paths)

@@ -107,13 +107,13 @@ _VERTICAL_BARS = " ▁▂▃▄▅▆▇█"
 
 def horizontal_bar(share: float, cells: int) -> str:
     """Return a horizontal bar for `share` (0 to 1) in `cells` cells; a share above 0 fills at least 1/8 of a cell."""
-    full, rest = divmod(_block_for_share(share, 8 * cells), 8)
+    full, rest = divmod(_count_eighths(share, 8 * cells), 8)
     return ("█" * full + (_HORIZONTAL_BARS[rest] if rest else "")).ljust(cells)
 
 
 def vertical_bar(share: float) -> str:
     """Return a vertical bar of one cell for `share` (0 to 1); a share above 0 fills at least 1/8 of the cell."""
-    return _VERTICAL_BARS[_block_for_share(share, 8)]
+    return _VERTICAL_BARS[_count_eighths(share, 8)]
 
 
 def sparkline(counts: Sequence[float]) -> str:
@@ -122,5 +122,5 @@ def sparkline(counts: Sequence[float]) -> str:
     return "".join(vertical_bar(count / maximum if maximum else 0) for count in counts)
 
 
-def _block_for_share(share: float, whole: int) -> int:
+def _count_eighths(share: float, whole: int) -> int:
     return 0 if share <= 0 else max(1, min(whole, round(share * whole)))

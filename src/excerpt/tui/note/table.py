@@ -24,7 +24,7 @@ def align_table(rows: Sequence[StyledLine], rule_row: int) -> bool:
     """
     bars = [_find_bars(row.text) for row in rows]
     cells = [
-        [_hide_cell_padding(row, *edges) for edges in _iterate_cell_ranges(row.text, index)]
+        [_shown_cell_text(row, *edges) for edges in _iterate_cell_ranges(row.text, index)]
         for row, index in zip(rows, bars, strict=True)
     ]
     count = max((len(row_cells) for index, row_cells in enumerate(cells) if index != rule_row), default=0)
@@ -53,7 +53,7 @@ def _iterate_cell_ranges(text: str, bars: Sequence[int]) -> Iterator[tuple[int, 
             yield start, end
 
 
-def _hide_cell_padding(row: StyledLine, start: int, end: int) -> str:
+def _shown_cell_text(row: StyledLine, start: int, end: int) -> str:
     return row.shown_text(start, end).strip()
 
 

@@ -152,8 +152,8 @@ class HitPane(Vertical):
         self._has_error = False
         self._result: Result | None = None
         self._last_warnings: tuple[str, ...] = ()
-        self._unsure_questions: UnsureQuestions | None = None  # created with the first result
         """The warnings of the last result, each of which is shown in full when it comes."""
+        self._unsure_questions: UnsureQuestions | None = None  # created with the first result
         self.link_form = LinkForm.WIKILINK
         """The form of the last link that was copied."""
         self._marked_hits: dict[str, UsedHit] = {}
@@ -216,12 +216,12 @@ class HitPane(Vertical):
             self._notice.empty_state = no_hits_notice(result, progress, self._bar.correction)
 
     def _note_question(self, result: Result | None) -> None:
-        from excerpt.search.usage import READING_SECONDS, UnsureQuestions, is_unsure
+        from excerpt.search.usage import READING_SECONDS, UnsureQuestions
 
         if self._unsure_questions is None:
             self._unsure_questions = UnsureQuestions()
         query = result.query if result is not None else ""
-        has_nothing_sure = result is not None and is_unsure(result)
+        has_nothing_sure = result is not None and result.has_nothing_sure
         self._unsure_questions.ask(query, is_unsure=has_nothing_sure, now=monotonic(), min_seconds=READING_SECONDS)
 
     def notify_warnings(self, result: Result | None) -> None:
@@ -237,7 +237,7 @@ class HitPane(Vertical):
         """Show the title of the list; in a low terminal only if it warns, since the query bar counts the hits."""
         result = self._result
         warning = answer_warning(result, self._bar.correction)
-        self.set_class(is_unanswered(result) or bool(result and result.notice), "-unanswered")
+        self.set_class(is_unanswered(result), "-unanswered")
         self.set_class(self._is_tall or bool(warning), "-titled")
         title = list_title(result, warning, is_lower_bound=not self._has_files)
         if self.border_title != title:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.markup import escape
 
-from excerpt.base.kinds import Confidence, Strategy
+from excerpt.base.kinds import Strategy
 from excerpt.text.display import format_count, visible_line
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.index.controller import ChangeDetection, IndexState, done_share, format_rate
@@ -77,8 +77,8 @@ def _reading_notice(index: IndexState) -> EmptyState:
 
 
 def is_unanswered(result: Result | None) -> bool:
-    """Return whether the result has hits, but none of them is near to the query."""
-    return result is not None and bool(result.hits) and result.confidence is Confidence.NOTHING
+    """Return whether the result has hits, but none of them surely answers the query."""
+    return result is not None and bool(result.hits) and result.has_nothing_sure
 
 
 def answer_warning(result: Result | None, correction: str) -> str:
@@ -89,7 +89,7 @@ def answer_warning(result: Result | None, correction: str) -> str:
     """
     if result is None or not result.hits:
         return ""
-    if is_unanswered(result) or result.lack:
+    if is_unanswered(result):
         offer = (
             f"did you mean {escape(visible_line(correction))}? {key_sign('complete')} takes it" if correction else ""
         )
@@ -108,7 +108,7 @@ def list_title(result: Result | None, warning: str, *, is_lower_bound: bool = Fa
     """
     if result is None or not result.hits:
         return ""
-    if is_unanswered(result) or result.lack:
+    if is_unanswered(result):
         return warning
     count = len(result.hits)
     more = "+" if is_lower_bound else ""

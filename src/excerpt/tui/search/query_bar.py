@@ -568,7 +568,7 @@ class QueryBar(Horizontal):
 
         self.correction = ""
         self._corrected_result = result
-        if result is not None and (result.hints or not result.hits or is_unanswered(result) or result.notice):
+        if result is not None and (result.hints or not result.hits or is_unanswered(result)):
             self._engine.ask(AskCorrection(result.query), partial(self._show_correction, result))
 
     def _show_correction(self, result: Result, correction: str) -> None:

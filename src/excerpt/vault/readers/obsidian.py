@@ -36,7 +36,7 @@ def _read_json(data: bytes, format_name: str) -> Any:
     return content
 
 
-def _iterate_dicts(value: object) -> list[Mapping[str, Any]]:
+def _list_dicts(value: object) -> list[Mapping[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
@@ -70,13 +70,13 @@ class CanvasReader(Struct, frozen=True):
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
         """Extract a note with a section for each card; see Reader.read."""
         board = _read_json(data, "canvas")
-        nodes = _iterate_dicts(board.get("nodes"))
+        nodes = _list_dicts(board.get("nodes"))
         groups = [node for node in nodes if node.get("type") == "group" and _text_or_empty(node.get("label")).strip()]
         cards = [_split_card(node) for node in nodes]
         names = {
             _text_or_empty(node.get("id")): _format_heading(text) for node, (text, _) in zip(nodes, cards, strict=True)
         }
-        arrows = _list_arrow_labels(_iterate_dicts(board.get("edges")), names)
+        arrows = _list_arrow_labels(_list_dicts(board.get("edges")), names)
         parts: list[PagedText] = []
         links: list[Link] = []
         for node, (card, comments) in zip(nodes, cards, strict=True):
@@ -156,7 +156,7 @@ class DrawingReader(Struct, frozen=True):
             from excerpt.text.markdown import normalise_newlines, parse_note
 
             return parse_note(path, without_drawing(normalise_newlines(text)).rstrip() + "\n", options.language)
-        elements = _iterate_dicts(_read_json(data, "drawing").get("elements"))
+        elements = _list_dicts(_read_json(data, "drawing").get("elements"))
         written = [
             _text_or_empty(each.get("originalText") or each.get("text"))
             for each in elements
@@ -181,15 +181,15 @@ class NotebookReader(Struct, frozen=True):
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
         """Extract a note with a section for each cell; see Reader.read."""
         book = _read_json(data, "notebook")
-        cells = _iterate_dicts(book.get("cells")) or [
-            cell for sheet in _iterate_dicts(book.get("worksheets")) for cell in _iterate_dicts(sheet.get("cells"))
+        cells = _list_dicts(book.get("cells")) or [
+            cell for sheet in _list_dicts(book.get("worksheets")) for cell in _list_dicts(sheet.get("cells"))
         ]
         parts: list[PagedText] = []
         links: list[Link] = []
         open_headings: list[tuple[int, str]] = []
         for number, cell in enumerate(cells, start=1):
             source = _text_or_empty(cell.get("source") or cell.get("input"))
-            text = "\n\n".join(filter(None, (source.strip("\n"), *_short_outputs(_iterate_dicts(cell.get("outputs"))))))
+            text = "\n\n".join(filter(None, (source.strip("\n"), *_short_outputs(_list_dicts(cell.get("outputs"))))))
             if cell.get("cell_type") in ("markdown", "heading"):
                 for level, heading in _list_headings(source):
                     open_headings = [item for item in open_headings if item[0] < level] + [(level, heading)]

@@ -193,7 +193,7 @@ def _document_parts(document: Document) -> list[PagedText]:
     body = document.element.body
     for node in list(body.iter(_ALTERNATIVE)):
         node.getparent().remove(node)
-    names, levels = _read_style_names(document)
+    names, levels = _read_styles(document)
     parts: list[PagedText] = []
     stack: list[tuple[int, str]] = []
     pieces: list[tuple[bool, str]] = []
@@ -245,7 +245,7 @@ def _join_paragraphs(pieces: Iterable[tuple[bool, str]]) -> str:
     return text.strip()
 
 
-def _read_style_names(document: Document) -> tuple[Mapping[str, str], Mapping[str, int]]:
+def _read_styles(document: Document) -> tuple[Mapping[str, str], Mapping[str, int]]:
     """Return the names of all styles, and the heading levels of heading styles, each by the id of the style."""
     names: dict[str, str] = {}
     levels: dict[str, int] = {}
