@@ -648,6 +648,26 @@ def test_an_unsure_pack_has_the_first_four_hits_however_low_their_scores(vault: 
     assert (result.stopped, result.budget, result.left_out) == (StopReason.UNSURE, PLENTY, ())
 
 
+def test_an_unsure_pack_has_as_many_whole_hits_as_fit_and_the_best_block_of_a_longer_one() -> None:
+    long = f"{sentence('block', 12)}\n\n{sentence('other', 90)}"
+    notes = {"long": long, "second": sentence("second", 60), "third": sentence("third", 20)}
+    unsure = Vault({"first.md": sentence("first", 30), **{f"{name}.md": text for name, text in notes.items()}})
+    found = [unsure.hit(word, 1 / n) for n, word in enumerate(("first0", "block0", "second0", "third0"), 1)]
+    hits = [with_confidence(hit, Confidence.WEAK) for hit in found]
+    result = packed(unsure, *hits, scope=Scope.NONE, confidence=Confidence.UNSURE)
+    assert [pack.path for pack in result.passages] == ["first.md", "long.md", "second.md", "third.md"]
+    assert result.passages[1].text == sentence("block", 12)
+
+
+def test_the_hits_of_an_unsure_pack_are_extended_by_hand_only() -> None:
+    source = Vault({"a.md": "# One\n\nalpha0 one\n\n# Two\n\ntwo"})
+    hit = with_confidence(source.hit("alpha0"), Confidence.WEAK)
+    by_hand = PackOverrides(scopes=((hit.fragment.id, Scope.NOTE),))
+    assert [pack.text for pack in packed(source, hit, confidence=Confidence.UNSURE).passages] == [hit.fragment.text]
+    (pack,) = packed(source, hit, confidence=Confidence.UNSURE, overrides=by_hand).passages
+    assert pack.text.endswith("two")
+
+
 def test_what_an_unsure_pack_has_no_room_for_is_not_said_to_exceed_the_budget(vault: Vault) -> None:
     hits = [with_confidence(vault.hit(word, 1 / n), Confidence.WEAK) for n, word in enumerate(UNSURE_HITS[:3], 1)]
 

@@ -59,6 +59,8 @@ MIN_ENOUGH = 2
 """Number of hits packed whatever their scores: where a query names one thing, the second hit may be the answer."""
 UNSURE_PASSAGES, UNSURE_TOKENS = 4, 500
 """The most hits, and tokens, of a pack of an unsure result: few enough to be judged by a reader."""
+UNSURE_VALUE = 1.0
+"""Value of each hit of an unsure result: scores tell little there, so as many hits as possible are packed whole."""
 UNSURE_REASON = f"over the {UNSURE_TOKENS} tokens of an unsure pack"
 NO_ANSWER_REASON = "unlikely to answer"
 NEAREST_HITS = 3
@@ -84,7 +86,7 @@ class HitCollector:
 
         Unless the budget is to be filled, hits far below the best one are not added, and none if nothing near to the
         query was found. `confidence` is that of their result, None if only the hits have some. Hits without a
-        confidence are not ranked, and all added; so are the few hits of an unsure result.
+        confidence are not ranked, and all added; so are the few hits of an unsure result, which have equal values.
         """
         stops_early = self.settings.fill is Fill.ENOUGH
         if stops_early and hits and _is_nothing(hits, confidence):
@@ -93,10 +95,10 @@ class HitCollector:
             self.stopped = StopReason.NO_ANSWER
             return
         candidates = self._without_dropped(hits[: self.settings.limit * HITS_PER_PACKED])
-        values = compute_hit_values(candidates)
+        is_unsure = stops_early and confidence is Confidence.UNSURE
+        values = [UNSURE_VALUE] * len(candidates) if is_unsure else compute_hit_values(candidates)
         min_primary = min(nlargest(MAX_PRIMARY_HITS, values), default=0.0)
-        is_cut = stops_early and confidence is not Confidence.UNSURE
-        ranked = is_cut and any(hit.confidence is not None for hit in candidates)
+        ranked = stops_early and not is_unsure and any(hit.confidence is not None for hit in candidates)
         min_score = max(hit.score for hit in candidates) * ENOUGH_SHARE if ranked else 0.0
         self._add_candidates(candidates, values, min_primary, self.settings.limit, duplicate, min_score=min_score)
 
@@ -227,8 +229,9 @@ def build_pack(
 
     Hits are extended to `settings.scope`: at most `settings.limit` of them, not counting copies and dropped hits, but
     all marked fragments. With `settings.fill` `enough`, hits that score far below the first are not packed, none if
-    nothing is near to the query, and of an unsure result at most UNSURE_PASSAGES in UNSURE_TOKENS. The rendered text
-    never exceeds `settings.budget` tokens of `tokenizer`, and a larger budget never gives less value. Without `ranked`,
+    nothing is near to the query, and of an unsure result at most UNSURE_PASSAGES in UNSURE_TOKENS: the first, as many
+    others as fit, the shortest first, and the best block of each that is left, without `settings.scope`. The text never
+    exceeds `settings.budget` tokens of `tokenizer`, and a larger budget never gives less value. Without `ranked`,
     the packs are the same, but in the order of the vault and with score 0. `overrides` are the user's decisions by
     hand; `duplicate` finds the better hit that a fragment repeats. `confidence` is that of the search for `hits`,
     `notice` what `renderer` says of an unsure one in its first line. The result is deterministic.
@@ -238,7 +241,10 @@ def build_pack(
     is_unsure = confidence is Confidence.UNSURE and settings.fill is Fill.ENOUGH
     if is_unsure:
         settings = replace(
-            settings, limit=min(settings.limit, UNSURE_PASSAGES), budget=min(settings.budget, UNSURE_TOKENS)
+            settings,
+            limit=min(settings.limit, UNSURE_PASSAGES),
+            budget=min(settings.budget, UNSURE_TOKENS),
+            scope=Scope.NONE,
         )
     notes = get_note_cache(source)
     costs = TokenCosts(tokenizer, renderer, source.tokenizer)
@@ -257,6 +263,8 @@ def build_pack(
             hit_choices = _build_all_choices(alone, notes, costs)
             by_hits = _choose_packs(hit_choices, settings.budget, costs, in_order)
             choices, choice = max((choices, choice), (hit_choices, by_hits), key=lambda tried: tried[1].value)
+        if is_unsure:
+            choice = _add_best_blocks(choice, choices, settings.budget, costs, in_order)
     passages = tuple(replace(pack, tokens=costs.count(pack.text)) for pack in choice.packs)
     unchosen = list(_iterate_unchosen_hits(choices, choice))
     # Of a pack with less than the requested budget, no larger one would hold a hit.
@@ -351,7 +359,8 @@ def _choose_packs(
     choice = _choose_with_best_hit(offered, room, first_within) or _choose_with_part(offered, room, first_within)
     for each in offered[1:]:
         if not each.can_fit(budget):
-            choice = _add_part(choice, each, budget=budget, room=room, costs=costs, in_order=in_order)
+            parts = each.iterate_parts(room - _count_tokens(choice))
+            choice = _add_part(choice, list(parts), budget=budget, costs=costs, in_order=in_order)
     return choice
 
 
@@ -380,16 +389,30 @@ def _choose_with_part(offered: Sequence[CandidateChoices], room: int, first_with
     return _EMPTY_CHOICE
 
 
-def _add_part(
-    choice: _PackChoice, large: CandidateChoices, *, budget: int, room: int, costs: TokenCosts, in_order: _PackOrdering
+def _add_best_blocks(
+    choice: _PackChoice, offered: Sequence[CandidateChoices], budget: int, costs: TokenCosts, in_order: _PackOrdering
 ) -> _PackChoice:
-    """Return the choice with the largest part of the `large` candidate's best hit that still fits, or unchanged.
+    """Return the choice with the best block of each hit that is in no pack, as far as they fit, best hit first."""
+    room = budget - _count_shared_tokens(offered, costs) if offered else 0
+    for each, hit in list(_iterate_unchosen_hits(offered, choice)):
+        block = each.draft_block(room - _count_tokens(choice)) if hit is each.candidate.best_hit else None
+        if block:
+            choice = _add_part(choice, [block], budget=budget, costs=costs, in_order=in_order)
+    return choice
 
-    `large` is a candidate that does not fit into the budget whole. The part adds no value, because a budget with room
-    for the whole hit may have a better use for these tokens. `room` is `budget` without the text rendered once.
+
+def _count_tokens(choice: _PackChoice) -> int:
+    return sum(draft.cost for draft in choice.drafts)
+
+
+def _add_part(
+    choice: _PackChoice, parts: Sequence[DraftPack], *, budget: int, costs: TokenCosts, in_order: _PackOrdering
+) -> _PackChoice:
+    """Return the choice with the largest of the `parts` of a hit, ascending, with which it is within `budget` tokens.
+
+    A part adds no value, because a budget with room for the whole hit may have a better use for these tokens.
     """
-    remaining = room - sum(drafts.cost for drafts in choice.drafts)
-    for part in reversed(list(large.iterate_parts(remaining))):
+    for part in reversed(parts):
         drafts = [*choice.drafts, part]
         packs = in_order(drafts)
         text = costs.renderer.render(packs)
