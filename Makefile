@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning past_answers embedders packs agents serve-bench serve-soak limits accents messy prompts sentences screenshots keys settings docs breaks model clean
+.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning past_answers embedders packs memory-bench agents serve-bench serve-soak limits accents messy prompts sentences screenshots keys settings docs breaks model clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -90,6 +90,9 @@ embedders: $(READY) ## compare a transformer with the model that ships: ranking,
 
 packs: $(READY) ## measure what packs hold, save and cost (DATA=../shared)
 	$(BIN)/python -m benchmarks.packs --write $(if $(DATA),--data $(DATA))
+
+memory-bench: $(READY) ## measure search and packs on published sets, beside four forms of plain search (DATA=../shared, an hour)
+	$(BIN)/python -m benchmarks.memory_bench --write $(if $(DATA),--data $(DATA))
 
 agents: $(READY) ## measure what an agent spends until it has the answer, and plot it for the README (DATA=../shared)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group plots

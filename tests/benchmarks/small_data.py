@@ -47,6 +47,10 @@ def write_small_data(root: Path) -> None:
         rows = (_asked_question(number, wording) for number in range(len(SUBJECTS)) for wording in wordings)
         _write_lines(root / "data" / "queries" / "asked" / f"obsidian-help-en{part}.jsonl", rows)
     _write_collection(root / "data" / "collections" / "weather")
+    talks = root / "data" / "memory" / "talks"
+    (talks / "vaults").mkdir(parents=True)
+    (talks / "vaults" / "one").symlink_to(vault)
+    _write_lines(talks / "questions.jsonl", map(_memory_question, range(len(SUBJECTS))))
     _write_messy(root / "data" / "packed" / "messy.tar.xz")
     _write_programs(root / "eval")
     (root / "attachments").mkdir()
@@ -83,6 +87,12 @@ def _asked_question(number: int, wording: str) -> Mapping[str, object]:
     return {"id": f"a{number}-{wording}", "query": asked["query"], "wording": wording, "relevant": places}
 
 
+def _memory_question(number: int) -> Mapping[str, object]:
+    span = {"path": f"{SUBJECTS[number].title()}.md", "line_start": 7, "line_end": 7}
+    asked = {"id": f"m{number}", "vault": "one", "query": f"who reads the {SUBJECTS[number]} settings?"}
+    return {**asked, "category": "facts", "answerable": True, "evidence": [span]}
+
+
 def _write_collection(folder: Path) -> None:
     _write_lines(folder / "corpus.jsonl", ({"_id": name, "text": text} for name, text in COLLECTION.items()))
     _write_lines(folder / "queries.jsonl", ({"_id": name, "text": f"{name} in May"} for name in COLLECTION))
@@ -110,6 +120,7 @@ def _write_programs(folder: Path) -> None:
     folder.mkdir()
     (folder / "score.py").write_text(_SCORE, encoding="utf-8")
     (folder / "baseline_fts5.py").write_text(_BASELINE, encoding="utf-8")
+    (folder / "memory.py").write_text(_MEMORY, encoding="utf-8")
     (folder / "asked.py").write_text(_ASKED, encoding="utf-8")
 
 
@@ -170,6 +181,16 @@ if __name__ == "__main__":
     hit = {"path": first, "line_start": 1, "line_end": 2, "score": 1.0}
     for line in Path(options["--batch"]).read_text("utf-8").splitlines():
         print(json.dumps({**json.loads(line), "elapsed_ms": 1.0, "hits": [hit]}))
+"""
+
+_MEMORY = """\
+import sys
+
+if sys.argv[1] == "score":
+    print("## talks")
+    print("| notes and hits | excerpt |")
+    print("|---|---:|")
+    print("| R@10 | 1.000 |")
 """
 
 _ASKED = """\

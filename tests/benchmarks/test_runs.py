@@ -39,6 +39,7 @@ from benchmarks import (
     line_server,
     memories,
     memory,
+    memory_bench,
     messy,
     million,
     minilm,
@@ -109,6 +110,7 @@ SMALL: Mapping[object, Mapping[str, object]] = {
     first_paint: {"REPEATS": 1, "WARM_UPS": 0, "SIZES": ((80, 24),)},
     edits: {"STARTS": 1, "WARM_UPS": 0, "EDITS": 2, "MAX_QUERY_CHARS": 3, "BURSTS": 1, "BURST": 2},
     memory: {"REST": 0.1},
+    memory_bench: {"RESAMPLES": 20},
     prompts: {"read_unrelated": lambda: ["Fix the failing test of the parser", "Write a poem about rain"]},
     limits: {
         "SIZES": (1_000,),
@@ -201,6 +203,7 @@ RUNS: Mapping[str, Callable[[str], object]] = {
     "limits": lambda data: _main(limits.main, "--data", data),
     "line_server": lambda data: _main(line_server.main, "--data", data),
     "memories": lambda data: _main(memories.main, "--data", f"{data}/data", "--count", "5"),
+    "memory_bench": lambda data: _main(memory_bench.main, "--data", data, "--sets", "talks", "--check"),
     "messy": lambda data: _main(messy.main, "--data", data),
     "million": lambda data: _main(million.main, "--data", data, "--copies", "2"),
     "minilm": lambda _data: _minilm("exported"),
