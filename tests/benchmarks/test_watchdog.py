@@ -48,7 +48,7 @@ async def test_a_callback_that_computes_too_long_is_a_block(clock: Clock) -> Non
     assert watchdog.worst == Turn(BLOCK * 1.5, BLOCK * 1.5)
 
 
-async def test_a_callback_that_waits_holds_the_loop_without_computing(clock: Clock) -> None:
+async def test_a_callback_that_waits_is_a_block_of_the_loop_with_no_computing_time(clock: Clock) -> None:
     with Watchdog() as watchdog:
         await asyncio.sleep(0)
         clock.wait(BLOCK * 1.5)
@@ -57,7 +57,7 @@ async def test_a_callback_that_waits_holds_the_loop_without_computing(clock: Clo
     assert watchdog.own_blocks == []
 
 
-async def test_waiting_for_events_is_not_a_block(clock: Clock) -> None:
+async def test_the_time_in_which_the_loop_waits_for_events_is_no_block(clock: Clock) -> None:
     with Watchdog() as watchdog:
         asyncio.get_running_loop().call_later(0.01, clock.wait, 0)
         await asyncio.sleep(0.02)

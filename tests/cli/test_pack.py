@@ -463,7 +463,9 @@ def asked(vault: Path, excerpt: Excerpt, tmp_path: Path) -> Asked:
 
 
 @pytest.mark.parametrize("form", FILES)
-def test_screen_command_line_and_pipe_give_the_recorded_bytes(form: str, asked: Asked, tmp_path: Path) -> None:
+def test_screen_and_command_and_pipe_and_file_all_give_the_pack_of_the_golden_file(
+    form: str, asked: Asked, tmp_path: Path
+) -> None:
     expected = read_golden(GOLDEN / FILES[form], text_of_build(form, asked))
     assert text_of_build(form, asked) == expected
     assert text_of_command(form, asked) == expected

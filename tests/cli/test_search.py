@@ -345,7 +345,7 @@ class TestWhy:
         told = excerpt("search", "sync conflict", "--vault", vault, "--why", "Colour", "--json").json
         assert list(told) == [
             *("query", "strategy", "note", "path", "absence", "from_limit"),
-            *("ranks", "compared", "gaps", "missing", "hit"),
+            *("ranks", "compared", "signal_gaps", "missing", "hit"),
         ]
         assert [list(one) for one in told["ranks"]] == [["strategy", "ranked_by", "rank", "score", "line"]] * 6
         assert told["path"] == "Colour.md"

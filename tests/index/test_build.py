@@ -200,7 +200,7 @@ def test_an_index_with_one_time_per_file_is_still_used(
     assert second.generation == first.generation
 
 
-def test_an_index_without_name_terms_is_still_used(
+def test_an_index_of_an_older_version_without_name_terms_is_updated_not_rebuilt(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Tea.md", TEA)

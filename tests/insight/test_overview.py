@@ -323,7 +323,7 @@ def test_every_note_is_dated_however_many_there_are(tmp_path: Path) -> None:
     assert timeline.undated == 0
 
 
-def test_notes_are_dated_by_file_times_that_differ(tmp_path: Path) -> None:
+def test_notes_without_dates_are_dated_by_file_times_if_these_differ(tmp_path: Path) -> None:
     modified = {f"{n}.md": date(2023, n, 15) for n in range(1, 4)}
     timeline = overview_of_vault(tmp_path, dict.fromkeys(modified, "A hive.\n"), "hive", modified).timeline
     assert (timeline.date, [month.month for month in timeline.months]) == (

@@ -31,7 +31,7 @@ def test_markup_links_and_addresses_are_removed(written: str, read: str) -> None
     assert extract_prose(written) == read
 
 
-def test_code_keeps_its_lines_without_its_text() -> None:
+def test_a_code_block_is_replaced_by_the_same_number_of_empty_lines() -> None:
     assert extract_prose("Before.\n```python\nx = 1\n```\nAfter.") == "Before.\n\n\n\nAfter."
 
 

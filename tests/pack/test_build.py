@@ -508,7 +508,7 @@ def test_context_never_replaces_one_of_the_first_hits(scope: Scope) -> None:
     assert found <= {fragment_id for pack in result.passages for fragment_id in pack.fragment_ids}
 
 
-def test_context_of_a_good_hit_takes_precedence_over_weak_hits_after_the_first_fifteen() -> None:
+def test_after_the_first_fifteen_hits_context_of_a_good_hit_is_packed_before_weak_hits() -> None:
     notes = {f"{number:02}.md": sentence(f"hit{number}x", 100) for number in range(1, 30)}
     vault = Vault({"00.md": f"{sentence('best', 150)}\n\n{sentence('beside', 150)}", **notes})
     hits = [vault.hit("best0")]

@@ -282,7 +282,9 @@ def test_the_packs_of_a_limit_are_the_first_of_a_higher_limit(case: Case, option
 
 
 @given(cases(), pack_settings)
-def test_a_section_has_the_id_and_the_lines_of_the_section(case: Case, options: PackSettings) -> None:
+def test_a_packed_section_has_the_text_and_heading_path_of_the_section_in_its_id(
+    case: Case, options: PackSettings
+) -> None:
     result = packed(case, replace(options, budget=PLENTY, scope=Scope.SECTION))
     for pack in result.passages:
         if pack.scope is Scope.SECTION and ":s:" in pack.id:

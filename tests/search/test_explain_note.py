@@ -91,7 +91,7 @@ def test_the_first_hit_has_none_above_it(engine: Engine) -> None:
     told = explain(engine, "sourdough", "Cooking/Bread.md")
     assert told.explanation is not None
     assert told.explanation.rank == 1
-    assert (told.gaps, told.compared, told.from_limit) == ((), 0, 1)
+    assert (told.signal_gaps, told.compared, told.from_limit) == ((), 0, 1)
 
 
 def test_the_lost_points_sum_to_the_distance_from_the_hits_above(engine: Engine) -> None:
@@ -101,8 +101,8 @@ def test_the_lost_points_sum_to_the_distance_from_the_hits_above(engine: Engine)
     above = result.hits[: min(told.explanation.rank - 1, MAX_COMPARED_HITS)]
     assert told.compared == len(above) > 0
     behind = sum(hit.score for hit in above) / len(above) - told.explanation.hit.score
-    assert sum(gap.cost for gap in told.gaps) == pytest.approx(behind, abs=1e-5)
-    assert [gap.cost for gap in told.gaps] == sorted((gap.cost for gap in told.gaps), reverse=True)
+    assert sum(gap.cost for gap in told.signal_gaps) == pytest.approx(behind, abs=1e-5)
+    assert [gap.cost for gap in told.signal_gaps] == sorted((gap.cost for gap in told.signal_gaps), reverse=True)
 
 
 def test_an_unknown_name_is_reported_with_similar_ones(engine: Engine) -> None:

@@ -80,7 +80,7 @@ def test_a_list_without_a_query_vector_has_no_meaning_signal(
         assert not any(signal.value for signal in hit.signals if signal.name in ("meaning", "coherence"))
 
 
-def test_a_command_waits_for_a_limited_time_and_reports_it(
+def test_a_command_that_waited_for_the_query_vector_in_vain_warns_and_ranks_by_words(
     chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder
 ) -> None:
     embedder.is_open.clear()

@@ -50,28 +50,28 @@ def test_a_hit_without_a_query_word_is_described_as_similar_in_meaning(engine: E
 def test_the_largest_lead_of_the_hits_above_is_named(engine: Engine) -> None:
     told = verdict_of_note(engine, "sync conflict ", "Sync/Devices.md")
     told = replace(told, compared=1)
-    gaps = {gap.signal: gap for gap in told.gaps}
+    gaps = {gap.signal: gap for gap in told.signal_gaps}
     for signal, said in (
         ("proximity", "the first hit has your words closer together"),
         ("meaning", "the first hit is nearer in meaning"),
         ("title", "the first hit has a title nearer to your words"),
     ):
-        first = replace(told, gaps=(replace(gaps[signal], cost=9.0),))
+        first = replace(told, signal_gaps=(replace(gaps[signal], cost=9.0),))
         assert first.reason.endswith(f"; {said}.")
-    many = replace(told, compared=2, gaps=(replace(gaps["proximity"], cost=9.0),))
+    many = replace(told, compared=2, signal_gaps=(replace(gaps["proximity"], cost=9.0),))
     assert many.reason.endswith("; the hits above have your words closer together.")
 
 
 def test_equal_scores_are_described_by_their_order(engine: Engine) -> None:
     told = verdict_of_note(engine, "sync conflict ", "Sync/Devices.md")
-    assert replace(told, gaps=(), compared=1).reason.endswith(
+    assert replace(told, signal_gaps=(), compared=1).reason.endswith(
         "; the first hit has the same score and an earlier path or line."
     )
 
 
 def test_a_hit_held_back_for_others_of_its_note_is_described_so(engine: Engine) -> None:
     told = verdict_of_note(engine, "sync conflict ", "Sync/Devices.md")
-    behind = replace(told, gaps=(replace(told.gaps[0], cost=-0.2),))
+    behind = replace(told, signal_gaps=(replace(told.signal_gaps[0], cost=-0.2),))
     assert behind.reason.endswith("; other fragments of its note are among the first hits.")
 
 

@@ -256,7 +256,7 @@ def test_the_text_of_a_link_to_itself_does_not_count(tmp_path: Path) -> None:
     assert all(signal_value(hit, "anchor") == 0 for hit in hits(tmp_path, TRAVELS, "wind chart"))
 
 
-def test_link_texts_count_only_above_the_notes_own_names(tmp_path: Path) -> None:
+def test_a_link_text_counts_only_if_it_matches_better_than_the_names_of_the_note(tmp_path: Path) -> None:
     notes = {
         "Ferry timetable.md": "Boats leave at noon.\n",
         "Pier.md": "See the [[Ferry timetable|ferry timetable]] and the [[Ferry timetable|list of all departures]].\n",

@@ -289,6 +289,6 @@ def test_why_not_compares_with_the_hits_above_in_the_new_order(engine: Engine) -
     assert explanation.explanation.rank == rank
     assert explanation.compared == min(rank - 1, 10)
     if rank > 1:
-        assert sum(gap.cost for gap in explanation.gaps) == pytest.approx(
+        assert sum(gap.cost for gap in explanation.signal_gaps) == pytest.approx(
             sum(hit.score for hit in result.hits[: rank - 1]) / (rank - 1) - result.hits[rank - 1].score, abs=1e-5
         )

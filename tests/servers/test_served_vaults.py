@@ -122,7 +122,7 @@ async def test_an_abandoned_partial_index_is_reported_as_such(part: Path) -> Non
     vaults.end()
 
 
-def test_while_another_process_writes_the_state_of_the_vault_is_unknown(tmp_path: Path) -> None:
+def test_the_indexing_state_of_a_vault_is_unknown_while_another_process_writes_the_index(tmp_path: Path) -> None:
     indexing = VaultIndexing(tmp_path)
     indexing.handle_event(built(1))
     indexing.handle_event(IndexingFailed(IndexBusyError.title, "Busy.", ""))

@@ -71,7 +71,7 @@ def test_a_database_without_a_host_is_reached_by_its_socket(address: str) -> Non
     assert found.display_text == "postgresql:///wiki?vault=ours"
 
 
-def test_a_replica_position_belongs_to_a_server() -> None:
+def test_an_address_can_name_the_log_position_that_a_replica_must_have_reached() -> None:
     assert parse_address("postgresql:///wiki?vault=ours&after=0/16B3748").wait_position == "0/16B3748"
     with pytest.raises(StoreUnusableError, match="not a position"):
         parse_address("postgresql:///wiki?after=yesterday")

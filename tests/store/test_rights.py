@@ -406,7 +406,7 @@ def test_an_answer_during_a_revocation_is_one_without_the_right(
             if not begun:
                 begun.append(True)
                 change_rights(vault, users["writer"], forbidden=[f"{staff}="])
-            return {path for (path,) in now._queries.rows("SELECT path FROM notes")}
+            return {path for (path,) in now._note_queries.rows("SELECT path FROM notes")}
 
         assert snapshot.read_transaction(answer) == {"staff/Salaries.md", "staff/Empty.md", "staff/lists/Bees.md"}
 

@@ -207,7 +207,7 @@ def pairs(database: str, hidden: int) -> dict[tuple[str, str], Pair]:
         return values(connection, hidden)
 
 
-def test_no_table_view_or_function_has_another_plan_for_a_hidden_value(
+def test_the_plan_of_a_query_does_not_tell_a_hidden_value_from_a_missing_one(
     reader: Reader, pairs: dict[tuple[str, str], Pair], hidden: int
 ) -> None:
     asked, told = 0, []

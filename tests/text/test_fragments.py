@@ -67,7 +67,7 @@ def test_a_list_above_the_maximum_is_cut_between_items() -> None:
     ]
 
 
-def test_another_block_above_the_maximum_is_cut_at_a_blank_line() -> None:
+def test_a_code_block_above_the_maximum_is_cut_at_a_blank_line() -> None:
     assert fragment_lines(f"```\n{some_words(4)}\n{some_words(3)}\n\n{some_words(1)}\n{some_words(4)}\n```") == [
         (1, 3),
         (5, 7),

@@ -19,12 +19,12 @@ def header_above(text: str, number: int) -> tuple[int, int, str] | None:
 
 
 @pytest.mark.parametrize("number", [5, 6])
-def test_a_later_row_has_the_header_row_and_the_separator_row(number: int) -> None:
+def test_the_context_of_a_table_row_is_the_header_row_and_the_separator_row(number: int) -> None:
     assert header_above(STOCK, number) == (3, 4, "| Article | Price |\n|---|--:|")
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 7, 8, 99])
-def test_a_line_of_the_header_or_outside_of_the_table_has_none(number: int) -> None:
+def test_a_line_of_the_header_or_outside_of_a_table_has_no_context(number: int) -> None:
     assert header_above(STOCK, number) is None
 
 

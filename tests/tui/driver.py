@@ -351,7 +351,7 @@ class ScriptedEngine(EngineWorker):
                 return self.search(query, strategy)
             case AskHighlights(result=result):
                 return result
-            case AskPack(packer=packer, request=request, cost=cost, result=result):
+            case AskPack(packer=packer, request=request, cost_question=cost, result=result):
                 pack = packer.build_pack(self.notes, request)
                 return PackUpdate(pack, None if cost is None else self._answer_to(cost), result)
             case AskPackResults(packer=packer, requests=requests):

@@ -306,7 +306,7 @@ def make_explanation(query: str, asked: Strategy, hit: Hit) -> NoteExplanation:
         path=hit.fragment.path,
         ranks=(*ranks, StrategyRank("semantic", "semantic")),
         explanation=Explanation(hit, 2, hit.score, words),
-        gaps=tuple(sorted(gaps, key=lambda gap: -gap.cost)),
+        signal_gaps=tuple(sorted(gaps, key=lambda gap: -gap.cost)),
         compared=1,
         from_limit=2,
     )

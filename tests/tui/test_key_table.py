@@ -102,7 +102,7 @@ def test_at_most_thirty_more_keys_act_in_lists() -> None:
     typing = {
         key for place in TYPING for row in CONTEXTS[place] for key in set(binding_keys(row, {})) - characters(row)
     }
-    lists = [rows for place, rows in CONTEXTS.items() if ", with " in place]
+    lists = [rows for place, rows in CONTEXTS.items() if ", focus on " in place]
     panes = [rows for place, rows in CONTEXTS.items() if place in TABS]
     letters = {key for rows in panes for row in rows for key in characters(row)}
     letters |= {key for rows in lists for row in rows for key in binding_keys(row, {})} - typing
@@ -132,7 +132,7 @@ SAID_OTHERWISE: dict[str, set[str]] = {
 def test_a_key_has_one_meaning_in_every_list() -> None:
     labels: dict[str, set[str]] = {}
     for place, rows in CONTEXTS.items():
-        if place.partition(", with ")[0] in TABS:
+        if place.partition(",")[0].removesuffix(" tab") in TABS:
             for row in rows:
                 for key in characters(row) if place in TABS else binding_keys(row, {}):
                     labels.setdefault(key, set()).add(row.label)

@@ -25,7 +25,7 @@ from tests.tui.driver import AppPilot, ScriptedApp, drawn_lines, pane_of, screen
 
 pytestmark = pytest.mark.programs
 
-TABS = [place for place in CONTEXTS if place.partition(",")[0] in ("Search", "Overview", "Memory")]
+TABS = [place for place in CONTEXTS if place.partition(",")[0].removesuffix(" tab") in ("Search", "Overview", "Memory")]
 
 
 async def test_every_action_of_the_tabs_is_listed_once_those_of_the_focus_first(scripted: ScriptedApp) -> None:

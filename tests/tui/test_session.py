@@ -129,7 +129,9 @@ def session_file(data: Path) -> Path:
 
 
 @pytest.mark.programs
-async def test_query_selection_tab_and_pack_options_are_restored(tmp_path: Path) -> None:
+async def test_a_new_start_restores_the_query_and_the_selection_and_the_tab_and_the_pack_options(
+    tmp_path: Path,
+) -> None:
     app = ScriptedApp(tmp_path)
     async with app.run_test(size=(120, 30)) as pilot:
         await open_index(pilot)

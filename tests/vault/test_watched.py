@@ -25,7 +25,7 @@ def holder(folder: Path) -> subprocess.Popen[bytes]:
     return process
 
 
-def test_a_vault_is_watched_while_any_process_does(tmp_path: Path) -> None:
+def test_a_vault_is_watched_as_long_as_a_process_watches_it(tmp_path: Path) -> None:
     folder = tmp_path / "watch"
     assert not is_watched(folder)
     with holder(folder):

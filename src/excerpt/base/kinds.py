@@ -71,7 +71,8 @@ class LinkForm(StrEnum):
 class Confidence(StrEnum):
     """How likely a fragment answers the query, calibrated on queries with and without an answer.
 
-    `unsure` is said of a result alone: its first hits are near to the query, but none of them is likely to answer.
+    Only a whole result can be `unsure`, never a hit: its first hits are near the query, but none is likely to answer
+    it.
     """
 
     STRONG = "strong"

@@ -114,7 +114,7 @@ def print_note_explanation(explanation: NoteExplanation, usual_limit: int) -> No
             print_line(f"{INDENT}{_format_rank_line(rank)}")
     if explained is None:
         return
-    if explanation.gaps:
+    if explanation.signal_gaps:
         print_line("")
         print_line(f"{INDENT}Why it ranks below {_describe_compared_hits(explanation.compared)}:")
         for line in _format_gap_lines(explanation):
@@ -142,12 +142,12 @@ def _describe_compared_hits(compared: int) -> str:
 def _format_gap_lines(explanation: NoteExplanation) -> Iterator[str]:
     """Yield the table of the signals in which the hits above the note score more, and what each costs the note."""
     yield _dim_text(f"{'signal':<{_NAME_COLUMNS}}{'here':>7}{'above':>9}{'costs':>8}")
-    max_cost = max(abs(gap.cost) for gap in explanation.gaps)
-    for gap in explanation.gaps:
+    max_cost = max(abs(gap.cost) for gap in explanation.signal_gaps)
+    for gap in explanation.signal_gaps:
         if round(gap.cost, 3):
             figures = f"{gap.value:>7.3f}{gap.above:>9.3f}{gap.cost:>8.3f}"
             yield f"{gap.signal:<{_NAME_COLUMNS}}{figures}  {_format_signed_bar(-gap.cost, max_cost)}".rstrip()
-    yield f"{'behind by':<{_NAME_COLUMNS}}{'':>16}{sum(gap.cost for gap in explanation.gaps):>8.3f}"
+    yield f"{'behind by':<{_NAME_COLUMNS}}{'':>16}{sum(gap.cost for gap in explanation.signal_gaps):>8.3f}"
 
 
 def _format_closing_sentences(

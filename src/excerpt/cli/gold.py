@@ -220,9 +220,9 @@ def _summarize_changes(comparison: GoldComparison) -> str:
         f"{changed} of {format_count(comparison.questions, 'question')} changed: "
         f"{comparison.better} better, {comparison.worse} worse."
     )
-    if comparison.needed is None:
+    if comparison.needed_majority is None:
         least = comparison.min_changed
         return f"{counts} This may be chance: at least {least} must change, all the same way (sign test, p < .05)."
     verdict = "This is more than chance" if comparison.is_significant else "This may be chance"
-    needed = f"of {changed} changed, {comparison.needed} must go the same way"
+    needed = f"of {changed} changed, {comparison.needed_majority} must go the same way"
     return f"{counts} {verdict}: {needed} (sign test, p = {comparison.p_value:.3f}, must be < .05)."

@@ -66,7 +66,7 @@ class _RightParameter(click.ParamType[ReadRight]):
     "--overwrite",
     multiple=True,
     metavar="NOTE",
-    help="Overwrite NOTE in the store with the version of this copy, even if others changed it.",
+    help="Overwrite NOTE in the store with your local version, even if others changed it there.",
 )
 @click.option(
     "--accept-removals", is_flag=True, help="Allow a push that removes more than a fifth of the notes in the store."

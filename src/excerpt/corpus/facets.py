@@ -69,7 +69,7 @@ _FIRST_CHANGE_DAY = 0
 
 
 def flag_bulk(modified_ns: Times) -> Flags:
-    """Return flags of the times in the span of BULK_SPAN_NS that has more than BULK_SHARE of all, if there is one."""
+    """Return a flag per time: whether it lies in a span of BULK_SPAN_NS that has more than BULK_SHARE of all times."""
     times = np.sort(modified_ns)
     counts = np.searchsorted(times, times + BULK_SPAN_NS, side="right") - np.arange(len(times))
     if counts.max(initial=0) <= BULK_SHARE * len(times):
@@ -93,13 +93,13 @@ class NumberedNotes(Struct, frozen=True):
     """All notes of one generation (a committed state of the index), in the order of their note numbers.
 
     Item i of each field belongs to note i. `paths` are sorted, `catalog_numbers` are the notes' row ids in the
-    catalog, and `first_keys` are the keys of their first fragments, -1 for a note without fragments. A note for which
-    all three values are the same in two generations is unchanged.
+    catalog, and `first_fragment_keys` are the keys of their first fragments, -1 for a note without fragments. A note
+    for which all three values are the same in two generations is unchanged.
     """
 
     paths: tuple[str, ...]
     catalog_numbers: npt.NDArray[np.int64]
-    first_keys: npt.NDArray[np.int64]
+    first_fragment_keys: npt.NDArray[np.int64]
 
     def changed_since(self, before: NumberedNotes) -> Ints | None:
         """Return the numbers of the notes that may have changed since `before`, the notes of an older generation.
@@ -110,8 +110,8 @@ class NumberedNotes(Struct, frozen=True):
             return None
         is_same = (
             (self.catalog_numbers == before.catalog_numbers)
-            & (self.first_keys == before.first_keys)
-            & (self.first_keys >= 0)
+            & (self.first_fragment_keys == before.first_fragment_keys)
+            & (self.first_fragment_keys >= 0)
         )
         return np.flatnonzero(~is_same).astype(np.int32)
 
@@ -167,10 +167,10 @@ class Facets:
         daily_notes: str = "",
         dialect: Dialect = Dialect.MARKDOWN,
     ) -> None:
-        """Read nothing yet. If `before` has the links of an older generation, only links of changed notes are read.
+        """Create facets that are read on first use; with `before`, only the links of changed notes are read.
 
-        `daily_notes` is the date format of the paths of daily notes, without suffix; "" if the vault names none.
-        `dialect` is that of the vault.
+        `before` has the links of an older generation. `daily_notes` is the date format of the paths of daily notes,
+        without suffix; "" if the vault defines no format. `dialect` is the Markdown dialect of the vault.
         """
         self._daily_notes = daily_notes
         self._dialect = dialect
@@ -190,10 +190,10 @@ class Facets:
 
     @cached_property
     def is_copied(self) -> Flags:
-        """Whether the time of each note's file is that of a copy, as by `cp` or `git clone`: it says nothing of it.
+        """Whether the time of each note's file was set by a copy (`cp`, `git clone`), and so does not date the note.
 
-        Nearly all have it then, and followed each other faster than anybody writes notes. Of a few notes that is not
-        enough, as a program may have made them: one must have a date of its own that is before that time.
+        After a copy, nearly all files have times that follow each other faster than anybody writes notes. If the notes
+        are few, a program may have written them: then a note must also have a date of its own before that time.
         """
         is_bulk = flag_bulk(self.modified)
         times = self.modified[is_bulk]
@@ -213,8 +213,8 @@ class Facets:
         """Day of each note's last change as written in the note, in days since 1970, or UNKNOWN_DAY.
 
         The day is read from a property (`updated` and the like, or `date`), else from the path, else from the headings
-        that are a day, as in a log. Of the last three, a day after the file's own time is a plan, not a change. If the
-        file has been copied, a property of creation counts too.
+        that are a day, as in a log. In `date`, the path and the headings, a day after the file's own time is a plan,
+        not a change. If the file has been copied, a property of creation counts too.
         """
         latest = self._latest_change_days
         days = np.full(len(self._paths), UNKNOWN_DAY, np.int64)
@@ -242,7 +242,7 @@ class Facets:
 
     @staticmethod
     def _set_possible_day(days: Times, number: int, day: int, latest: Times, *, is_later: bool = False) -> None:
-        """Set the day of a note in `days` if it can be that of a change; with `is_later`, only to a later day."""
+        """Set the day of a note in `days` if the note can have changed on it; with `is_later`, only to a later day."""
         if _FIRST_CHANGE_DAY <= day <= latest[number] and not (is_later and days[number] > day):
             days[number] = day
 
@@ -261,13 +261,13 @@ class Facets:
         """Day that each note is about, in days since 1970, or UNKNOWN_DAY, by note number.
 
         The day is read from the property `date`, from the path, from a title or alias, or else from a property such as
-        `created`. The times of files are never used. Of a week, month or quarter it is the first day.
+        `created`. The times of files are never used. For a note about a week, month or quarter, it is the first day.
         """
         return self._date_spans[0]
 
     @cached_property
-    def last_dates(self) -> Times:
-        """Last day that each note is about: for `2024-W18.md` the Sunday, for a note about one day that in `dates`."""
+    def last_day_by_note(self) -> Times:
+        """Last day that each note is about: the Sunday for `2024-W18.md`; as in `dates` for a note about one day."""
         return self._date_spans[1]
 
     @cached_property
@@ -308,7 +308,7 @@ class Facets:
                     days[notes] = day
 
     def creation_dates(self, notes: Sequence[int]) -> list[date | None]:
-        """Return the day when each of some notes (by number) was created, as in `created`; None if it is unknown.
+        """Return the day when each of the notes with these numbers was created, as in `created`; None if unknown.
 
         The properties of the other notes are not read.
         """
@@ -367,7 +367,7 @@ class Facets:
             yield identifier, self._paths[number]
 
     def _page_names(self) -> Iterator[tuple[str, str]]:
-        """Yield (name, path) of the pages of a Logseq graph and of the blocks in them; of equal names the first counts.
+        """Yield (name, path) of the pages and blocks of a Logseq graph; if a name occurs twice, the first pair counts.
 
         Pages are named by title, alias, file name and, in the journal, by their day.
         """
@@ -468,9 +468,9 @@ class Facets:
         return numbers
 
     def _resolve_in_folder(self, target: str, path: str, folder: str, label: str = "") -> int:
-        """Return the number of the note that `target` means in the note at `path`, in `folder`; -1 if there is none.
+        """Return the number of the note that `target` means in the note at `path`, in `folder`; -1 if no note matches.
 
-        `label` is looked up in its place, if it may be a target.
+        If no note matches, `label` is looked up instead, if it can be a target.
         """
         # Most links are relative paths, spelled like the file: no other note can be nearer.
         number = self.numbers.get(posixpath.normpath(f"{folder}/{target}" if folder else target))
@@ -491,7 +491,7 @@ class Facets:
         return np.array([] if path is None else [self.numbers[path]], np.int32)
 
     def resolve_target(self, target: str, note: int) -> int:
-        """Return the number of the note that `target` means in the note number `note`; -1 if there is none."""
+        """Return the number of the note that `target` means in the note number `note`; -1 if no note matches."""
         path = self._paths[note]
         return self._resolve_in_folder(target, path, posixpath.dirname(path))
 
@@ -536,7 +536,7 @@ class Facets:
         return self.queries.heading_counts()
 
     def _catalog_numbers(self, notes: Ints) -> list[int]:
-        """Return the row ids in the catalog of some notes (by number), each once."""
+        """Return the catalog's row ids of the notes with these numbers, each once."""
         numbers: list[int] = self._notes.catalog_numbers[np.unique(notes)].tolist()
         return numbers
 

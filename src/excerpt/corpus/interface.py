@@ -39,7 +39,8 @@ class CandidateQuery(Struct, frozen=True):
     """A request for the fragments that a query needs from a store: the best ones by words and by vector.
 
     - Ranking: the best `limit` by `terms` (all variants of the query's words), and the best `vector_limit` by cosine
-      with `vector` (None: no vector). A `scan_limit` above 0 asks for the first so many by key instead, unranked.
+      with `vector` (None: no vector). With a `scan_limit` above 0, the request is instead for that many fragments,
+      unranked, in the order of their keys.
     - Filters, each None or empty for no filter: the fragment is in one of `notes` (ascending note numbers), has one of
       `keys`, has at least one term of each group in `must`, and no term of `must_not`.
     - `whole_notes`: numbers of the notes of which all fragments are needed, whatever the ranking.
@@ -123,7 +124,7 @@ class Terms(TermReader, Protocol):
         ...
 
     def prefetch_document_frequencies(self, terms: Sequence[str], /) -> None:
-        """Load the document counts of `terms` into memory with one request, so that `count` need not ask again."""
+        """Load the document counts of `terms` into memory with one request, so that `count` needs no other."""
         ...
 
     def count(self, term: str) -> int:
@@ -184,7 +185,7 @@ class QueryEmbedder(Protocol):
         ...
 
     def embed_query(self, text: str) -> Floats:
-        """Return a vector of length 1 for a query, shape (dimensions,). Loads the model first. Raises ModelError."""
+        """Return a vector of length 1 for a query, shape (dimensions,); load the model if needed. Raises ModelError."""
         ...
 
 
@@ -212,7 +213,7 @@ class Notes(Protocol):
         ...
 
     def keys_of_texts(self, digests: Collection[str]) -> dict[str, int]:
-        """Return the key of a fragment with each of these digests of its text, by digest; unknown ones are left out."""
+        """Return, by digest, the key of a fragment whose text has that digest; unknown digests are left out."""
         ...
 
     def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
@@ -250,7 +251,7 @@ class Notes(Protocol):
         ...
 
     def note_modified(self, path: str) -> str:
-        """Return the day when a note was last changed, as YYYY-MM-DD; "" if unknown. Raises KeyError for no note."""
+        """Return the day of a note's last change, as YYYY-MM-DD; "" if unknown. Raises KeyError for an unknown note."""
         ...
 
     def note_info(self, path: str) -> NoteInfo:
@@ -312,7 +313,7 @@ class Corpus(Notes, Protocol):
 
     @property
     def is_note_row(self) -> Flags | None:
-        """Mask of the rows that belong to notes, not attachments; None if all rows do, or none."""
+        """Mask of the rows that belong to notes, not attachments; None if all rows belong to notes, or no row does."""
         ...
 
     @property
@@ -347,7 +348,7 @@ class Corpus(Notes, Protocol):
 
     @property
     def search_vectors(self) -> Vectors:
-        """Vectors with which a search compares the query: those of the embedder that the user chose, once complete.
+        """Vectors that a search compares with the query: those of the user's chosen embedder, once all are computed.
 
         The same object as `vectors` for a static model, and while the chosen embedder has not embedded all fragments.
         """
@@ -355,10 +356,10 @@ class Corpus(Notes, Protocol):
 
     @property
     def query_embedder(self) -> QueryEmbedder:
-        """The model that made `search_vectors`: the same object as `embedder` if that made them.
+        """The model that made `search_vectors`; the same object as `embedder` if that is the model.
 
-        Another one is not loaded yet: its own `embed_query` does that, outside of the thread that searches. Raises
-        ModelError.
+        A model that the user chose is not loaded here: its `embed_query` loads it, outside of the thread that searches.
+        Raises ModelError.
         """
         ...
 
@@ -374,7 +375,7 @@ class Corpus(Notes, Protocol):
 
     @property
     def partial(self) -> PartialCorpus | None:
-        """This corpus if it loads fragments on demand (a store); None for an index, which has all."""
+        """This corpus if it loads fragments on demand (a store); None for an index, which has all fragments."""
         ...
 
     @property
@@ -384,9 +385,9 @@ class Corpus(Notes, Protocol):
 
     @property
     def without_comments(self) -> Corpus:
-        """This corpus without comments that only authors read; itself if it shows none. Rows and keys are the same.
+        """This corpus without the comments that only authors read; this object itself if it shows no such comments.
 
-        It is open as long as this corpus is.
+        Rows and keys are the same in both. The returned corpus is open as long as this one.
         """
         ...
 

@@ -31,7 +31,7 @@ def has_other_suffix(target: str) -> bool:
 
 
 def target_in_label(label: str) -> str:
-    """Return the link target in the label of a wikilink, as in Dendron's `[[label|target]]`; "" if it is no target."""
+    """Return the link target in the label of a wikilink, as in Dendron's `[[label|target]]`; "" if there is none."""
     if any(character.isspace() for character in label):
         return ""
     return label.partition("#")[0]
@@ -46,7 +46,7 @@ class LinkResolver:
         page_names: Iterable[tuple[str, str]] = (),
         identifiers: Callable[[], Iterable[tuple[str, str]]] = tuple,
     ) -> None:
-        """Read the paths of all notes, and the names of pages with their paths, if links are to names as in Logseq.
+        """Read the paths of all notes, and the (name, path) pairs of pages if links name pages, as in Logseq.
 
         `identifiers` returns the ids in notes with the notes' paths; it is called when a link to an id first needs it.
         """
@@ -66,11 +66,12 @@ class LinkResolver:
                 paths_of_name.sort(key=lambda path: (len(path), path))
 
     def resolve(self, target: str, source: str, label: str = "") -> str | None:
-        """Return the path of the note that a link with `target` in the note `source` leads to; None if there is none.
+        """Return the path of the note that a link with `target` in the note `source` leads to; None if no note matches.
 
-        An empty target means `source` itself. A target is the path from the vault's root, or else from the folder of
-        `source`, or else the end of a note's path, the shortest of several. A relative path, as Markdown links have
-        it, is looked up in the folder first. If there is no such note, the `label` of a wikilink is looked up instead.
+        An empty target means `source` itself. A target is looked up as a path from the vault's root, then from the
+        folder of `source`, then as the end of a note's path (the shortest path if several match). A relative path, as
+        in Markdown links, is looked up in the folder first. If there is no such note, the `label` of a wikilink is
+        looked up instead.
         """
         if not target:
             return source
@@ -83,7 +84,7 @@ class LinkResolver:
         return path
 
     def _find_page(self, name: str) -> str | None:
-        """Return the path of the page with a name, or of the page of the journal for a day; None if there is none."""
+        """Return the path of the page called `name`, or of the journal page for that day; None if no page matches."""
         path = self._path_by_page.get(_fold(name.strip()))
         if path is None and (day := parse_date_name(name)) is not None:
             path = self._path_by_page.get(day.isoformat())
@@ -107,7 +108,7 @@ class LinkResolver:
 
     @cached_property
     def _path_by_identifier(self) -> dict[str, str]:
-        """Path of the note with each id of a heading or file of org; of equal ids the first counts."""
+        """For each id of an org heading or file, the path of its note; if an id occurs twice, the first note counts."""
         paths: dict[str, str] = {}
         for identifier, path in self._identifiers():
             paths.setdefault(identifier.strip().casefold(), path)
@@ -115,7 +116,7 @@ class LinkResolver:
 
     @cached_property
     def _paths_by_id(self) -> dict[str, str]:
-        """The shortest path of a file whose name begins with each id, by the id; made when a link first needs it."""
+        """For each id, the shortest path of a file whose name begins with it; computed when a link first needs it."""
         paths = sorted(
             ((path, match[0]) for name, paths in self._by_name.items() if (match := _ID.match(name)) for path in paths),
             key=lambda item: (len(item[0]), item[0]),
@@ -126,7 +127,7 @@ class LinkResolver:
     def shortest_target(self, path: str) -> str:
         """Return the shortest target by which Obsidian finds the note at `path` from any note, without `.md`.
 
-        That is the file name if no other note has it, else the path from the vault's root.
+        The shortest target is the file name if no other note has that name, else the path from the vault's root.
         """
         name = path[path.rfind("/") + 1 :]
         same_name = self._by_name.get(_fold(_without_suffix(name)), ())

@@ -24,7 +24,7 @@ _MAX_LENGTH_ERROR = 1e-2
 class MixedQueryEmbedder:
     """The embedding models of several vaults as one, for queries. Implements `QueryEmbedder`.
 
-    Two of the same models are equal, so that vectors of queries stay cached when a vault has a new generation.
+    Two objects with the same models are equal, so that vectors of queries stay cached when a vault changes.
     """
 
     embedders: tuple[QueryEmbedder, ...]
@@ -46,13 +46,13 @@ class MixedEmbedder(MixedQueryEmbedder):
     """The static embedding models of several vaults as one. Implements `TextEmbedder`."""
 
     def __init__(self, embedders: Sequence[TextEmbedder], dimensions: Sequence[int]) -> None:
-        """Join models, given with the number of dimensions of each."""
+        """Join `embedders`; `dimensions` has the number of dimensions of each model."""
         super().__init__(tuple(embedders))
         self._first = embedders[0]
         self._other_dimensions = sum(dimensions[1:])
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """Return one vector of length 1 for each text, by the first model: texts are compared with each other."""
+        """Return one vector of length 1 for each text, all by the first model, so that texts can be compared."""
         return np.pad(self._first.embed(texts), ((0, 0), (0, self._other_dimensions)))
 
     def word_weights(self, words: Sequence[str]) -> Floats:
@@ -110,7 +110,7 @@ class MixedVectors:
         return cosines
 
     def approximate_similarities(self, query: Floats) -> tuple[Floats, float]:
-        """Return the cosines of all rows with `query`, which are exact: they are mapped by the best of them."""
+        """Return the cosines of all rows with `query`, and 0 as their largest error: they are exact."""
         return self.similarities(query), 0.0
 
     def mean_similarity(self, query: Floats) -> float:
@@ -135,7 +135,7 @@ class MixedVectors:
 
 
 def _measure_scale(cosines: Floats) -> tuple[float, float] | None:
-    """Return the mean of some cosines, and the distance of the best one above it; None if that is 0."""
+    """Return the mean of some cosines, and how far the best cosine is above the mean; None if that distance is 0."""
     if not len(cosines):
         return None
     mean = float(cosines.mean(dtype=np.float64))

@@ -30,7 +30,7 @@ class NoteReader:
 
     is_unfinished = False
     """Whether the index build that committed this state still had files to read."""
-    _queries: NoteQueries
+    _note_queries: NoteQueries
 
     @property
     def partial(self) -> PartialCorpus | None:
@@ -62,27 +62,27 @@ class NoteReader:
         return nullcontext()
 
     def _check_missing(self, keys: Sequence[int]) -> None:
-        """Raise an error if the corpus should have a row for one of `keys`; no row was found for any of them."""
+        """Raise an error if the corpus should have a row for one of `keys`, for which no rows were found."""
 
     def fragments(self, keys: Sequence[int]) -> list[Fragment]:
         wanted_keys = [int(key) for key in keys]
         with self._convert_errors():
-            by_key = {fragment.key: fragment for fragment in self._queries.fragments(wanted_keys)}
+            by_key = {fragment.key: fragment for fragment in self._note_queries.fragments(wanted_keys)}
         self._check_missing([key for key in wanted_keys if key not in by_key])
         return [by_key[key] for key in wanted_keys]
 
     def fragment(self, fragment_id: str) -> Fragment | None:
         with self._convert_errors():
-            matches = self._queries.fragments_with_id(fragment_id)
+            matches = self._note_queries.fragments_with_id(fragment_id)
         return matches[0] if matches else None
 
     def keys_of_texts(self, digests: Collection[str]) -> dict[str, int]:
         with self._convert_errors():
-            return self._queries.keys_of_texts(digests)
+            return self._note_queries.keys_of_texts(digests)
 
     def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
         with self._convert_errors():
-            return self._queries.note_fragments(path, first, last)
+            return self._note_queries.note_fragments(path, first, last)
 
     def fragment_infos(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[FragmentInfo]]:
         """Return the fragments in each of `ranges`, without their texts, one list for each range.
@@ -91,18 +91,18 @@ class NoteReader:
         ranges are read with one query.
         """
         with self._convert_errors():
-            return self._queries.fragment_infos(ranges)
+            return self._note_queries.fragment_infos(ranges)
 
     def sections(self, path: str) -> list[Section]:
         with self._convert_errors():
-            return self._queries.sections(path)
+            return self._note_queries.sections(path)
 
     def place(self, path: str, line_start: int, line_end: int) -> str:
         return location_of_lines(self.sections(path), line_start, line_end)
 
     def note_text(self, path: str) -> str:
         with self._convert_errors():
-            text = self._queries.note_text(path)
+            text = self._note_queries.note_text(path)
         if text is None:
             raise KeyError(path)
         return text
@@ -110,7 +110,7 @@ class NoteReader:
     def comments(self, path: str) -> list[CommentLine]:
         """Return the lines of comments that are left out of the text of a note, in order; [] for an unknown note."""
         with self._convert_errors():
-            return self._queries.comments(path)
+            return self._note_queries.comments(path)
 
     def note_tokens(self, path: str) -> int:
         return self._read_note_row(path).tokens
@@ -118,8 +118,8 @@ class NoteReader:
     def note_modified(self, path: str) -> str:
         """Return the day when the note was last changed, as YYYY-MM-DD; "" if it is unknown.
 
-        It is the note's own date (`Facets.change_days`), else that of its file when it was indexed, in UTC, unless
-        nearly all files have that time. Raises KeyError for an unknown note.
+        The day is the note's own date (`Facets.change_days`), else the day of its file when it was indexed, in UTC. A
+        file time that nearly all files share does not count. Raises KeyError for an unknown note.
         """
         row = self._read_note_row(path)
         number = self.facets.numbers[path]
@@ -133,39 +133,39 @@ class NoteReader:
 
     def note_infos(self, paths: Sequence[str]) -> list[NoteInfo]:
         with self._convert_errors():
-            known = self._queries.notes(paths)
+            known = self._note_queries.notes(paths)
         rows = [known[path] if path in known else self._read_note_row(path) for path in paths]
         labels: dict[int, list[tuple[str, str, str]]] = {row.number: [] for row in rows}
         with self._convert_errors():
-            for note, *label in self._queries.labels(list(labels)):
+            for note, *label in self._note_queries.labels(list(labels)):
                 labels[note].append((label[0], label[1], label[2]))
         return [_join_labels(path, row, labels[row.number]) for path, row in zip(paths, rows, strict=True)]
 
     def _read_note_row(self, path: str) -> NoteRow:
         with self._convert_errors():
-            rows = self._queries.notes([path])
+            rows = self._note_queries.notes([path])
         return rows[path]
 
     def note_paths(self) -> tuple[str, ...]:
-        return tuple(self._queries.note_paths())
+        return tuple(self._note_queries.note_paths())
 
     def current_path(self, path: str) -> str | None:
-        return self._queries.current_path(path)
+        return self._note_queries.current_path(path)
 
     def notes_named(self, name: str) -> tuple[int, ...]:
-        named_paths = set(self._queries.notes_named(fold_name(name)))
+        named_paths = set(self._note_queries.notes_named(fold_name(name)))
         return (
             tuple(number for number, path in enumerate(self.table.paths) if path in named_paths) if named_paths else ()
         )
 
     def name_terms(self, positions: Sequence[int]) -> list[NameTerms]:
         numbers = self.table.numbers[np.array(positions, np.int64)].tolist()
-        by_number = self._queries.name_terms(numbers)
+        by_number = self._note_queries.name_terms(numbers)
         return [by_number.get(number, NO_NAMES) for number in numbers]
 
 
 def _join_labels(path: str, row: NoteRow, labels: Sequence[tuple[str, str, str]]) -> NoteInfo:
-    """Return the data of the note at `path`; `labels` are (kind, name, value) as of `NoteQueries.labels`."""
+    """Return the data of the note at `path`; `labels` are (kind, name, value), as `NoteQueries.labels` returns them."""
     properties: dict[str, tuple[str, ...]] = {}
     for kind, name, value in labels:
         if kind == "property":

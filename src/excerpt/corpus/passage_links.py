@@ -39,9 +39,9 @@ class LinkedPassage(Protocol):
 def link_passage(corpus: Corpus, passage: LinkedPassage, folders: VaultFolders | None) -> dict[LinkForm, str]:
     """Return a link to `passage` in each form.
 
-    Paths are relative to the vault of the passage; those of several vaults in `path:line` begin with its name.
-    `folders` is None for a store. There is no address for Obsidian if the folder is in none of its vaults. A note whose
-    name cannot be in a wikilink gets a Markdown link in its place.
+    Paths are relative to the vault of the passage; with several vaults, the path in `path:line` begins with the vault's
+    name. `folders` is None for a store. There is no obsidian:// link if Obsidian has no vault around the folder. If a
+    note's name cannot be written in a wikilink, the link is a Markdown link instead.
     """
     path, place = passage.path, first_location(passage.place)
     headings = (place,) if place else _anchor_headings(corpus, passage)
@@ -67,9 +67,9 @@ def link_passage(corpus: Corpus, passage: LinkedPassage, folders: VaultFolders |
 
 
 def _anchor_headings(corpus: Corpus, passage: LinkedPassage) -> Sequence[str]:
-    """Return the headings that lead to a passage of a note: the last one, or all if the note has that one twice.
+    """Return the headings that lead to a passage of a note: the last heading, or all if the note has the last twice.
 
-    None are needed under the note's title.
+    Directly under the note's title, no headings are needed.
     """
     sections = [section for section in corpus.sections(passage.path) if section.level]
     path = passage.heading_path

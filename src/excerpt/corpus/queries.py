@@ -131,7 +131,7 @@ class NoteQueries(FacetQueries, Protocol):
         ...
 
     def keys_of_texts(self, digests: Collection[str]) -> dict[str, int]:
-        """Return the lowest key of a fragment with each of these digests of its text, by digest. Reads every row."""
+        """Return, by digest, the lowest key of a fragment whose text has that digest. Reads every row."""
         ...
 
     def note_fragments(self, path: str, first: int, last: int | None) -> list[Fragment]:

@@ -18,10 +18,10 @@ for the first fragment of a note only.
 
 
 class FragmentTable(Struct, frozen=True):
-    """Where each fragment is (by row), and the data of each note (by note number).
+    """The note and line of each fragment (by row), and the data of each note (by note number).
 
     By row: `keys` of the fragments, `notes` (note numbers: indexes into `paths`), `lines` (first lines). By note
-    number: `paths` (sorted), `languages`, `numbers` (row ids in the catalog), `first_keys` (keys of the first
+    number: `paths` (sorted), `languages`, `numbers` (row ids in the catalog), `first_fragment_keys` (keys of the first
     fragments, -1 for a note without fragments), `is_attachment`.
     """
 
@@ -31,7 +31,7 @@ class FragmentTable(Struct, frozen=True):
     paths: tuple[str, ...]
     languages: tuple[str, ...]
     numbers: NDArray[np.int64]
-    first_keys: NDArray[np.int64]
+    first_fragment_keys: NDArray[np.int64]
     is_attachment: NDArray[np.bool_]
 
 
@@ -43,7 +43,7 @@ class TermPostings(Struct, frozen=True):
 
 
 class Positions(Struct, frozen=True):
-    """Positions of a term in its rows: those in the i-th row are `values[offsets[i]:offsets[i + 1]]`, ascending."""
+    """Positions of a term in its rows: row i has the positions `values[offsets[i]:offsets[i + 1]]`, ascending."""
 
     offsets: NDArray[np.int64]
     values: NDArray[np.int32]

@@ -57,7 +57,8 @@ _ID_SEPARATOR = "@"
 class VaultPart(Struct, frozen=True):
     """A vault of a union: its name, its corpus, and the offsets of its rows, note numbers, row ids and keys.
 
-    `count` counts the tokens of a text if the vault's own numbers are of another tokenizer than the union's, else None.
+    `count` counts the tokens of a text; it is None if the vault was indexed with the union's tokenizer, so that the
+    stored numbers of tokens can be used.
     """
 
     name: str
@@ -120,7 +121,7 @@ class UnionCorpus:
     """Whether all fragments of the vaults are loaded."""
 
     def __init__(self, corpora: Iterable[tuple[str, Corpus]]) -> None:
-        """Join corpora, given with the names of their vaults, which differ and have no slash.
+        """Join corpora, given as (vault name, corpus); the names differ and have no slash.
 
         Raises StoreUnusableError for a vault in a store.
         """
@@ -153,8 +154,11 @@ class UnionCorpus:
             paths=tuple(part.path_in_union(path) for part, table in parts for path in table.paths),
             languages=tuple(language for _, table in parts for language in table.languages),
             numbers=np.concatenate([table.numbers + part.first_number for part, table in parts]),
-            first_keys=np.concatenate(
-                [np.where(table.first_keys < 0, -1, table.first_keys + part.first_key) for part, table in parts]
+            first_fragment_keys=np.concatenate(
+                [
+                    np.where(table.first_fragment_keys < 0, -1, table.first_fragment_keys + part.first_key)
+                    for part, table in parts
+                ]
             ),
             is_attachment=np.concatenate([table.is_attachment for _, table in parts]),
         )
@@ -190,7 +194,8 @@ class UnionCorpus:
 
     @cached_property
     def facets(self) -> UnionFacets:
-        return UnionFacets(self.vaults, NumberedNotes(self.table.paths, self.table.numbers, self.table.first_keys))
+        table = self.table
+        return UnionFacets(self.vaults, NumberedNotes(table.paths, table.numbers, table.first_fragment_keys))
 
     @cached_property
     def embedder(self) -> TextEmbedder:
@@ -200,7 +205,7 @@ class UnionCorpus:
         return MixedEmbedder(embedders, vectors.dimensions) if isinstance(vectors, MixedVectors) else embedders[0]
 
     def _open_embedder(self, model_id: str) -> TextEmbedder:
-        """Return a model, from the first vault that can load it. Raises ModelError if none can."""
+        """Return the model `model_id` from the first vault that can load it. Raises ModelError if no vault can."""
         failure: ModelError | None = None
         for part in self.vaults:
             if part.corpus.model_id == model_id:
@@ -228,7 +233,7 @@ class UnionCorpus:
 
     @cached_property
     def _chosen_vectors(self) -> tuple[QueryEmbedder, UnionVectors | MixedVectors] | None:
-        """The embedders that the user chose, with their vectors; None unless each vault is embedded by one."""
+        """The embedders that the user chose, with their vectors; None unless each vault has complete vectors of one."""
         corpora = [part.corpus for part in self.vaults]
         if any(corpus.search_vectors is corpus.vectors for corpus in corpora):
             return None
@@ -249,7 +254,7 @@ class UnionCorpus:
 
     @cached_property
     def without_comments(self) -> UnionCorpus:
-        """The same states without the comments of the notes' authors; itself if none shows any."""
+        """The same states without the comments that only authors read; this object itself if no vault shows any."""
         corpora = {part.name: part.corpus.without_comments for part in self.vaults}
         if all(corpora[part.name] is part.corpus for part in self.vaults):
             return self
@@ -279,7 +284,7 @@ class UnionCorpus:
         return sizes
 
     def status(self) -> Status:
-        """Return the counts of all vaults together; the time is that of the vault that was updated last."""
+        """Return the sums of the vaults' counts, and the time of the latest update of any vault."""
         each = [part.corpus.status() for part in self.vaults]
         attachments: Counter[str] = Counter()
         for status in each:
@@ -531,7 +536,7 @@ class UnionVectors:
     """The vectors of all vaults of a union; the matrices stay where they are."""
 
     def __init__(self, parts: Sequence[VaultPart], vectors: Sequence[Vectors]) -> None:
-        """Join the `vectors` of the vaults, which one model made."""
+        """Join the vectors of vaults; one model has made the vectors of all of them."""
         self._first_rows = [part.first_row for part in parts]
         self._parts = vectors
         sizes = np.array([part.corpus.lexical.doc_count for part in parts], np.float64)
@@ -563,7 +568,7 @@ class UnionVectors:
         return float(sum(share * mean for share, mean in zip(self._shares.tolist(), means, strict=True)))
 
     def _split(self, numbers: NDArray[np.integer]) -> Iterator[tuple[Vectors, NDArray[np.bool_], NDArray[np.integer]]]:
-        """Yield the vectors of each vault with the mask of its rows among `numbers`, and its own numbers of them."""
+        """Yield each vault's vectors, the mask of its rows among `numbers`, and these rows' numbers in the vault."""
         part_of_row = np.searchsorted(self._first_rows, numbers, side="right") - 1
         for at, (first_row, vectors) in enumerate(zip(self._first_rows, self._parts, strict=True)):
             chosen = part_of_row == at
@@ -581,7 +586,7 @@ class UnionFacets(Facets):
 
     @cached_property
     def is_copied(self) -> Flags:
-        """A flag for each note: whether the time of its file is that of a copy, in its vault."""
+        """A flag for each note: whether the time of its file was set by a copy, judged within its vault."""
         return np.concatenate([part.corpus.facets.is_copied for part in self._parts])
 
     @cached_property
@@ -603,9 +608,9 @@ class UnionFacets(Facets):
         return np.concatenate([part.corpus.facets.dates for part in self._parts])
 
     @cached_property
-    def last_dates(self) -> Times:
+    def last_day_by_note(self) -> Times:
         """Last day that each note is about, or UNKNOWN_DAY, by note number."""
-        return np.concatenate([part.corpus.facets.last_dates for part in self._parts])
+        return np.concatenate([part.corpus.facets.last_day_by_note for part in self._parts])
 
     @cached_property
     def targets(self) -> LinkResolver:
@@ -639,7 +644,7 @@ class UnionFacets(Facets):
         )
 
     def _join_links(self, links: Iterable[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
-        """Return the links of each vault as those of the union."""
+        """Join the links of each vault, with the note numbers of the union."""
         each = [
             (sources + np.int32(part.first_note), targets + np.int32(part.first_note))
             for part, (sources, targets) in zip(self._parts, links, strict=True)
@@ -647,13 +652,13 @@ class UnionFacets(Facets):
         return np.concatenate([sources for sources, _ in each]), np.concatenate([targets for _, targets in each])
 
     def _resolve_in_folder(self, target: str, path: str, _folder: str, label: str = "") -> int:
-        """Return the number of the note that `target`, or else `label`, means in the note at `path`; -1 for none."""
+        """Return the number of the note that `target`, else `label`, means in the note at `path`; -1 if none does."""
         resolved_path = self.targets.resolve(target, path, label)
         return -1 if resolved_path is None else self.numbers[resolved_path]
 
 
 class _UnionLinkResolver(LinkResolver):
-    """Finds the note that a link means: only in the vault of its note, and without a note in any vault."""
+    """Finds the note that a link means: in the vault of the linking note only, or in all vaults if no note is given."""
 
     def __init__(self, paths: Sequence[str], parts: Sequence[VaultPart]) -> None:
         super().__init__(())
@@ -661,7 +666,7 @@ class _UnionLinkResolver(LinkResolver):
         self._part_by_name = {part.name: part for part in parts}
 
     def resolve(self, target: str, source: str, label: str = "") -> str | None:
-        """Return the path of the note that `target`, or else `label`, in the note `source` leads to; None for none.
+        """Return the path of the note that `target`, else `label`, in the note `source` leads to; None if none matches.
 
         With an empty `source`, `target` is looked up in all vaults, and may begin with the name of one.
         """
@@ -769,7 +774,7 @@ class _UnionQueries:
     def _split_notes(
         self, notes: Sequence[int] | None
     ) -> Iterator[tuple[VaultPart, FacetQueries, Sequence[int] | None]]:
-        """Yield each vault with the row ids in it of its notes among `notes`; None stands for all notes."""
+        """Yield each vault that has some of `notes`, with the vault's own row ids of these; None means all notes."""
         if notes is None:
             yield from ((part, queries, None) for part, queries in self._parts)
         else:
@@ -792,9 +797,10 @@ class _UnionQueries:
 
 
 def find_model_failures(corpora: Mapping[str, Corpus]) -> dict[str, ModelError]:
-    """Return why vaults cannot be in a union, by name: no vault can load the embedding model of their vectors.
+    """Return, by vault name, the errors of vaults whose embedding model no vault can load: they cannot be in a union.
 
-    Loads the other models. Returns {} if none can be loaded: then searches fail, and all other questions are answered.
+    Loads the other models. Returns {} if no model can be loaded at all: then searches fail, but all other questions are
+    answered.
     """
     failures: dict[str, ModelError] = {}
     loaded: set[str] = set()
@@ -842,9 +848,9 @@ def _offsets_of_sizes(sizes: Iterable[int]) -> list[int]:
 
 
 def _split_numbers(starts: Sequence[int], numbers: Sequence[int]) -> list[tuple[int, list[int]]]:
-    """Return, for each vault that has some of `numbers`, its index and its own numbers of them, in the given order.
+    """Return, for each vault that has some of `numbers`, its index and these numbers as the vault's own, in order.
 
-    `starts` has what is added to the numbers of each vault, ascending.
+    `starts` has the offset that the union adds to each vault's numbers, ascending.
     """
     own_numbers: dict[int, list[int]] = {}
     for number in map(int, numbers):

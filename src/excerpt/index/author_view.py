@@ -58,7 +58,7 @@ class CatalogComments:
 
 
 class AuthorQueries(CatalogQueries):
-    """The queries on a catalog for the author of its notes, with the comments in the texts."""
+    """The queries on a catalog for a reader who is the notes' author: the texts include the comments."""
 
     def __init__(self, rows: CheckedRows, comments: CatalogComments, count_tokens: Callable[[str], int]) -> None:
         super().__init__(rows)
@@ -99,7 +99,7 @@ class AuthorQueries(CatalogQueries):
     def _with_commented(
         self, texts: list[tuple[int, str]], keys: Sequence[int] | None, is_match: Callable[[str], bool]
     ) -> list[tuple[int, str]]:
-        """Return (key, text) of fragments, with the comments in the texts of those that have some."""
+        """Return (key, text) of fragments; the text of a fragment with comments includes them."""
         comments_of = self._comments.by_key
         commented = comments_of.keys() if keys is None else comments_of.keys() & set(keys)
         stored = super().fragments(sorted(commented))
@@ -139,7 +139,7 @@ class AuthorQueries(CatalogQueries):
 
 
 class _CommentPostings(Struct, frozen=True):
-    """The postings of a term in comments: rows, ascending, its counts, and the positions of all of them in order."""
+    """The postings of a term in comments: ascending rows, the count in each row, and all positions in order."""
 
     rows: NDArray[np.int32]
     tf: NDArray[np.int32]
@@ -147,9 +147,9 @@ class _CommentPostings(Struct, frozen=True):
 
 
 class AuthorTerms(LexicalReader):
-    """The terms of the fragments with those of their comments, which count as words of the text.
+    """The terms of the fragments and of their comments; the words of a comment count as words of the text.
 
-    The length of a text is that without comments, so that comments change only the scores of their own words.
+    A text's length is counted without its comments, so that comments change only the scores of their own words.
     """
 
     def __init__(self, words: LexicalReader, comments: CatalogComments) -> None:

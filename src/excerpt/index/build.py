@@ -64,7 +64,7 @@ def replace_index(catalog: Catalog, index: Path) -> None:
 
     The derived files are moved up: their names have higher generations and so collide with no other file. Then the
     catalog's pages are overwritten in one transaction of SQLite, so that a reader sees the old index or the new one. If
-    the process is killed before that, the old index remains, and the next build removes the folder.
+    the process is killed before this transaction, the old index remains, and the next build removes the subfolder.
 
     `catalog` is the open catalog of the rebuilt index. Raises OSError and sqlite3's errors; the old index is then
     unchanged.
@@ -225,7 +225,7 @@ class _IndexUpdate:
             self._commit(batch, [], known)
 
     def _skip_given_up(self, tasks: Sequence[FileTask]) -> list[FileTask]:
-        """Return the tasks without the files that exceeded a limit before and are unchanged; skip these again."""
+        """Return the tasks without files that exceeded a limit earlier and are unchanged; skip these files again."""
         before = self._writer.catalog.given_up()
         accepted = []
         for task in tasks:
@@ -353,10 +353,10 @@ def build(
 class Updater:
     """Updates the index in `folder` to the present state of the vault, any number of times.
 
-    A file counts as unchanged if its size and times are the known ones (it is not opened), or else if the digest of its
-    content is. Changed and new files are committed in batches, the most recently modified first; each batch is a
-    generation that can be searched while the next is prepared. If the process is killed, the last generation remains,
-    and the next build continues after it: the committed files are known by then.
+    A file counts as unchanged if its size and times are those in the index (then it is not opened), or else if the
+    digest of its content is the one in the index. Changed and new files are committed in batches, the most recently
+    modified first; each batch is a generation that can be searched while the next is prepared. If the process is
+    killed, the last generation remains, and the next build continues after it: the committed files are known by then.
 
     The index stays open between two updates, and files that were checked or written by this object are not checked
     again, unless another process has committed meanwhile. Call the methods from one thread at a time; `control` pauses
@@ -447,7 +447,7 @@ class Updater:
             writer.close()
 
     def is_in_folder(self) -> bool:
-        """Return whether the open index is still in its folder and not marked as damaged; True if none is open."""
+        """Return whether the open index is still in its folder and not marked as damaged; True if no index is open."""
         return self._writer is None or (self._writer.is_in_folder() and not (self._folder / SUSPECT_FILE).exists())
 
     def warm(self) -> None:
@@ -534,7 +534,7 @@ def _read_renames(folder: Path) -> renames.MoveHistory | None:
 
 
 def _read_record(folder: Path) -> str:
-    """Return the record of which vectors searches use, "" if there is none. A rebuild keeps those vectors."""
+    """Return the stored record of which vectors searches use, "" if there is none. A rebuild keeps these vectors."""
     try:
         with closing(Catalog.open_to_read(folder)) as catalog:
             return catalog.meta(RECORD_KEY)

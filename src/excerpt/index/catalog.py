@@ -369,7 +369,7 @@ class Catalog:
         self.rows("COMMIT")
 
     def meta(self, name: str) -> str:
-        """Return the value of `name` in table `meta`, "" if there is none."""
+        """Return the value of `name` in table `meta`, "" if the table has no such name."""
         values = self.rows("SELECT value FROM meta WHERE name = ?", name)
         return str(values[0][0]) if values else ""
 
@@ -382,7 +382,7 @@ class Catalog:
         return self.number("generation")
 
     def number(self, name: str) -> int:
-        """Return the value of `name` in table `meta` as an integer, 0 if there is none. Raises DamagedRowError."""
+        """Return the value of `name` in table `meta` as an integer, 0 if it has no such row. Raises DamagedRowError."""
         value = self.meta(name)
         try:
             return int(value or 0)
@@ -596,7 +596,7 @@ class Catalog:
         self._execute_many("DELETE FROM vectors WHERE digest = ?", [(digest,) for digest in digests])
 
     def prune_vectors(self) -> None:
-        """Delete the vectors of texts that are in no note, once there are more of these than of used vectors.
+        """Delete the vectors of texts that are in no note, once there are more unused vectors than used ones.
 
         Until then a text that comes back (a switched branch, a restored note) is not embedded again.
         """
@@ -643,9 +643,9 @@ def _connect_to_read(index: Path, uri_options: str) -> sqlite3.Connection:
 def _copy_to_memory(index: Path) -> sqlite3.Connection:
     """Copy the catalog and its log into memory; return a connection to the copy.
 
-    With an exclusive lock SQLite needs no index file of the log, for which there is no space. The lock excludes all
-    other processes, so it is held only while copying. (With `immutable` SQLite would ignore the log, and a later
-    commit would change the file while it is read.)
+    With an exclusive lock SQLite needs no index file of the log, for which there is no space. This lock excludes all
+    other processes, so it is held only while copying. (With `immutable` SQLite would ignore the log, and a later commit
+    would change the file while it is read.)
     """
     _check_file_before_opening(index)
     copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)

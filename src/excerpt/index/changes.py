@@ -49,7 +49,7 @@ def prepare_key(path: str, settings: VaultSettings, dialect: Dialect, *, ocr: bo
 
 
 def is_current_key(cut: str, current: str) -> bool:
-    """Return whether the stored prepare key `cut` equals the `current` one, apart from the suffix for OCR.
+    """Return whether the stored prepare key `cut` equals the `current` key, apart from the suffix for OCR.
 
     If so, the file need not be prepared again.
     """
@@ -79,7 +79,7 @@ def unchanged_before_ns(catalog: Catalog) -> int:
 
 
 def is_unchanged(file: FileState, note: KnownNote, limit_ns: int) -> bool:
-    """Return whether a file certainly has the content that was indexed, by its size and times.
+    """Return whether size and times prove that a file still has the content that was indexed.
 
     `limit_ns` is the result of `unchanged_before_ns`.
     """
@@ -88,7 +88,7 @@ def is_unchanged(file: FileState, note: KnownNote, limit_ns: int) -> bool:
 
 
 def build_parameters(settings: Settings) -> dict[str, str]:
-    """Return the versions and settings that an index depends on, by their names in the catalog's table `meta`."""
+    """Return the versions and settings on which an index depends, by their names in the catalog's table `meta`."""
     model = static_model(settings.embedding.model)
     return {
         "tokenizer": settings.pack.tokenizer,

@@ -56,7 +56,7 @@ OnEmbedded = Callable[[EmbeddingProgress], None]
 
 
 class EmbeddingRun:
-    """Embeds the fragments of an index with the embedder of the settings, as often as fragments are new.
+    """Embeds the fragments of an index with the embedder that the settings name; `run` again embeds new fragments.
 
     `wait` is called between two batches: it returns False to end the run, and may block for a pause. Call the methods
     from one thread.
@@ -71,17 +71,17 @@ class EmbeddingRun:
         *,
         threads: int = 0,
     ) -> None:
-        """Prepare a run. `threads`: those of a model on this machine, 0 for one per core."""
+        """Prepare a run. `threads` is the number of threads of a local model; 0 uses one per core."""
         self._index, self._settings = index, settings
         self._on_progress, self._wait = on_progress, wait
         self._threads = threads
         self._embedder: PassageEmbedder | None = None
 
     def run(self) -> SearchVectorsRecord | None:
-        """Embed every text without a vector; return the record of the vectors, None if `wait` ended the run before.
+        """Embed every text without a vector; return the record of the vectors, None if `wait` ended the run early.
 
-        Raises ModelError, IndexBusyError if another process does the same, and IndexUnusableError. What is embedded
-        by then stays.
+        Raises ModelError, IndexUnusableError, and IndexBusyError if another process embeds the same index. Texts that
+        were embedded before an error stay embedded.
         """
         with self._locked():
             return self._find_complete_record() or self._embed_all()
@@ -92,14 +92,14 @@ class EmbeddingRun:
             return self._embed_all(keys)
 
     def open_embedder(self) -> PassageEmbedder:
-        """Return the model, loaded by the first call. A server is asked each time for its model. Raises ModelError."""
+        """Return the model, loaded by the first call; ask a server for its model on each call. Raises ModelError."""
         if self._embedder is None or is_server(self._settings.embedding.model):
             self._embedder = open_embedder(self._settings, threads=self._threads)
         return self._embedder
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock of the files for a block, and convert errors of files and of the catalog."""
+        """Hold the lock of the vector files for a block, and convert file and database errors to IndexUnusableError."""
         try:
             with self._lock():
                 yield
@@ -126,9 +126,9 @@ class EmbeddingRun:
             lock.release()
 
     def _find_complete_record(self) -> SearchVectorsRecord | None:
-        """Return the record of the catalog if it is of this model and complete, without loading the model.
+        """Return the catalog's record if its vectors are by this model and complete, without loading the model.
 
-        A server has to be asked which model it has now.
+        If the embedder is a server, it is asked which model it has now.
         """
         model = self._settings.embedding.model
         with closing(Catalog.open_to_read(self._index)) as catalog:
@@ -177,7 +177,7 @@ class EmbeddingRun:
         return missing
 
     def _embed_missing(self, writer: TextVectorsWriter, embedder: PassageEmbedder, keys: Sequence[int]) -> bool:
-        """Embed the texts of fragments; return False if `wait` ended that."""
+        """Embed the texts of the fragments with these keys; return False if `wait` ended the embedding early."""
         self._on_progress(self._rate.progress)
         batch_texts = BATCH_TEXTS if is_server(self._settings.embedding.model) else _LOCAL_BATCH_TEXTS
         synced = time.monotonic()
@@ -223,7 +223,7 @@ class _EmbeddingRate:
 
 
 def count_embedded(index: Path, embedder: PassageEmbedder) -> tuple[int, int]:
-    """Return how many of the vault's different texts have a vector of the model, and how many there are.
+    """Return how many of the vault's different texts have a vector of the model, and how many texts there are.
 
     Raises IndexUnusableError.
     """
@@ -241,7 +241,7 @@ def count_embedded(index: Path, embedder: PassageEmbedder) -> tuple[int, int]:
 
 
 def read_sample(index: Path, count: int) -> list[str]:
-    """Return the embedded texts of `count` fragments from all over the vault."""
+    """Return the texts that are embedded for `count` fragments from all parts of the vault."""
     with closing(Catalog.open_to_read(index)) as catalog:
         keys = catalog.fragment_keys()
     chosen = keys[np.linspace(0, len(keys) - 1, min(count, len(keys))).astype(np.intp)] if len(keys) else keys

@@ -29,8 +29,8 @@ _LOWEST_PRIORITY = 19
 class EmbeddingThread:
     """A thread that embeds the new fragments of an index with the embedder of the settings.
 
-    It embeds after each call of `start`, in batches, and waits between two of them while `is_busy` returns true, and
-    for `_YIELD_SECONDS` after `hold`. It ends when `stop` is set.
+    The thread embeds after each call of `start`, in batches. Between two batches it waits while `is_busy` returns true,
+    and for `_YIELD_SECONDS` after a call of `hold`. It ends when `stop` is set.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class EmbeddingThread:
         self._hold_until = time.monotonic() + _YIELD_SECONDS
 
     def end(self) -> None:
-        """Wait until the thread has ended, after its batch. A server that does not answer is not waited for."""
+        """Wait until the thread has finished its batch and ended; do not wait for a server that does not answer."""
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join(_END_SECONDS)
@@ -108,7 +108,7 @@ class EmbeddingThread:
         return None
 
     def _report_failure(self, message: str, hint: str) -> None:
-        """Report why embedding does not go on, unless the last report said the same."""
+        """Report why embedding has stopped, unless the last report gave the same reason."""
         if self._reported_message != message:
             self._reported_message = message
             self._report(EmbeddingFailed(message, hint))

@@ -86,14 +86,14 @@ class SearchVectorsRecord(Struct, frozen=True):
         return record if is_possible else None
 
     def is_for_model(self, model: str) -> bool:
-        """Return whether the setting `model` chooses the embedder that made the vectors, in its present state."""
+        """Return whether the setting `model` names the embedder that made the vectors, and its files are unchanged."""
         return (self.model, self.source) == (hide_secrets(model), embedder_source(model))
 
     def is_usable(self, settings: Settings) -> bool:
         """Return whether searches with these settings may use the vectors.
 
-        They also use the previous model's while the one of the settings has not embedded all fragments, unless that is
-        a server whose address had a key.
+        They also use the vectors of the previous model while the model of the settings has not embedded all fragments,
+        unless the previous model is on a server whose address had a key.
         """
         model = settings.embedding.model
         if is_static_model(model):
@@ -144,7 +144,7 @@ class TextVectors:
         self._file.close()
 
     def read_to(self, size: int | None = None) -> None:
-        """Read the blocks up to `size` bytes, those that are not read yet; None reads to the end. Raises OSError."""
+        """Read the blocks up to `size` bytes that have not been read yet; None reads to the end. Raises OSError."""
         end = self._file.size if size is None else min(size, self._file.size)
         while self.size + BLOCK_HEAD.size <= end:
             at = self.size + BLOCK_HEAD.size
@@ -198,7 +198,7 @@ class TextVectors:
         )
 
     def _sort_digests(self) -> tuple[Digests, NDArray[np.int32], NDArray[np.int32]]:
-        """Return the digests, ascending, with the number of the block and of the row in it of each."""
+        """Return the digests, ascending, and for each digest the number of its block and of its row in the block."""
         if self._table is None:
             counts = [len(block.digests) for block in self._blocks]
             digests = np.concatenate([np.zeros(0, np.int64), *(block.digests for block in self._blocks)])
@@ -213,7 +213,7 @@ class TextVectorsWriter:
     """Appends vectors of texts to a file. The caller holds a lock on it."""
 
     def __init__(self, path: Path, dimensions: int, wanted: Digests) -> None:
-        """Open or create the file; drop what is damaged, and the vectors of unused texts if they are many.
+        """Open or create the file; remove damaged blocks, and the vectors of unused texts if they are many.
 
         `wanted` are the digests of the texts that are used. Raises OSError.
         """
@@ -253,7 +253,7 @@ class TextVectorsWriter:
         return self._file.tell()
 
     def append(self, digests: Digests, vectors: QuantisedVectors) -> None:
-        """Append a block. It is complete or, after a kill, ignored. Raises OSError."""
+        """Append a block; a block that is incomplete after a kill will be ignored. Raises OSError."""
         self._file.write(pack_block(digests, vectors))
         self._file.flush()
         self.digests.update(digests.tolist())
@@ -267,7 +267,7 @@ class TextVectorsWriter:
 
 
 def _remove_older_files(path: Path) -> None:
-    """Remove the vectors of models that were not used lately, except for those in `path`."""
+    """Remove the vector files of models that were not used lately, except for the file `path`."""
     with suppress(OSError):
         others = [file for file in path.parent.glob("*.vectors") if file != path]
         others.sort(key=lambda file: file.stat().st_mtime, reverse=True)
@@ -282,7 +282,7 @@ class ChosenEmbedder:
     """The embedder of the queries that are compared with recorded vectors. It is opened by the first query."""
 
     def __init__(self, settings: Settings, record: SearchVectorsRecord) -> None:
-        """Prepare the embedder of the settings, which is the one of the record."""
+        """Prepare the embedder of the settings, whose vectors `record` describes; it is loaded by the first query."""
         self._settings = settings
         self._id = record.id
         self.languages = record.languages
@@ -290,7 +290,7 @@ class ChosenEmbedder:
         self._embedder: PassageEmbedder | None = None
 
     def embed_query(self, text: str) -> Floats:
-        """Return the vector of a query. Raises ModelError, also if the model is not the one of the vectors."""
+        """Return the vector of a query. Raises ModelError, also if another model made the recorded vectors."""
         with self._lock:
             if self._embedder is None:
                 embedder = open_embedder(self._settings)

@@ -67,7 +67,7 @@ class IndexingFailed(Struct, frozen=True):
 
 
 class EmbeddingFailed(Struct, frozen=True):
-    """The embedder cannot go on; searches use the previous vectors."""
+    """The embedder has failed and embedding has stopped; searches use the previous vectors."""
 
     message: str
     hint: str
@@ -76,7 +76,7 @@ class EmbeddingFailed(Struct, frozen=True):
 class EmbeddingCompleted(Struct, frozen=True):
     """All passages are embedded, and searches use their vectors from `generation` on.
 
-    `is_first`: they used another model's before.
+    `is_first`: until then, searches used the vectors of another model.
     """
 
     generation: int
@@ -97,7 +97,7 @@ CrashHandler = Callable[[Exception], str]
 
 @cache
 def _types_by_name() -> Mapping[str, type[IndexingEvent]]:
-    """Return the type of each event by the name that its line has. The model is imported after the first paint."""
+    """Return the type of each event by its name in the JSON lines. Imports the types here, after the first paint."""
     from excerpt.base.model import BuildReport, EmbeddingProgress, Progress, PushReport
 
     return {

@@ -36,7 +36,7 @@ It contains the error message, if SQLite's own check would not find the error.
 def mark_suspect(folder: Path, reason: str = "") -> None:
     """Ask the next build to check the whole catalog.
 
-    `reason` is the error message if SQLite's own check would not find the error, else "".
+    `reason` is the message of the error that was found, if SQLite's own check would not find it; else "".
     """
     # If the file cannot be written, the index could not be repaired either; a pipe in its place must not block.
     with (
@@ -126,7 +126,7 @@ def extend_crc(crc: int, data: bytes) -> int:
 def remove_other_files(folder: Path, keep: Iterable[str]) -> None:
     """Remove every file in `folder` and its direct subfolders whose name (relative, with "/") is not in `keep`.
 
-    Those in EMBEDDINGS_FOLDER stay. On Windows a file that another process has open remains; the next build tries
+    Files in EMBEDDINGS_FOLDER stay. On Windows, a file that another process has open remains; the next build tries
     again.
     """
     names = set(keep)

@@ -30,7 +30,7 @@ _MAX_UNINTERRUPTIBLE_BYTES = 64_000
 
 
 class TooLongError(Exception):
-    """File number `number` of a list took too much time or memory to be prepared in the build's own process."""
+    """The file at index `number` of a list took too much time or memory to be prepared in the build's own process."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)

@@ -202,7 +202,7 @@ def document_rows(fragments: Sequence[FragmentPosition]) -> NDArray[np.void]:
 
 
 def _find_run_to_merge(sizes: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return the first and the end index of the neighbouring segments to merge next; None if nothing is due.
+    """Return the first and the end index of the neighbouring segments to merge next; None if no merge is due.
 
     `sizes` holds the numbers of live and of deleted documents of each segment.
     """

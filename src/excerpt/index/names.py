@@ -55,7 +55,7 @@ def tokenize_names(
 
 
 def _list_spelling_terms(name: str, language: str) -> list[list[str]]:
-    """Return the terms of a name, and those of the name typed without accents if they differ; empty without terms."""
+    """Return the terms of a name and, if they differ, the terms of the name without accents; [] if it has no terms."""
     terms = terms_of(name, language)[0]
     own = [term for term in terms if not term.endswith(UNACCENTED_MARK)]
     if len(own) == len(terms):

@@ -298,7 +298,7 @@ class PreparationRun:
 
 
 def _describe_limit(code: int, limits: Limits, task: FileTask) -> str:
-    """Return the limit that a file exceeded, as a sentence, by the exit code of its worker; "" if it shows none."""
+    """Return the limit that a file exceeded, as a sentence, by its worker's exit code; "" if the code shows none."""
     if code == _CPU_LIMIT_EXIT_CODE:
         return f"Processing the file took longer than {limits.seconds_for(task):g} s."
     # Libraries in C abort when there is no memory.
@@ -415,7 +415,7 @@ class Workers:
         return self._workers
 
     def _split_into_pieces(self, tasks: Sequence[FileTask]) -> Iterator[tuple[range, bool]]:
-        """Split the tasks into ranges; yield each with whether to prepare it in this process (else in a worker)."""
+        """Split the tasks into ranges; yield each range, and whether this process (not a worker) prepares it."""
         threshold = _SPARE_FROM_BYTES if self._workers else _WORKERS_FROM_BYTES
         first = _FIRST_FILES if sum(task.size for task in tasks) >= threshold else len(tasks)
         small = in_process_bytes()

@@ -475,9 +475,8 @@ EMBEDDED_TEXT_VERSION = 2
 def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
     """Return the text from which a fragment's vector is computed: title of the note, heading path, and text.
 
-    Words are whole, without marks inside.
-    With the title, search by meaning alone finds a tenth more of the known items than with the headings only
-    (docs/design/quality.md).
+    Markdown marks within words are removed. With the title, search by meaning alone finds a tenth more of the known
+    items than with the headings only (docs/design/quality.md).
     """
     joined = join_marked_words(text)
     return f"{' › '.join((title, *heading_path))}\n{text if joined is None else joined.text}"

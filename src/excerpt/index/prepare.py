@@ -50,7 +50,7 @@ def without_garbage_collection() -> Iterator[None]:
 
 
 class PrepareOptions(Struct, frozen=True):
-    """What the preparation of a file depends on; sent to every worker process, so kept small."""
+    """The options on which the preparation of a file depends; small, because they are sent to every worker process."""
 
     vault: Path
     tokenizer: str

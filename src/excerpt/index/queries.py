@@ -263,7 +263,7 @@ def _check_ordinals(ordinals: Sequence[int]) -> None:
 
 
 def fragment_from_row(row: Sequence[Any]) -> Fragment:
-    """Return the fragment in a row, whose columns the first statement names."""
+    """Return the fragment in a database row; the first statement of this function names the columns."""
     key, fragment_id, path, title, heading_path, ordinal, section, start, end, text, tokens, digest, kind, place = row
     return Fragment(
         id=fragment_id,
@@ -284,6 +284,6 @@ def fragment_from_row(row: Sequence[Any]) -> Fragment:
 
 
 def section_from_row(row: Sequence[Any]) -> Section:
-    """Return the section in a row, without its blocks; the first statement names the columns."""
+    """Return the section in a database row, without its blocks; the first statement here names the columns."""
     ordinal, level, heading, heading_path, line_start, line_end, place = row
     return Section(ordinal, level, heading, heading_path_from_row(heading_path), line_start, line_end, (), place)

@@ -105,7 +105,7 @@ def record_moves(catalog: Catalog) -> None:
 
 
 def has_no_pending_moves(catalog: Catalog) -> bool:
-    """Return whether no note was removed or inserted since the last `record_moves`, so that it has nothing to do."""
+    """Return whether no note was removed or inserted since the last `record_moves`, which would have nothing to do."""
     return not catalog.rows("SELECT 1 FROM gone WHERE fresh UNION ALL SELECT 1 FROM arrived LIMIT 1")
 
 
@@ -164,7 +164,8 @@ def restore_history(catalog: Catalog, history: MoveHistory) -> None:
 def match_by_digest(old: Sequence[NoteTrace], new: Sequence[NoteTrace]) -> dict[str, str]:
     """Match removed notes with new ones of equal content; return {old path: new path}, without uncertain pairs.
 
-    Among several equal notes, the pair with the longest common end of the path is chosen, or else with the same folder.
+    Among several equal notes, the pair whose paths have the longest common end is chosen, or else a pair in the same
+    folder.
     """
     moves: dict[str, str] = {}
     keys: list[Callable[[NoteTrace], tuple[str, ...] | None]] = [

@@ -74,7 +74,7 @@ class Snapshot(NoteReader):
         self._settings = settings
         self._catalog = catalog
         self._rows: _CatalogReader = _CatalogReader(folder, catalog)
-        self._queries = CatalogQueries(self._rows)
+        self._note_queries = CatalogQueries(self._rows)
         self.generation = catalog.generation
         if not self.generation:
             raise IndexUnusableError("There is no index yet.", "Run `excerpt index`.")
@@ -111,19 +111,19 @@ class Snapshot(NoteReader):
         if comments.by_path:
             self.lexical = AuthorTerms(self._words, comments)
             tokenizer = self.tokenizer
-            self._queries = AuthorQueries(self._rows, comments, lambda text: open_tokenizer(tokenizer).count(text))
+            self._note_queries = AuthorQueries(self._rows, comments, lambda text: open_tokenizer(tokenizer).count(text))
 
     @cached_property
     def without_comments(self) -> Snapshot:
-        """This generation without the comments that only the notes' author reads; itself if it shows none of these.
+        """This generation without the comments that only authors read; this object itself if it shows no such comments.
 
-        It is open as long as this snapshot, and shares its files and vectors.
+        The returned snapshot is open as long as this one, and shares its files and vectors.
         """
         if self.lexical is self._words or self._settings.text.shows_comments(for_author=False):
             return self
         _ = self.table, self.vectors, self._chosen_vectors
         other = copy(self)
-        other.lexical, other._queries = self._words, CatalogQueries(self._rows)
+        other.lexical, other._note_queries = self._words, CatalogQueries(self._rows)
         other.__dict__.pop("facets", None)
         return other
 
@@ -141,10 +141,10 @@ class Snapshot(NoteReader):
         """Open the newest generation of the index in `folder`.
 
         Data that an older open snapshot of the folder (`before`) has in memory are shared with it instead of read
-        again. Either snapshot may be closed first, and `before` may be in use by another thread. While commits remove
-        its files, opening is tried again for `wait_ms` milliseconds. Searches use the vectors of `trial` instead of the
-        recorded ones, even if most fragments have none. With `for_author`, the comments in the notes are found and
-        shown, unless the settings hide them. Raises IndexUnusableError if there is no index or it is damaged.
+        again. Either snapshot may be closed first, and `before` may be in use by another thread. If a commit removes
+        the files meanwhile, opening is tried again for `wait_ms` milliseconds. Searches use the vectors of `trial`
+        instead of the recorded ones, even if most fragments have none. With `for_author`, the comments in the notes are
+        found and shown, unless the settings hide them. Raises IndexUnusableError if there is no index or it is damaged.
         """
         until = time.monotonic() + wait_ms / 1000
         last = -1
@@ -262,13 +262,13 @@ class Snapshot(NoteReader):
 
     @property
     def search_vectors(self) -> VectorMatrix:
-        """The vectors with which a query is compared: those of a chosen embedder that has embedded all notes."""
+        """Vectors to compare queries with: those of the user's chosen embedder once it has embedded all notes."""
         chosen = self._chosen_vectors
         return self.vectors if chosen is None else chosen.matrix
 
     @property
     def query_embedder(self) -> QueryEmbedder:
-        """The model that made `search_vectors`. One that the user chose is loaded by its first query."""
+        """The model that made `search_vectors`; a model that the user chose is loaded by its first query."""
         if self._chosen_vectors is None or self._search_record is None:
             return self.embedder
         return open_chosen_embedder(self._settings, self._search_record)
@@ -344,9 +344,9 @@ class Snapshot(NoteReader):
         numbers = np.array([row[2] for row in notes], np.int64)
         by_number = np.argsort(numbers)
         at = by_number[np.searchsorted(numbers, self.lexical.notes, sorter=by_number)].astype(np.int32)
-        first_keys = np.full(len(notes), -1, np.int64)
+        first_fragment_keys = np.full(len(notes), -1, np.int64)
         # From the last row to the first: of several assignments to one note, the last remains.
-        first_keys[at[::-1]] = self.lexical.keys[::-1]
+        first_fragment_keys[at[::-1]] = self.lexical.keys[::-1]
         return FragmentTable(
             keys=self.lexical.keys,
             notes=at,
@@ -354,7 +354,7 @@ class Snapshot(NoteReader):
             paths=tuple(row[0] for row in notes),
             languages=tuple(row[1] for row in notes),
             numbers=numbers,
-            first_keys=first_keys,
+            first_fragment_keys=first_fragment_keys,
             is_attachment=np.array([bool(row[3]) for row in notes], np.bool_),
         )
 
@@ -363,8 +363,8 @@ class Snapshot(NoteReader):
         """Tags, properties, dates, names and links of the notes, for filters; each part is read on first use."""
         table = self.table
         return Facets(
-            self._queries,
-            NumberedNotes(table.paths, table.numbers, table.first_keys),
+            self._note_queries,
+            NumberedNotes(table.paths, table.numbers, table.first_fragment_keys),
             self._reusable.links,
             self._catalog.meta("daily_notes"),
             self._catalog.dialect,
@@ -408,7 +408,7 @@ class Snapshot(NoteReader):
     def _check_note(self, path: str) -> None:
         """Raise IndexUnusableError if the index has fragments of the note at `path` but not the note's row."""
         with self._convert_errors():
-            if path not in self._queries.notes([path]) and path in self.table.paths:
+            if path not in self._note_queries.notes([path]) and path in self.table.paths:
                 raise DamagedRowError("a note that is lost")
 
     def check_rows(self, notes: Sequence[int] | None = None) -> None:
@@ -476,7 +476,7 @@ class Snapshot(NoteReader):
 
 
 class _ChosenVectors(Struct, frozen=True):
-    """The vectors of an embedder that the user chose; the rows of the keys `missing` are all zeros."""
+    """The vectors of an embedder that the user chose; the rows of fragments without a vector (`missing`) are zeros."""
 
     model_id: str
     matrix: VectorMatrix
@@ -484,7 +484,7 @@ class _ChosenVectors(Struct, frozen=True):
 
 
 class _ReusableData(Struct, frozen=True):
-    """Data of an older generation that a newer one may reuse: vectors, the id of their model, links, chosen vectors."""
+    """Data of an older generation that a newer generation may reuse."""
 
     vectors: VectorMatrix | None = None
     model: str = ""
@@ -493,7 +493,7 @@ class _ReusableData(Struct, frozen=True):
 
 
 def _find_record(catalog: Catalog, settings: Settings) -> SearchVectorsRecord | None:
-    """Return the record of the vectors that searches with these settings use, None for those of the static model."""
+    """Return the record of the vectors that searches with these settings use; None if these are the static model's."""
     record = SearchVectorsRecord.from_json(catalog.meta(RECORD_KEY))
     return record if record is not None and record.is_usable(settings) else None
 
@@ -509,7 +509,7 @@ def _open_text_vectors(folder: Path, record: SearchVectorsRecord | None) -> Text
 class _CatalogReader:
     """Runs SQL queries on the catalog of a snapshot and converts their errors.
 
-    Not a method of the snapshot: objects that call it would hold the snapshot, which holds these objects.
+    This is no method of the snapshot, because objects that called the method would keep the snapshot in memory.
     """
 
     def __init__(self, folder: Path, catalog: Catalog) -> None:

@@ -155,7 +155,7 @@ class Vocabulary:
     """
 
     def __init__(self, segments: Mapping[str, Columns], before: Vocabulary | None = None) -> None:
-        """Collect the terms of `segments` (by name), reusing those of the older generation `before` where possible."""
+        """Collect the terms of `segments` (by name), reusing terms of the older generation `before` where possible."""
         self._segments = dict(segments)
         self._terms: list[str]
         self._counts: Counts
@@ -194,7 +194,7 @@ class Vocabulary:
         return np.fromiter(map(len, self._terms), np.uint16, len(self._terms))
 
     def _apply_changes(self, added: Sequence[Columns], removed: Sequence[Columns]) -> tuple[list[str], Counts]:
-        """Return all terms and their segment counts, as they are after some segments were added and removed."""
+        """Return all terms and the number of segments with each, updated for segments that were added and removed."""
         new = sorted({term for columns in added for term in columns.words() if term not in self})
         terms, counts = self._terms, self._counts
         if new:

@@ -244,7 +244,7 @@ class _SpareChunk:
         self._lock = threading.Lock()
 
     def append_rows(self, rows: Int8s) -> tuple[Int8s, int, int]:
-        """Append as many of `rows` as fit; return the chunk, the position of the first one, and how many fitted."""
+        """Append as many of `rows` as fit; return the chunk, the position of the first appended row, and the number."""
         with self._lock:
             if self._used == len(self.chunk):
                 self.chunk, self._used = np.zeros_like(self.chunk), 0
@@ -328,9 +328,9 @@ def _append_vectors(
 
 
 class VectorMatrix:
-    """The vectors of all fragments in memory: row i is that of the fragment with key `keys[i]` (ascending).
+    """The vectors of all fragments in memory: row i is the vector of the fragment with key `keys[i]` (ascending).
 
-    `mean` is the mean of all rows, shape (dimensions,), except those of texts that have no vector yet.
+    `mean` is the mean of all rows, shape (dimensions,), without rows of texts that have no vector yet.
     """
 
     def __init__(self, keys: Keys, total: NDArray[np.float64], source: RowSource, chunked: _ChunkedRows) -> None:
@@ -357,8 +357,8 @@ class VectorMatrix:
     ) -> VectorMatrix:
         """Read the vectors of the fragments `keys` from the file. Raises DamagedFileError.
 
-        `before` is the matrix of an older generation, in which a key has the same vector, except for the keys
-        `changed`: its rows are reused, and only other rows are read.
+        `before` is the matrix of an older generation. It has the same vector for each key, except for the keys
+        `changed`, so its rows are reused and only other rows are read.
         """
         if before is not None and len(before.mean) == dimensions:
             return before._update_to(source, keys, changed)

@@ -45,7 +45,7 @@ class Fault(Struct, frozen=True):
     """An error in an index, and the part that must be rebuilt.
 
     `path` is the path of a note or the name of a file of the index; `reason` is one sentence for the user. `digest` is
-    the digest of a text whose vector in the catalog may be wrong, b"" if there is none.
+    the digest of a text whose vector in the catalog may be wrong, b"" if no vector is concerned.
     """
 
     path: str
@@ -66,10 +66,10 @@ class StaleReason(StrEnum):
 class IndexHealth(Struct):
     """The result of examining an index.
 
-    The counts are of what was examined, and `size` is the size of the index in bytes. `skipped` counts the skipped
+    The counts are numbers of examined items, and `size` is the size of the index in bytes. `skipped` counts the skipped
     files by reason. `stale` are (path, reason) of notes that are out of date. `leftovers` are (name, bytes, whether
-    newer than the last commit) of files in the index folder that the index does not use. `outdated` are phrases for
-    what the next build redoes because code, model or tokenizer changed.
+    newer than the last commit) of files in the index folder that the index does not use. `outdated` are phrases that
+    name the parts which the next build redoes because code, model or tokenizer changed.
     """
 
     generation: int = 0
@@ -90,7 +90,8 @@ class IndexHealth(Struct):
 def schedule_repair(folder: Path, faults: Sequence[Fault]) -> None:
     """Record the faults in the index, so that the next build repairs them.
 
-    A build would not find those that no size, time or checksum shows. Raises OSError and sqlite3.DatabaseError.
+    A build by itself would not find a fault that changes no size, time or checksum. Raises OSError and
+    sqlite3.DatabaseError.
     """
     parts = {fault.part for fault in faults}
     if RepairPart.CATALOG in parts:
@@ -287,9 +288,9 @@ class _IndexExamination:
         return True
 
     def _compare_with_vault(self, vault: Path, scan_result: Scan, quick: bool) -> None:
-        """Record notes that are out of date, and faults that the next build cannot find by itself.
+        """Record notes that are out of date, and faults that a build by itself would not find.
 
-        These faults are files whose content changed, but not their time and size.
+        Such a fault is a file whose content changed, although its time and size did not.
         """
         known = self._catalog.known_notes()
         skipped = {remark.path for remark in self._catalog.remarks(skipped=True)}
@@ -327,7 +328,7 @@ class _IndexExamination:
             outdated.append("the vectors: they are from another model or another text")
 
     def _check_notes(self) -> None:
-        """Compare the rows of every note with their checksums, and the version that prepared the note with this one."""
+        """Compare every note's rows with their checksums, and the version that prepared it with the current version."""
         catalog, health, dialect = self._catalog, self._health, self._catalog.dialect
         for done, (number, path, cut) in enumerate(catalog.rows("SELECT id, path, cut FROM notes ORDER BY path")):
             self._tick("notes", done, health.notes, path)

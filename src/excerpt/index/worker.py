@@ -30,10 +30,10 @@ OUT_OF_MEMORY = 71
 class Limits(Struct, frozen=True):
     """The limits for one file.
 
-    `seconds` of CPU, `seconds_per_mb` more per MB and `seconds_per_image` per image that OCR reads; `wall_time_factor`
-    times as long in wall time, because the machine may be busy and a file remote; `memory`, the MB of data that the
-    process may hold. On one core of 2020 a MB of notes takes a second and 40 MB of data; the most expensive text found,
-    short lines that are each a block, takes twelve seconds and 350 MB.
+    The CPU time is `seconds`, plus `seconds_per_mb` per MB and `seconds_per_image` per image that OCR reads. The wall
+    time is `wall_time_factor` times as long, because the machine may be busy and the file remote. `memory` is the MB of
+    data that the process may hold. On one core of 2020 a MB of notes takes a second and 40 MB of data; the most
+    expensive text found, short lines that are each a block, takes twelve seconds and 350 MB.
     """
 
     seconds: float = 20.0
@@ -112,13 +112,13 @@ if sys.platform == "win32":
         """Do nothing: a process on Windows cannot set such a limit for itself."""
 
     def _limit_cpu_seconds(_seconds: float) -> None:
-        """Do nothing: the build's limit of wall time is the only one here."""
+        """Do nothing: on Windows, the build's limit of wall time is the only limit."""
 
 else:
     import resource
 
     def _limit_memory(megabytes: int) -> None:
-        """Limit the memory that the process has made writable for itself (RLIMIT_DATA).
+        """Limit the memory that the process may allocate (RLIMIT_DATA).
 
         Linux counts neither mapped files nor what allocators and threads reserve. macOS accepts the limit and does not
         enforce it.

@@ -312,9 +312,9 @@ class IndexWriter:
         self._remove_leftovers()
 
     def record_search_vectors(self, record: SearchVectorsRecord) -> bool:
-        """Commit a generation whose searches use the recorded vectors, unless this one does.
+        """Commit a generation whose searches use the recorded vectors, unless the current generation does so already.
 
-        Returns whether they used another model's vectors before.
+        Returns whether searches used another model's vectors before.
         """
         before = SearchVectorsRecord.from_json(stored := self.catalog.meta(RECORD_KEY))
         if stored != record.to_json():
@@ -345,7 +345,8 @@ class IndexWriter:
     def _write_generation(self, vectors_above: int | None) -> None:
         """Write the derived files of the next generation and record them in the open transaction.
 
-        Fragments with keys above `vectors_above` have no row in the vector matrix yet; None if all have one.
+        Fragments with keys above `vectors_above` have no row in the vector matrix yet; None if every fragment has a
+        row.
         """
         generation = max(self.catalog.generation, self._min_generation) + 1
         before = {file.name for kind in ("words", "vectors") for file in self.catalog.files(kind)}
@@ -363,7 +364,7 @@ class IndexWriter:
         self._files_before = before
 
     def _load_or_embed_vectors(self, above: int | None) -> tuple[Keys, QuantisedVectors]:
-        """Return the keys and vectors of the fragments with keys above `above`; none if `above` is None.
+        """Return the keys and vectors of the fragments with keys above `above`; no fragments if `above` is None.
 
         Only texts without a stored vector are embedded.
         """

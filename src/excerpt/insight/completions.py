@@ -76,7 +76,7 @@ _CACHED_LISTS: WeakKeyDictionary[Facets, _CompletionLists] = WeakKeyDictionary()
 
 
 def complete_at(snapshot: Corpus, query: str, cursor: int, today: date) -> Completions:
-    """Return completions of the word of `query` that ends at or contains character `cursor`; none in a phrase."""
+    """Return completions of the word of `query` that contains or ends at character `cursor`; () within a phrase."""
     token = token_at(query, cursor)
     if token is None:
         return Completions(cursor, cursor, ())
@@ -89,7 +89,8 @@ def complete(snapshot: Corpus, operator: str, typed_text: str, today: date) -> t
     """Return completions of `typed_text`, which is the beginning of a filter's value or of a word, the likeliest first.
 
     `operator` is the text before the colon, "#", or "" for a word; an unknown operator has no completions. Values that
-    start with `typed_text` come before values of which a later part does, then the most frequent first.
+    start with `typed_text` come before values with a later part that starts with it; otherwise, the most frequent value
+    comes first.
     """
     if not operator:
         return _complete_word(snapshot, typed_text)
@@ -118,7 +119,7 @@ def _has_part_with_prefix(folded: str, prefix: str) -> bool:
 
 
 def list_filter_values(snapshot: Corpus, name: str) -> tuple[_CompletionEntry, ...]:
-    """Return the values in the vault for the filter or property `name`, the most frequent first; none if unknown."""
+    """Return the values in the vault for the filter or property `name`, the most frequent first; () if unknown."""
     if name in _LIST_BUILDERS:
         return _load_cached_list(snapshot, name, _LIST_BUILDERS[name])
     name = property_name(name)
@@ -303,7 +304,7 @@ def _build_property_entry(snapshot: Corpus, name: str, spellings: Mapping[str, i
 
 
 def _complete_from_vocabulary(snapshot: Corpus, typed_text: str) -> list[Completion]:
-    """Return the words of the vault that start with `typed_text`, those with a stem in the most fragments first."""
+    """Return the words of the vault that start with `typed_text`; stems with the most fragments come first."""
     analysis = analyze_text(typed_text, snapshot)
     if len(analysis) != 1:
         return []
@@ -328,7 +329,7 @@ def prefetch_fragments_with(snapshot: Corpus, terms: Sequence[str]) -> Corpus:
 
 
 def find_spelling(snapshot: Corpus, term: str, rows: Sequence[int], typed_text: str = "") -> str:
-    """Return the commonest spelling of the stem `term` in the fragments `rows`; "" if there is none.
+    """Return the commonest spelling of the stem `term` in the fragments `rows`; "" if no fragment has the stem.
 
     Only spellings that start with `typed_text` (case-folded) count.
     """

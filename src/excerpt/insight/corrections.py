@@ -65,8 +65,8 @@ _MIN_NEAREST_LETTERS = 3
 def find_nearest_words(engine: Engine, result: Result, count: int) -> tuple[str, ...]:
     """Return up to `count` words of the vault that are nearest in meaning to a query and not in it, nearest first.
 
-    They are those of titles and headings of its first hits: words by which their notes are found. There are none if
-    the model does not read the language of the query or of the vault.
+    The words are taken from titles and headings of the query's first hits, because these words find the hits' notes.
+    Returns () if the model does not support the language of the query or of the vault.
     """
     snapshot = engine.snapshot
     searched = " ".join(parsed.words for parsed in engine.parse(result.query)).strip()
@@ -107,7 +107,7 @@ def _find_replacements(engine: Engine, query: str) -> Iterator[Replacement]:
 
 
 def _correct_filter(engine: Engine, condition: Filter) -> str:
-    """Return the most similar filter in the vault if no note matches `condition`; "" if one does or none is similar."""
+    """Return the most similar filter in the vault if no note matches `condition`; else, or if none is similar, ""."""
     alone = Query("", filters=(condition,))
     engine.prefetch([alone])
     snapshot = engine.snapshot

@@ -90,7 +90,7 @@ def load_branches(snapshot: Corpus) -> Branches:
 
 
 class _TreeBuilder:
-    """Collects the branches of a tree and their notes, then builds the tree; branches have numbers until then."""
+    """Collects the branches of a tree and their notes, by the branches' numbers, then builds the tree."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, str], int] = {}
@@ -102,7 +102,7 @@ class _TreeBuilder:
     def add(self, above: int, name: str, spelling: str, note: int) -> int:
         """Add a note to the branch `name` below the branch number `above` (or ROOT); return the branch's number.
 
-        The branch is created if there is none. `spelling` is the name as this note spells it.
+        The branch is created if it does not exist. `spelling` is the name as this note spells it.
         """
         number = self._numbers.setdefault((above, name), len(self._above))
         if number == len(self._above):
@@ -147,7 +147,7 @@ class _TreeBuilder:
         )
 
     def _choose_spellings(self, counts: npt.NDArray[np.intp]) -> list[str]:
-        """Return the commonest spelling of each branch, else the first by alphabet. `counts` has the notes of each."""
+        """Return the commonest spelling of each branch, ties by alphabet; `counts` has the notes per spelling."""
         spellings = list(self._spellings)
         for number, others in self._others.items():
             others[spellings[number]] = int(counts[number]) - others.total()
@@ -246,8 +246,8 @@ def _build_month_tree(name: str, months: Iterable[tuple[int, date]]) -> FilterTr
 def _list_modified_months(facets: Facets) -> Iterator[tuple[int, date]]:
     """Yield each note's number with the first day of the month in which the note was modified, in local time.
 
-    Times are limited to the range that date filters support, from 1970 to January 2200. A note without a date of its
-    own has none if the files were copied.
+    Times are limited to the range that date filters support, from 1970 to January 2200. If the files were copied, notes
+    without a date of their own are left out.
     """
     times, own_days, is_copied = facets.modified, facets.change_days.tolist(), facets.is_copied
     if not len(times):

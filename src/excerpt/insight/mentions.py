@@ -65,7 +65,7 @@ class NameMention(Struct, frozen=True):
     """A mention: the text of note `in_note` has the name of note `named_note` without linking to it.
 
     Both are note numbers. The name is spelled `text`, on `line` of the note, in the fragment with key `fragment_key`.
-    `rarity` is 1 for a name that only one fragment has, 0 for a name that all have.
+    `rarity` is 1 for a name that only one fragment has, 0 for a name that all fragments have.
     """
 
     named_note: int
@@ -122,7 +122,7 @@ def find_names(text: str, names: Mapping[str, object], start: int = 0) -> Iterat
 
 
 def can_be_name(name: str, languages: Sequence[str]) -> bool:
-    """Return whether `name` is long enough to be a note's name, and neither a number nor a function word."""
+    """Return whether `name` can stand for a note in a text: long enough, and neither a number nor a function word."""
     if _WIDE.search(name):
         return len(name) > 1
     return len(name) >= MIN_NAME_LETTERS and any(map(str.isalpha, name)) and not is_function_word(fold(name), languages)
@@ -134,7 +134,7 @@ def _is_ordinary_word(name: str) -> bool:
 
 
 def _begins_sentence(text: str, span: NameSpan) -> bool:
-    """Return whether the name at `span` begins a sentence of `text`, where any word has a capital."""
+    """Return whether the name at `span` begins a sentence of `text`; a capital there is no sign of a name."""
     before = text[max(0, span.start - 40) : span.start]
     return _BEGINS_SENTENCE.search(before) is not None
 
@@ -193,7 +193,7 @@ class MentionFinder:
         return [word for word in analyze_text(name, self._snapshot) if not word.is_compound]
 
     def _find_rows_with_words(self, name: str) -> Rows:
-        """Return the rows of the fragments whose text has all words of `name`, ascending; none without words."""
+        """Return the ascending rows of fragments whose text has all words of `name`; no rows if it has no words."""
         lexical = self._snapshot.lexical
         words = self._analyze_name(name)
         words.sort(key=lambda word: sum(map(lexical.count, word.terms)))

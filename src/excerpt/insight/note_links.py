@@ -26,7 +26,7 @@ _LAST_CHARACTER = "\U0010ffff"
 
 
 class NoteLinks(Struct, frozen=True):
-    """The links of one note: `linked_notes` it links to, `linking_notes` that link to it (note numbers, ascending).
+    """The links of one note: it links to `linked_notes`, and `linking_notes` link to it (note numbers, ascending).
 
     `shared_links` holds, for every note of the vault, a score of 0 to 1 for the links that it shares with this note.
     """

@@ -69,7 +69,7 @@ def find_lines(snapshot: Corpus, name: str) -> RequestedLines:
 
 
 def _find_block(snapshot: Corpus, path: str, block_id: str) -> tuple[int, int]:
-    """Return the first and last line of the block with an Obsidian id. Raises NotFoundError if there is none."""
+    """Return the first and last line of the block with this Obsidian id. Raises NotFoundError if no block has it."""
     from excerpt.text.markdown import find_block
 
     lines = None if snapshot.note_info(path).kind else find_block(path, snapshot.note_text(path), block_id)
@@ -94,8 +94,8 @@ def find_section(snapshot: Corpus, path: str, heading: str, line: int = 0) -> Se
     """Return the first section of the note `path` with this heading, or an attachment's section at `page=12`.
 
     `A#B` means the heading B anywhere under A; a heading that is written so takes precedence, and so do the headings
-    from the first level on. Of several sections, the one that begins at `line` is returned. Raises NotFoundError if
-    there is no such section.
+    from the first level on. If several sections match, the one that begins at `line` is returned. Raises NotFoundError
+    if there is no such section.
     """
     parts = [_fold_name(part) for part in heading.split("#") if part.strip()]
     sections = snapshot.sections(path)
@@ -270,8 +270,8 @@ class Peek:
 def read(snapshot: Corpus, name: str) -> NoteLines:
     """Return the text of the note, lines or section that `name` refers to (see `find_lines`).
 
-    Lines past the note's end are left out. Where a comment is left out, its first line says so. Raises NotFoundError
-    for an unknown note or heading, or if the first line is past the end.
+    Lines past the note's end are left out. Where a comment is left out, a mark says so in its first line. Raises
+    NotFoundError for an unknown note or heading, or if the first line is past the end.
     """
     span = find_lines(snapshot, name)
     marked = mark_comments(snapshot.note_text(span.path).split("\n"), 1, snapshot.comments(span.path))
@@ -359,7 +359,7 @@ def _build_outline(snapshot: Corpus, path: str, text: Sequence[str]) -> tuple[Ou
 
 
 def _join_pages(sections: Sequence[Section]) -> Sequence[Section]:
-    """Return the sections of a PDF or notebook with its bookmarks or headings in place of pages or cells under them.
+    """Return the sections of a PDF or notebook, with pages or cells merged under each bookmark or heading.
 
     Sections of other files, and pages under no bookmark, stay as they are.
     """
@@ -401,8 +401,8 @@ _EPOCH = date(1970, 1, 1)
 def list_newest_notes(snapshot: Corpus, limit: int, today: date) -> tuple[DatedNote, ...]:
     """Return at most `limit` notes, newest day first, ties by the time of the file's last change.
 
-    A note that dates itself after `today`, as a plan does, has the day of its file. Days of files do not count if a
-    copy or checkout set them. Attachments are left out.
+    If the date in a note is after `today`, as in a plan, the day of its file is used. The days of files are not used if
+    a copy or checkout set them. Attachments are left out.
     """
     facets = snapshot.facets
     seconds, days = facets.modified // 10**9, facets.created

@@ -41,8 +41,8 @@ class SourceLocation:
 class MainNote:
     """A note that is mainly about the topic.
 
-    `place` is the location of its best fragment. `fragments` of its `of` fragments are about the topic, and `share` is
-    their share of all fragments about the topic, 0 to 1. `value` is its value for the topic, 1 for the best note.
+    `place` is the location of its best fragment. The note has `of` fragments; `fragments` of these are about the topic,
+    which is `share` (0 to 1) of all fragments about the topic. `value` is its value for the topic, 1 for the best note.
     """
 
     place: SourceLocation
@@ -265,7 +265,7 @@ _SEPARATOR = " › "
 
 
 class _RenderedPart(Struct, frozen=True):
-    """A heading and the lines below it, best first; the first `required_lines` are added before other parts' extras."""
+    """A heading and its lines, best first; the first `required_lines` are added before any part gets more lines."""
 
     heading: str
     lines: tuple[str, ...]

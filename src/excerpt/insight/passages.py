@@ -60,7 +60,7 @@ class ProseSentence(Struct, frozen=True):
 def extract_prose(text: str) -> str:
     """Return `text` without code blocks, maths, comments, pictures, addresses and markup; lines keep their numbers.
 
-    Only the first 20,000 characters are read: a longer text must be data.
+    Only the first 20,000 characters are read, because a longer text is data, not prose.
     """
     text = text[:_MAX_PROSE_CHARS]
     for pattern in (_FENCE, _MATHS, _COMMENT):
@@ -177,7 +177,7 @@ def _candidate_ranks(topic: Topic) -> list[int]:
         note: rank
         for rank in range(len(topic.best) - 1, -1, -1)
         if (note := int(topic.best_notes[rank])) in topic.ranked_notes[:OPENING_NOTES]
-        and topic.snapshot.table.keys[topic.best[rank]] == topic.snapshot.table.first_keys[note]
+        and topic.snapshot.table.keys[topic.best[rank]] == topic.snapshot.table.first_fragment_keys[note]
     }
     return sorted({*range(min(MAX_CANDIDATES, len(topic.best))), *openings.values()})
 

@@ -61,7 +61,7 @@ class Phrases:
     counts: Counter[Key]
     _spellings: Mapping[Key, Counter[str]] = field(repr=False)
     _language_weights: dict[str, float] = field(repr=False)
-    _reader: Terms = field(repr=False)
+    _terms: Terms = field(repr=False)
     _rarities: dict[str, float] = field(default_factory=dict, repr=False)
 
     def spelling(self, key: Key) -> str:
@@ -81,14 +81,14 @@ class Phrases:
         return weight * (PAIR_WEIGHT if self._is_term(key) else 1.0)
 
     def _is_term(self, key: Key) -> bool:
-        """Return whether a pair is a term of its own: one of its words rarely occurs without the other."""
+        """Return whether a pair of words is a term, as "search engine" is: one word rarely occurs without the other."""
         return len(key) > 1 and self.counts[key] >= MIN_PAIR_SHARE * min(
             self.counts[term,] for term in key if (term,) in self.counts
         )
 
     def prefetch_rarities(self, keys: Iterable[Key]) -> None:
         """Look up, in one query, the number of fragments with each word of `keys`."""
-        self._reader.prefetch_document_frequencies(
+        self._terms.prefetch_document_frequencies(
             [part for key in keys for term in key for part in self._index_terms(term)]
         )
 
@@ -103,13 +103,13 @@ class Phrases:
         The value is approximate, because deleted fragments count until the index's segments are merged.
         """
         if term not in self._rarities:
-            note_count = min(map(self._reader.count, self._index_terms(term)))
-            self._rarities[term] = self._rarity_from_share(note_count / max(self._reader.corpus_size, 1))
+            note_count = min(map(self._terms.count, self._index_terms(term)))
+            self._rarities[term] = self._rarity_from_share(note_count / max(self._terms.corpus_size, 1))
         return self._rarities[term]
 
     def _rarity_from_share(self, share: float) -> float:
         """Return the rarity, 0 to 1, of a word that `share` (0 to 1) of all fragments have."""
-        count = max(self._reader.corpus_size, 2)
+        count = max(self._terms.corpus_size, 2)
         return min(max(-log(max(share, 1 / count)) / log(count), 0.0), 1.0)
 
 
@@ -117,7 +117,7 @@ def extract_phrases(topic: Topic, fragments: Sequence[Fragment], notes: Sequence
     """Return the words and pairs of words in `fragments` that may name a theme of the topic.
 
     `notes` are the numbers of the fragments' notes. The topic's own words are left out, except in a pair with another
-    word; so are words of little weight.
+    word; words of little weight are left out too.
     """
     query_terms = frozenset(term for word in topic.query_words for term in word.terms)
     languages = topic.snapshot.table.languages

@@ -198,7 +198,7 @@ class NoteComparison:
         return self._snapshot.count_notes(sorted(pairs)) if pairs else 0
 
     def _locate_term(self, number: int, row: int) -> tuple[Fragment, int]:
-        """Return the fragment of `row`, and the first line of its note with the term at position `number`."""
+        """Return the fragment of `row`, and the first line of its note that has term `number` of the list."""
         fragment = self._snapshot.fragments([int(self._snapshot.table.keys[row])])[0]
         term = frozenset([self._terms[number].term])
         spans = self._finder.find(fragment.text[:MAX_PASSAGE_LETTERS], term, self._language(fragment.path))

@@ -108,8 +108,9 @@ class Mention:
 class RelatedNote:
     """A related note and the reasons for its score, 0 to 1; the weighted `signals` add up to `score`.
 
-    `common` are the notes that connect the two notes by links, and `tags` the tags that both notes have. `place` is the
-    smallest folder, or prefix of a name up to a dot, that both notes are in; "" if that is the whole vault.
+    `common` are the notes that connect the two notes by links, and `tags` are the tags that both notes have. `place` is
+    the smallest folder with both notes, or the longest prefix up to a dot that their names share; "" if that is the
+    whole vault.
     """
 
     path: str
@@ -276,7 +277,7 @@ _TEXT_LEVELS, _TEXT_BRANCHES = 2, 8  # of `VaultMap.text`, as `excerpt map` prin
 
 
 def _list_branches(branches: Sequence[Branch], unlisted: int, level: int = 0) -> Iterator[str]:
-    """Yield the lines of `VaultMap.text` for some branches, and one that counts those left out."""
+    """Yield the lines of `VaultMap.text` for some branches, and a last line with the number of branches left out."""
     indent = "  " * level
     for branch in branches[:_TEXT_BRANCHES]:
         counts = _format_counts(branch.fragments, branch.notes)

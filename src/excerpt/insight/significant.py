@@ -38,7 +38,7 @@ _LabelKey = tuple[LabelKind, str, str]
 
 
 class _CountedLabel(Struct, frozen=True):
-    """A label, the notes about the topic that have it, best first, and the number of all notes of the vault with it."""
+    """A label, the notes about the topic with the label, best first, and the number of notes in the vault with it."""
 
     kind: LabelKind
     name: str

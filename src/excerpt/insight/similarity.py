@@ -303,7 +303,8 @@ def score_meaning(snapshot: Corpus, reference: ReferenceNote, notes: Ints) -> Fl
 def find_similar_notes(snapshot: Corpus, notes: Sequence[int], limit: int) -> list[tuple[SimilarNote, ...]]:
     """Return for each of `notes`, given by their numbers, the `limit` notes nearest in meaning, best first.
 
-    A note's vector is the mean of its passages'. Ties are in the order of paths; notes without text are near to none.
+    A note's vector is the mean of its passages' vectors. Ties are in the order of paths. A note without text is near to
+    no other note.
     """
     means = _compute_note_vectors(snapshot)
     found: list[tuple[SimilarNote, ...]] = []
@@ -323,7 +324,7 @@ def find_similar_notes(snapshot: Corpus, notes: Sequence[int], limit: int) -> li
 
 
 def _compute_note_vectors(snapshot: Corpus) -> Floats:
-    """Return for each note the mean of its passages' vectors, less the vault's mean, of length 1; 0 without any."""
+    """Return, per note, the mean of its passages' vectors minus the vault's mean, of length 1; 0 without passages."""
     notes, vectors = snapshot.table.notes, snapshot.vectors
     sums = np.zeros((len(snapshot.table.paths), len(vectors.mean)), np.float32)
     for first in range(0, len(notes), _ROWS_AT_ONCE):
@@ -337,7 +338,7 @@ def _compute_note_vectors(snapshot: Corpus) -> Floats:
 def load_centred_vectors(snapshot: Corpus, rows: Rows) -> Floats:
     """Return the vectors of `rows` minus the vault's mean vector, scaled to length 1.
 
-    Without the subtraction, all vectors are close together.
+    Without the subtraction, all vectors would be close together.
     """
     vectors = snapshot.vectors.rows(rows) - snapshot.vectors.mean
     lengths: Floats = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)

@@ -29,7 +29,8 @@ def build_timeline(topic: Topic) -> Timeline:
 
     Kinds of dates are tried in this order: the date of creation (from a property or the file name), another property
     that holds dates, the file's modification time. Modification times are skipped if a copy or checkout set them. If
-    most notes have no date, the most frequent kind is used, as in a vault with a diary.
+    most notes have no date of any kind, as in a vault whose only dated notes are a diary, the most frequent kind is
+    used.
     """
     notes = topic.ranked_notes
     largest: tuple[str, dict[int, date]] = ("", {})

@@ -76,9 +76,9 @@ class Topic:
     are the topic's words, and `matched` is the number of matches that a search for the topic counts. `confidence` is
     that of this search; "nothing" if no fragment is about the topic.
 
-    `answers` are the rows of the search's first hits, best first, with their scores (1 for the first). They need not
-    have most of the topic's words, so they include answers in other words. `answers` is empty if no fragment is about
-    the topic, or if the query has only filters.
+    `answers` are the rows of the search's first hits, best first, with their scores (1 for the first). These hits need
+    not have most of the topic's words, so they include answers in other words. `answers` is empty if no fragment is
+    about the topic, or if the query has only filters.
     """
 
     snapshot: Corpus
@@ -142,7 +142,7 @@ class Topic:
 
     @cached_property
     def ranked_notes(self) -> tuple[int, ...]:
-        """All notes about the topic, best first; notes without a ranked fragment follow by their topic fragments."""
+        """All notes about the topic, best first; last come notes with no ranked fragment, by their topic fragments."""
         ranked = tuple(self.note_values)
         others = np.setdiff1d(np.unique(self.notes), np.array(ranked, np.int32))
         return *ranked, *others[np.lexsort((others, -self.counts[others]))].tolist()
@@ -244,7 +244,7 @@ def find_topic(engine: Engine, text: str) -> Topic:
 
 
 def _select_first_hits(ranking: Ranking) -> dict[int, float]:
-    """Return the rows of the first hits with their scores, 1 for the best; none if the query has only filters."""
+    """Return the rows of the first hits with their scores, 1 for the best; {} if the query has only filters."""
     first = ranking.rows[:INCLUDED_HITS].tolist()
     is_judged = [_read_confidence(ranking, at) is not None for at in range(len(first))]
     max_score = float(ranking.scores.max(initial=0.0)) or 1.0

@@ -12,10 +12,10 @@ from excerpt.memory.store import LoadedMemories, MemoryStore
 
 
 class JoinedMemoryStore(MemoryStore):
-    """The memories of several vaults. The path of a source begins with the name of its vault; in the files it does not.
+    """The memories of several vaults. The path of a source begins with its vault's name here, but not in the files.
 
-    `stores` has the store of each vault by its name. A new memory goes to the vault of its source, or else to the
-    first. Use it from one thread at a time.
+    `stores` has the store of each vault by its name. A new memory goes to the vault of its source, or to the first
+    vault if it has no source. Use it from one thread at a time.
     """
 
     def __init__(self, stores: Mapping[str, MemoryStore]) -> None:
@@ -43,7 +43,7 @@ class JoinedMemoryStore(MemoryStore):
         )
 
     def as_shown(self, memory: Memory) -> Memory:
-        """Return `memory` as its vault shows it."""
+        """Return `memory` with the text that its vault shows: without comments if the vault hides them."""
         return self.stores[self._find_vault(memory.id)].as_shown(memory)
 
     def replace_text(self, memory: Memory, text: str) -> Memory:
@@ -97,11 +97,11 @@ class JoinedMemoryStore(MemoryStore):
 
 
 def add_vault(name: str, memory: Memory) -> Memory:
-    """Return a memory of the vault `name` with the name at the beginning of its source's path."""
+    """Return a memory of the vault `name` with the vault's name in front of its source's path."""
     source = memory.source
     return memory if source is None else replace(memory, source=replace(source, path=f"{name}/{source.path}"))
 
 
 def source_in_vault(name: str, source: Source | None) -> Source | None:
-    """Return a source of the vault `name` without the name in its path."""
+    """Return a source of the vault `name` without the vault's name in its path."""
     return None if source is None else replace(source, path=source.path.removeprefix(f"{name}/"))

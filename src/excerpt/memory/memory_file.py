@@ -56,7 +56,7 @@ def replace_surrogates(text: str) -> str:
 def normalise_tags(tags: Iterable[str]) -> tuple[str, ...]:
     """Return the tags as they are stored: lower case, without "#", white space as "-", each once, in order.
 
-    A tag with commas becomes several tags, because people type them all in one field.
+    A tag with commas becomes several tags, because people type all tags in one field.
     """
     parts = (part for tag in tags for part in replace_surrogates(tag).split(","))
     tag_names = (
@@ -66,7 +66,7 @@ def normalise_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def derive_id_from_name(name: str) -> str:
-    """Return an id for a file that states none, derived from its name: stable until the file is renamed."""
+    """Return an id for a file that has no id in it, derived from the file's name: stable until the file is renamed."""
     return "f" + blake2b(name.encode("utf-8", "surrogateescape"), digest_size=5).hexdigest()
 
 
@@ -140,7 +140,7 @@ def normalise_memory(memory: Memory) -> Memory:
 
 
 def without_comments(memory: Memory) -> Memory:
-    """Return `memory` as everybody but its author reads it: without the comments in its text."""
+    """Return `memory` as readers other than its author see it: without the comments in its text."""
     if not may_have_comments(memory.text):
         return memory
     from excerpt.text.markdown import split_comments  # needs markdown-it, which few memories do
@@ -149,9 +149,9 @@ def without_comments(memory: Memory) -> Memory:
 
 
 def replace_shown_text(memory: Memory, text: str) -> Memory:
-    """Return `memory` with another text; the comments of its own text, which `text` does not have, stand below it.
+    """Return `memory` with `text` as its text; comments of the old text that `text` does not have are added below.
 
-    Raises MemoryUnusableError if a comment would be no comment there.
+    Raises MemoryUnusableError if a comment would become visible text there.
     """
     if text == without_comments(memory).text:
         return memory

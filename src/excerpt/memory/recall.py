@@ -59,8 +59,8 @@ def _is_in_lines(source: Source | None, path: str, line_start: int, line_end: in
 class MemoriesByLocation:
     """Finds the memories of a vault by the present locations of their sources.
 
-    The sources of a note's memories are checked on first use of the note (some 0.2 ms per memory): so a memory follows
-    moved lines, and lines that replaced them have no memory. Use an object only in the thread of its snapshot, and make
+    The sources of a note's memories are checked on first use of the note (some 0.2 ms per memory): so a memory is found
+    at its moved lines, and not at lines that replaced them. Use an object only in the thread of its snapshot, and make
     a new object for another snapshot or changed memories.
     """
 
@@ -270,7 +270,7 @@ class Recaller:
             engine = Engine(snapshot, self._settings, today=self._today)
         table = snapshot.table
         notes = tuple(map(contents.memories_by_file.get, table.paths))
-        has_text = (table.first_keys >= 0).tolist()
+        has_text = (table.first_fragment_keys >= 0).tolist()
         indexed_ids = frozenset(memory.id for memory, has in zip(notes, has_text, strict=True) if memory and has)
         _set_facets(snapshot.facets, notes)
         return _MemoryIndex(engine, snapshot, contents.files, notes, indexed_ids)
@@ -290,15 +290,15 @@ def adapt_settings(settings: Settings) -> Settings:
 
 
 def select_answers(recalled: Iterable[RecalledMemory]) -> list[RecalledMemory]:
-    """Return the memories to show with the hits of a query: the strong and likely ones of those recalled for it."""
+    """Return the memories to show with the hits of a query: of the recalled memories, the strong and likely ones."""
     return [each for each in recalled if each.confidence in _SHOWN_CONFIDENCES]
 
 
 def merge_recalled(recalled: Mapping[str, Sequence[RecalledMemory]], limit: int | None) -> tuple[RecalledMemory, ...]:
-    """Return the best `limit` memories of several vaults, whose results of one query `recalled` has by vault name.
+    """Return the best `limit` memories of several vaults; `recalled` has the results of one query by vault name.
 
-    Memories without scores, those of a query without words, are in the order of their dates, newest first. If a memory
-    answers the query, memories that only have a word of it are left out.
+    A query without words gives memories without scores; these are in the order of their dates, newest first. If a
+    memory answers the query, memories that only have a word of it are left out.
     """
     every = [replace(each, vault=name) for name, results in recalled.items() for each in results]
     every.sort(key=lambda each: each.memory.created, reverse=True)
@@ -368,8 +368,8 @@ def _rank(
 def _is_answer(ranking: Ranking, index: int, has_word: bool) -> bool:
     """Return whether the fragment at position `index` of `ranking` answers the query by words or by meaning.
 
-    `has_word` is whether it has a word of the query that is no stop word. The engine also lists fragments that have
-    only its "the", or are only a little more similar than the rest.
+    `has_word` says whether the fragment has a word of the query that is no stop word. The engine also lists fragments
+    that share only a stop word such as "the", or are only a little more similar than the rest.
     """
     answer, row = ranking.scored_queries[ranking.scored_query_indices[index]], int(ranking.positions[index])
     if answer.confidences is None:
@@ -380,7 +380,7 @@ def _is_answer(ranking: Ranking, index: int, has_word: bool) -> bool:
 
 
 def _flag_rows_with_words(evidence: Evidence, languages: Sequence[str], row_count: int) -> npt.NDArray[np.bool_]:
-    """Return flags of the rows that have a word of a query that is no stop word, its phrases, or its words as name."""
+    """Return flags of the rows that have a word (no stop word) or a phrase of a query, or its words as their name."""
     flags = np.zeros(row_count, bool) if evidence.has_exact_words is None else evidence.has_exact_words.copy()
     flags[evidence.named_rows] = True
     surfaces = [fold(word.surface) for word in evidence.words]
@@ -392,7 +392,7 @@ def _flag_rows_with_words(evidence: Evidence, languages: Sequence[str], row_coun
 
 
 def _limit_confidence(ranking: Ranking, index: int, hit: Hit) -> Confidence | None:
-    """Return the confidence of a hit, "weak" for a likely one below MIN_SHOWN_LIKELIHOOD without exact words."""
+    """Return the confidence of a hit; a likely hit below MIN_SHOWN_LIKELIHOOD without exact words is only weak."""
     answer, row = ranking.scored_queries[ranking.scored_query_indices[index]], int(ranking.positions[index])
     exact = answer.evidence.has_exact_words
     if (
@@ -452,7 +452,7 @@ def _set_facets(facets: Facets, memories: Sequence[Memory | None]) -> None:
     changed = [0 if memory is None else _nanoseconds(memory.updated) for memory in memories]
     sources = [None if memory is None else memory.source for memory in memories]
     facets.created, facets.modified = np.array(days, np.int64), np.array(changed, np.int64)
-    facets.dates = facets.last_dates = facets.created
+    facets.dates = facets.last_day_by_note = facets.created
     facets.change_days = np.full(len(memories), UNKNOWN_DAY, np.int64)
     facets.is_copied = np.zeros(len(memories), np.bool_)
     facets.paths = tuple("" if source is None else fold(f"/{source.path}") for source in sources)

@@ -124,9 +124,9 @@ class RecalledMemory:
     """A memory found by a query.
 
     `spans` are the character ranges of the matches in the memory's text. `confidence` is None for a query without
-    words, and if memories were searched by words only. `answers` is false if no memory answers the query and this one
-    only has a word of it. `source_check` is set if sources were checked. `vault` is the name of its vault, "" if only
-    one is open.
+    words, and if memories were searched by words only. `answers` is false if no memory answers the query and this
+    memory only has a word of it. `source_check` is set if sources were checked. `vault` is the name of its vault, "" if
+    only one is open.
     """
 
     memory: Memory

@@ -128,7 +128,8 @@ def _is_verbatim(memory: Memory, source: Source) -> bool:
 def _find_source_lines(memory: Memory, source: Source, path: str, note: Sequence[str]) -> tuple[int, int] | None:
     """Return the first and last line (1-based) of the source's text in `note`, the lines of the note at `path`.
 
-    Of several places, the one nearest to the source's former lines is returned; None if the text is not in the note.
+    If the note has the text several times, the lines nearest to the source's former lines are returned; None if the
+    note does not have the text.
     """
     count = max(source.line_end - source.line_start + 1, 1)
     if _is_verbatim(memory, source):
@@ -213,8 +214,8 @@ def source_from_fragment(snapshot: Corpus, fragment_id: str) -> tuple[Source, st
 def source_from_lines(snapshot: Corpus, location: str) -> tuple[Source, str]:
     """Return the source and text of `location`: `NOTE:A-B`, `NOTE:A` or, for the whole note, `NOTE`.
 
-    NOTE is a path, title or alias. The text is that in the index. Raises MemoryUnusableError if there is no such note
-    or the note has no such lines.
+    NOTE is a path, title or alias. The text is taken from the index, not from the file. Raises MemoryUnusableError if
+    there is no such note or the note has no such lines.
     """
     path, first, last = _find_note(snapshot, location), 1, None
     if path is None and (match := _NOTE_AND_LINES.fullmatch(location)):

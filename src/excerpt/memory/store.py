@@ -99,7 +99,7 @@ class FolderContents:
     """The content of the memory folder when it was last read; the same object as long as no file changes.
 
     `files` maps names (paths relative to the folder, with "/") to files. `files_by_id` maps ids of memories to names
-    and files, newest memory first. `shows_comments`: the memories have the comments in their texts.
+    and files, newest memory first. With `shows_comments`, the texts of shown memories include their comments.
     """
 
     files: Mapping[str, LoadedFile | UnreadableFile]
@@ -153,12 +153,13 @@ class MemoryStore:
     the next call. Every write is atomic, and the replaced version goes to the trash folder. All methods raise
     MemoryUnusableError if the folder cannot be read or written, or if an id does not exist.
 
-    `all` and `contents` return memories as they are shown. All other methods take and return them whole, as on disk, so
-    that no change loses a comment; `as_shown` makes of them what may be shown.
+    `all` and `contents` return memories as they are shown, which may be without comments. All other methods take and
+    return whole memories, as on disk, so that no change loses a comment; `as_shown` converts these to what may be
+    shown.
     """
 
     def __init__(self, folder: Path, *, shows_comments: bool = False) -> None:
-        """Read nothing yet. With `shows_comments`, memories are shown with the comments in their texts."""
+        """Create a store that reads nothing yet; with `shows_comments`, the texts of shown memories have comments."""
         self.folder = folder
         self.shows_comments = shows_comments
         self._contents = FolderContents({}, {}, shows_comments)
@@ -232,7 +233,7 @@ class MemoryStore:
             return changed
 
     def forget(self, memory_id: str) -> Memory:
-        """Move a memory to the trash folder, and return the memory. `restore` undoes this. Copies of it stay."""
+        """Move a memory to the trash folder, and return it. `restore` undoes this. Copies of the memory's file stay."""
         with self._write_lock():
             self._write_ids_of_copies()
             name, entry = self._find(memory_id)

@@ -17,8 +17,8 @@ from excerpt.text.words import QueryWord, query_terms, terms_of
 def split_stale_filter(query: str) -> tuple[str, bool | None]:
     """Return `query` without the condition `is:stale`, and which memories the condition selects.
 
-    True selects stale memories (the source changed or is gone), False (`-is:stale`) the others; None means that the
-    query has no such condition. The condition applies to all alternatives of the query.
+    True selects stale memories (the source changed or is gone), False (`-is:stale`) selects all other memories, and
+    None means that the query has no such condition. The condition applies to all alternatives of the query.
     """
     stale: bool | None = None
     for condition in reversed(find_conditions(query, kinds=MEMORY_FILTER_KINDS)):

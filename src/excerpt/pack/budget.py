@@ -237,13 +237,13 @@ class DraftPack(Struct, frozen=True):
 class CandidateChoices(Struct, frozen=True):
     """The selections that are possible from one candidate passage, as a chain of units.
 
-    `unit_ordinals` has the first and last fragment ordinal of each unit of `chain`.
+    `ordinals_by_unit` has the first and last fragment ordinal of each unit of `chain`.
     """
 
     candidate: PackCandidate
     note: CachedNote
     costs: TokenCosts
-    unit_ordinals: tuple[_OrdinalRange, ...]
+    ordinals_by_unit: tuple[_OrdinalRange, ...]
     chain: UnitChain
     _drafts: dict[_OrdinalRange, DraftPack] = field(default_factory=dict)
 
@@ -257,7 +257,8 @@ class CandidateChoices(Struct, frozen=True):
     def draft_packs(self, chosen: ChosenUnits) -> list[DraftPack]:
         """Return the packs for a selection from this candidate, one for each run of units."""
         return [
-            self._draft_run(self.unit_ordinals[first][0], self.unit_ordinals[last][1]) for first, last in chosen.runs
+            self._draft_run(self.ordinals_by_unit[first][0], self.ordinals_by_unit[last][1])
+            for first, last in chosen.runs
         ]
 
     def _draft_run(self, first: int, last: int) -> DraftPack:
@@ -319,7 +320,7 @@ class CandidateChoices(Struct, frozen=True):
         return self.chain.units[self._find_unit(hit)].opening_cost
 
     def _find_unit(self, hit: Hit) -> int:
-        return self.unit_ordinals.index((hit.fragment.ordinal, hit.fragment.ordinal))
+        return self.ordinals_by_unit.index((hit.fragment.ordinal, hit.fragment.ordinal))
 
     def can_fit(self, budget: int) -> bool:
         """Return whether the smallest possible pack of this candidate fits `budget` tokens alone."""

@@ -374,7 +374,7 @@ class CandidateGenerator:
     def _find_first_rows(self, notes: Rows) -> Rows:
         """Return, for each note number in `notes`, the row of the first fragment of the note."""
         table = self._snapshot.table
-        return np.searchsorted(table.keys, table.first_keys[notes]).astype(np.int32)
+        return np.searchsorted(table.keys, table.first_fragment_keys[notes]).astype(np.int32)
 
     def _score_proximity(self, evidence: Evidence, rows: Rows) -> Floats:
         plain: list[tuple[ExpandedWord, float]] = []

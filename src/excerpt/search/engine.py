@@ -375,7 +375,7 @@ class Engine:
         return confidence, lack, f"{lack}; these are {nearest}."
 
     def mark_missing_vectors(self, result: Result, scored_queries: Sequence[ScoredQuery]) -> Result:
-        """Return `result` with what there is to say about queries whose vectors were not ready."""
+        """Return `result` with a warning if the vector of one of `scored_queries` was not ready."""
         if not any(scored_query.evidence.is_without_meaning for scored_query in scored_queries):
             return result
         warning = self._query_vectors.warning

@@ -409,7 +409,7 @@ def _absent_stop_share(
 
 
 def text_to_embed(query: Query, snapshot: Corpus, settings: Settings, today: date) -> str:
-    """Return the text of a query whose vector a search needs; "" if the query has no words, or none are trusted."""
+    """Return the text to embed for a query; "" if it has no words, or vectors are not trusted for its language."""
     text = remove_plain_marks(query.words, today)
     if not text.strip() or not analyze_text(text, snapshot):
         return ""

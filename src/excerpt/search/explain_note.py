@@ -144,7 +144,7 @@ def _explain_position(
         explanation,
         path=hit.fragment.path,
         explanation=explain_hit(WordExplainer(engine, evidence), hit, position + 1, top),
-        gaps=_compute_gaps(hit, above),
+        signal_gaps=_compute_gaps(hit, above),
         compared=len(above),
     )
 

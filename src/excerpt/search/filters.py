@@ -385,7 +385,7 @@ def _match_dates(facets: Facets, period: Period | None) -> Flags:
     headings = facets.heading_dates
     is_dated = facets.dates != UNKNOWN_DAY
     is_dated[headings.notes] = True
-    in_days = _match_days(facets.dates, period, facets.last_dates)
+    in_days = _match_days(facets.dates, period, facets.last_day_by_note)
     inside = np.where(is_dated, in_days, _match_file_times(facets, period))
     inside[headings.notes[_match_days(headings.days, period)]] = True
     return inside

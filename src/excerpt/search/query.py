@@ -518,7 +518,7 @@ _BAR_AFTER = re.compile(r"\|(?!\S)")
 
 
 def _quotation_mark_replacement(text: str, at: int) -> str:
-    """Return a replacement for an unpaired quotation mark that pairs with no later quotation mark.
+    """Return what replaces an unpaired quotation mark, so that no later quotation mark pairs with it.
 
     Beside a bar it is an empty phrase, because the alternative might otherwise be empty; elsewhere it is a space.
     """

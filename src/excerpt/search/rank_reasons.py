@@ -106,8 +106,8 @@ class NoteExplanation:
     """The explanation why a note has its rank under the requested strategy, or is not listed.
 
     `note` is the name that was given, `path` the path of the note found. `explanation` explains the best fragment of
-    the note. `gaps` are its differences from the first `compared` hits above, largest first; their costs add up to the
-    difference in score. `from_limit` is the least limit with which a search lists the note.
+    the note. `signal_gaps` are its differences from the first `compared` hits above, largest first; their costs add up
+    to the difference in score. `from_limit` is the least limit with which a search lists the note.
     """
 
     query: str
@@ -117,7 +117,7 @@ class NoteExplanation:
     absence: Absence | None = None
     ranks: tuple[StrategyRank, ...] = ()
     explanation: Explanation | None = None
-    gaps: tuple[SignalGap, ...] = ()
+    signal_gaps: tuple[SignalGap, ...] = ()
     compared: int = 0
     from_limit: int | None = None
 
@@ -126,7 +126,7 @@ class NoteExplanation:
         """A sentence that says why the note has its rank or is not listed; empty if neither is known."""
         if self.explanation is None:
             return self.absence.reason if self.absence is not None else ""
-        return describe_rank(self.explanation, self.gaps, self.compared)
+        return describe_rank(self.explanation, self.signal_gaps, self.compared)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, which `excerpt search --why --json` prints."""
@@ -134,7 +134,7 @@ class NoteExplanation:
         return {
             "query": self.query,
             "strategy": self.requested_strategy,
-            **attributes_to_json(self, "note", "path", "absence", "from_limit", "ranks", "compared", "gaps"),
+            **attributes_to_json(self, "note", "path", "absence", "from_limit", "ranks", "compared", "signal_gaps"),
             "missing": [] if explanation is None else [word.word for word in explanation.missing_words],
             "hit": None if explanation is None else {**explanation.hit.to_dict(), "explanation": explanation.to_dict()},
         }

@@ -187,10 +187,10 @@ class OpenVaults:
         create_engine: Callable[[Corpus], Engine],
         on_left_out: Callable[[str, ExcerptError], object],
     ) -> None:
-        """Open nothing yet. A single vault has the name "", and is never left out.
+        """Open no vault yet. If there is only one, its name is "", and it is never left out.
 
-        The vaults may be in use elsewhere too. `on_left_out` is called with the name of a vault that is left out and
-        the reason, once for each reason.
+        Other objects may use the same vaults. `on_left_out` is called with the name of a vault that is left out and the
+        reason, once for each reason.
         """
         self.vaults = vaults
         self._create_engine = create_engine

@@ -280,7 +280,7 @@ class PackUpdate(Struct, frozen=True):
 class AskPack(Struct, frozen=True):
     """A question for the pack of a request.
 
-    `cost` is a question that is answered along with it. `result` is the search result whose hits are packed, if not all
+    `cost_question` is answered along with it. `result` is the search result whose hits are packed, if not all
     of them have highlights yet: a passage that is too long is cut to the lines with matches.
     """
 
@@ -288,7 +288,7 @@ class AskPack(Struct, frozen=True):
     priority: ClassVar[Priority] = Priority.PACK
     packer: Packer
     request: PackRequest
-    cost: AskCost | None = None
+    cost_question: AskCost | None = None
     result: Result | None = None
 
     def answer(self, engine: Engine) -> PackUpdate:
@@ -301,7 +301,7 @@ class AskPack(Struct, frozen=True):
         if pack.result.stopped is StopReason.NO_ANSWER and request.confidence is not Confidence.NOTHING:
             count = _count_comments(snapshot, request.hits)  # which answer, as nothing else does
             pack = structs.replace(pack, result=replace(pack.result, left_out_comments=count))
-        return PackUpdate(pack, self.cost.answer(engine) if self.cost is not None else None, result)
+        return PackUpdate(pack, self.cost_question.answer(engine) if self.cost_question is not None else None, result)
 
 
 def _count_comments(snapshot: Corpus, hits: Sequence[Hit]) -> int:

@@ -84,7 +84,8 @@ _ADDRESS_HINT = "Write it as postgresql://user@host/database?vault=name."
 def _restore_slashes(scheme: re.Match[str]) -> str:
     """Return the scheme of an address with two slashes; a `Path` made of the address has lost one of them.
 
-    If only one name follows, the name is a database of the local server, reached by its socket: then return three.
+    If only one name follows, it is a database of the local server, reached by a socket: then the result has three
+    slashes.
     """
     before_options = scheme.string[scheme.end() :].partition("?")[0]
     by_socket = scheme[1] == "///" or (scheme[1] == "/" and "/" not in before_options)
@@ -92,7 +93,7 @@ def _restore_slashes(scheme: re.Match[str]) -> str:
 
 
 def _is_loopback(host: str) -> bool:
-    """Return whether a host, given as name, IP address or folder of a socket, is this machine; "" is too."""
+    """Return whether a host, given as name, IP address or folder of a socket, is this machine; True for ""."""
     if not host or host.startswith("/") or host == "localhost":
         return True
     try:

@@ -68,7 +68,7 @@ class TermCache:
         self._lexicons: dict[str, list[str]] = {}
 
     def prefetch(self, terms: Sequence[str]) -> None:
-        """Load how many fragments and notes have each of several terms, by one SQL query."""
+        """Load, by one SQL query, the numbers of fragments and of notes that have each of `terms`."""
         missing = [term for term in dict.fromkeys(terms) if term not in self._counts]
         if missing:
             self._counts.update(dict.fromkeys(missing, (0, 0, 0)))
@@ -121,7 +121,7 @@ class CandidateTerms:
         return self._statistics.count
 
     def prefetch_document_frequencies(self, terms: Sequence[str]) -> None:
-        """Load how many fragments and notes have each of several terms, by one SQL query."""
+        """Load, by one SQL query, the numbers of fragments and of notes that have each of `terms`."""
         self._known.prefetch(terms)
 
     def document_frequency(self, terms: Sequence[str]) -> DocumentFrequency:
@@ -204,9 +204,10 @@ class CandidateVectors:
         fetch_cosines: Callable[[Floats], Floats],
         fetch_vectors: Callable[[Longs], Floats],
     ) -> None:
-        """Use the cosines in `loaded`; request others from the store.
+        """Use the cosines in `loaded`, and request other cosines from the store.
 
-        `fetch_cosines` returns the cosine of each loaded fragment with a vector, `fetch_vectors` vectors by key.
+        `fetch_cosines` returns the cosine of each loaded fragment with a vector; `fetch_vectors` returns vectors by
+        key.
         """
         self.keys = loaded.keys
         self.mean = statistics.mean

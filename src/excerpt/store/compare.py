@@ -31,9 +31,9 @@ class PushRefusedError(ExcerptError):
 class PushRules(Struct, frozen=True):
     """What the user allows a push to do when the store has changes that this copy of the vault does not have.
 
-    With `merge`, notes that were changed in the store stay as they are there. With `mirror`, all notes of the store
+    With `merge`, notes that were changed in the store keep their version there. With `mirror`, all notes of the store
     become the same as in this copy. With `removals`, the push may remove a large part of the store. `overwrite` are the
-    paths of notes of which the store gets this copy's version.
+    paths of notes that the push overwrites in the store in any case.
     """
 
     merge: bool = False
@@ -50,7 +50,7 @@ class PushRecord(Struct, frozen=True):
 
     `notes` are the notes that copy and store had in the same version. `seen` are the notes that stayed in the store in
     a version that the copy does not have. `pending` are the notes of an unfinished push, which may have written them.
-    `remarks` (path, is skipped, reason) and `moves` (old path, new path) are those that the copy last pushed.
+    `remarks` (path, is skipped, reason) and `moves` (old path, new path) are the ones that the copy last pushed.
     """
 
     notes: dict[str, str] = field(default_factory=dict)
@@ -116,7 +116,7 @@ def plan_push(
 def check_plan(
     plan: PushPlan, own_digests: Mapping[str, str], stored_digests: Mapping[str, str], rules: PushRules
 ) -> None:
-    """Raise PushRefusedError if the rules do not allow a plan; it names the notes, and options that would allow it.
+    """Raise PushRefusedError if the rules do not allow a plan; the error names the notes, and options to allow it.
 
     Notes are given as digests by path, `own_digests` for this copy and `stored_digests` for the store.
     """
@@ -181,7 +181,7 @@ def next_record(
 
 
 def _removed_paths(plan: PushPlan, own_digests: Mapping[str, str], stored_digests: Mapping[str, str]) -> list[str]:
-    """Return the paths of the notes that a plan removes, except notes that only get another path."""
+    """Return the paths of the notes that a plan removes, without renamed notes."""
     arriving = Counter(own_digests[path] for path in plan.write if path not in stored_digests)
     removed = []
     for path in plan.remove:

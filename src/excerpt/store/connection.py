@@ -85,7 +85,7 @@ class StoreConnection:
         """Execute several statements in one round trip, and return the rows of each.
 
         After a lost connection, a reader sends the statements again. But in a transaction that has already read
-        something, it raises ConnectionLostError, as it does there if a table can no longer be read.
+        something, it raises ConnectionLostError, both for a lost connection and for a table that can no longer be read.
         """
         with self._translate_errors():
             begins = [(_BEGIN, ())] if self._in_transaction and not self._has_read else []
@@ -188,7 +188,7 @@ class StoreConnection:
 
     @property
     def _connection_errors(self) -> type[Exception]:
-        """The class of the exceptions that psycopg raises for a lost connection, and for some other reasons."""
+        """The class of the exceptions that psycopg raises for a lost connection (and for some other errors)."""
         lost: type[Exception] = _psycopg().OperationalError
         return lost
 
@@ -239,7 +239,7 @@ class StoreConnection:
 def replace_unstorable(value: object) -> object:
     """Replace the characters of a text that PostgreSQL cannot store, NUL and lone surrogates; return other values.
 
-    Each is replaced by one character, so that positions in the text stay valid.
+    Each such character is replaced by one other, so that positions in the text stay valid.
     """
     return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd") if isinstance(value, str) else value
 
@@ -257,7 +257,7 @@ def _no_pipeline() -> Iterator[None]:
 
 
 def _error_text(error: Exception) -> str:
-    """Return the first line of an error's message without its period; of several connection attempts, the last."""
+    """Return the first line of an error's message (the last, if several connections were tried) without full stop."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     first = lines[0] if lines else type(error).__name__
     return first.rsplit("FATAL:", 1)[-1].strip().rstrip(".")

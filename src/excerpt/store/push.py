@@ -200,7 +200,7 @@ _FIRST_ANALYZER_WITH_SECOND_TERMS = 3
 
 
 class _StatisticsChange(Struct):
-    """The changes of one transaction to the statistics of an area, over its notes or over its attachments.
+    """The changes of one transaction to the statistics of an area (a folder with rights): of its notes or attachments.
 
     `fragments` is the number of added fragments. The other values are sums over them: `lengths` of terms in each field,
     `filled` of fragments in which the field is not empty, `vectors` of their vectors.
@@ -224,7 +224,7 @@ _ChangesByArea = dict[tuple[int, bool], _StatisticsChange]
 
 
 class _NoteBatch(Struct, frozen=True):
-    """Notes of one area that are written in one transaction.
+    """Notes of one area (a folder with rights) that are written in one transaction.
 
     `notes` are their numbers in the index, `terms` the terms of their fragments by key, and `counts` the number of
     fragments and notes with each term.
@@ -404,7 +404,7 @@ class _Push:
         )
 
     def _check_model(self, plan: PushPlan) -> None:
-        """Raise PushRefusedError if the store would have notes of two models or tokenizers and no rule allows that."""
+        """Raise PushRefusedError if the store would mix notes of two models or tokenizers, and no rule allows this."""
         others = [path for path in plan.kept if path in self._stored_notes]
         if not others or self._rules.merge or self._rules.mirror:
             return
@@ -423,8 +423,8 @@ class _Push:
     def _find_outdated(self, plan: PushPlan) -> dict[str, int]:
         """Return the notes that have to be rewritten because they were read with other versions or settings.
 
-        They are given by path with their modification time in the store. Text from OCR is not replaced by text that was
-        read without OCR.
+        The result has the modification time in the store by path. Text from OCR is not replaced by text that was read
+        without OCR.
         """
         compared = {*plan.write, *plan.kept}
         outdated: dict[str, int] = {}
@@ -578,7 +578,7 @@ class _Push:
         return numbers
 
     def _delete_notes(self, paths: Sequence[str], changed: _ChangesByArea) -> None:
-        """Delete the notes at `paths` that the store has, and subtract them from the statistics in `changed`."""
+        """Delete the notes at `paths` from the store, if there, and subtract them from the statistics in `changed`."""
         by_area: dict[int, list[int]] = {}
         for note in filter(None, map(self._stored_notes.get, paths)):
             by_area.setdefault(note.area, []).append(note.number)
@@ -587,10 +587,11 @@ class _Push:
             self._connection.rows(f"DELETE FROM {schema.table_name('notes', area)} WHERE id = ANY(%s)", numbers)
 
     def _subtract_statistics(self, area: int, numbers: Sequence[int], changed: _ChangesByArea) -> list[Row]:
-        """Subtract the fragments of notes of an area, given by `numbers`, from the statistics in `changed`.
+        """Subtract the fragments of an area's notes `numbers` from its statistics in `changed`; return them.
 
-        Also subtracts them from the counts of terms in the store. Returns a row per fragment: the text of its tokens,
-        the lengths of its fields, its vector, whether it is of an attachment, its note's number and its note's state.
+        Also subtracts the fragments from the counts of terms in the store. Returns the subtracted fragments, one row
+        each: the text of its tokens, the lengths of its fields, its vector, whether it is of an attachment, its note's
+        number and its note's state.
         """
         rows = self._connection.rows
         removed = rows(
@@ -632,7 +633,7 @@ class _Push:
     def _move_to_area(self, paths: Sequence[str], before: int, area: int) -> None:
         """Move the notes at `paths` from the area `before` to `area`, and give them new numbers.
 
-        The numbers are new so that an open session does not take the notes for those that it has already read.
+        The numbers are new, so that an open session does not mistake these notes for notes that it has already read.
         """
         rows = self._connection.rows
         numbers = [self._stored_notes[path].number for path in paths]
@@ -661,9 +662,9 @@ class _Push:
         notes: tuple[list[int], list[int], list[str]],
         areas: tuple[int, int],
     ) -> None:
-        """Copy the rows of notes in one table from one area to another.
+        """Copy the rows of notes in one table from one area (a folder with rights) to another.
 
-        `notes` are their numbers, their new numbers and their paths; `areas` the numbers of the old and the new area.
+        `notes` are the notes' numbers, new numbers and paths; `areas` are the numbers of the old and the new area.
         """
         before, area = areas
         is_notes = table == "notes"
@@ -680,7 +681,7 @@ class _Push:
         )
 
     def _count_terms_of(self, area: int, fragments: Sequence[Row], *, attached: bool) -> list[TermCounts]:
-        """Count the terms of fragments of an area; `fragments` are rows that `_subtract_statistics` has returned."""
+        """Count the terms of fragments of an area (folder with rights), given as rows of `_subtract_statistics`."""
         tokens, counts, note_counts = count_fragments_by_token(
             [row[0] for row in fragments], [row[4] for row in fragments]
         )
@@ -703,7 +704,7 @@ class _Push:
         return [int(row[0]) for row in number_rows]
 
     def _add_term_counts(self, area: int, terms: Sequence[TermCounts]) -> None:
-        """Add `terms` to the counts of terms of an area."""
+        """Add `terms` to the counts of terms of an area (a folder with its own read rights)."""
         self._connection.rows(
             f"INSERT INTO {schema.table_name('terms', area)} AS terms"
             " (vault, area, token, term, fragments, attached, notes, fields) SELECT %s, %s, *"
@@ -797,7 +798,7 @@ class _Push:
 
 
 def _lengths_of(fragments: Sequence[Row]) -> NDArray[np.int64]:
-    """Return the lengths that the statistics have of stored fragments, which are rows of `_subtract_statistics`."""
+    """Return the field lengths of `fragments` (rows of `_subtract_statistics`) as the statistics count them."""
     lengths = np.array([row[1] for row in fragments], np.int64)
     analyzers = [int(row[5].split()[-2].partition("/")[0]) for row in fragments]
     has_second_terms = np.array(analyzers) >= _FIRST_ANALYZER_WITH_SECOND_TERMS

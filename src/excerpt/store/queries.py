@@ -63,7 +63,7 @@ Each has the name of the area's table, its column with the note's number ("" for
 class ReadableAreas(Struct, frozen=True):
     """The `areas` (folders with rights) of a `vault` that a reader may read; both are given by number.
 
-    They are read as if they were one set of tables, with the names that the catalog of an index has.
+    The areas are read as if they were one set of tables, with the table names of an index's catalog.
     """
 
     vault: int

@@ -88,13 +88,13 @@ def _grant_connect(connection: StoreConnection, role: str) -> None:
 
 
 def _grant_read(connection: StoreConnection, role: str, area: int) -> None:
-    """Grant a role the right to read the tables of an area."""
+    """Grant a role the right to read the tables of an area (a folder with its own rights)."""
     ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
     connection.rows(f"GRANT SELECT ON {_area_tables(area)} TO {quoted}")
 
 
 def _revoke_read(connection: StoreConnection, role: str, area: int) -> None:
-    """Revoke the right of a role to read the tables of an area."""
+    """Revoke the right of a role to read the tables of an area (a folder with its own rights)."""
     if _is_role(connection, role):
         ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
         connection.rows(f"REVOKE SELECT ON {_area_tables(area)} FROM {quoted}")
@@ -192,7 +192,7 @@ def change_rights(connection: StoreConnection, vault: int, changes: RightsChange
 
 
 def drop_empty_areas(connection: StoreConnection, vault: int) -> None:
-    """Delete the areas of a vault that have neither rights nor notes."""
+    """Delete the areas (folders with rights) of a vault that have no more rights and no notes."""
     empty = connection.rows(
         "SELECT id FROM excerpt.areas WHERE vault = %s AND folder <> ''"
         " AND NOT EXISTS (SELECT FROM excerpt.rights WHERE area = areas.id)"
@@ -204,7 +204,7 @@ def drop_empty_areas(connection: StoreConnection, vault: int) -> None:
 
 
 def area_numbers(connection: StoreConnection, vault: int) -> list[int]:
-    """Return the numbers of all areas of a vault, including those without rights."""
+    """Return the numbers of all areas (folders) of a vault, including areas that no longer have rights."""
     return [row[0] for row in connection.rows("SELECT id FROM excerpt.areas WHERE vault = %s ORDER BY id", vault)]
 
 

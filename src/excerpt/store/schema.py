@@ -231,7 +231,7 @@ def _version(connection: StoreConnection) -> int:
 
 
 def table_name(name: str, area: int) -> str:
-    """Return the qualified name of an area's partition of the table `name`, such as "excerpt.notes_3"."""
+    """Return the qualified name of the table `name` of an area (a folder with rights), such as "excerpt.notes_3"."""
     return f"excerpt.{name}_{area}"
 
 
@@ -241,7 +241,7 @@ def index_name(name: str, area: int) -> str:
 
 
 def create_area(connection: StoreConnection, area: int) -> None:
-    """Create the tables of an area if they are missing.
+    """Create the tables of an area (a folder with its own read rights) if they are missing.
 
     The indexes of fragments are created after the rows, by `repair_indexes`: that makes the first push faster.
     """
@@ -260,7 +260,7 @@ def create_area(connection: StoreConnection, area: int) -> None:
 
 
 def drop_area(connection: StoreConnection, area: int) -> None:
-    """Delete an area with all its tables and rows."""
+    """Delete an area (a folder with its own read rights) with all its tables and rows."""
     with connection.transaction():
         # Lock the parent tables first, as every query does, to avoid deadlocks.
         parents = ", ".join(f"ONLY excerpt.{name}" for name in AREA_TABLES)

@@ -193,7 +193,7 @@ class StoreSnapshot(NoteReader):
         self._settings = settings
         self._revision = revision
         self._loaded = loaded
-        self._queries: StoreQueries = StoreQueries(connection, revision.tables)
+        self._note_queries: StoreQueries = StoreQueries(connection, revision.tables)
         self.lexical = CandidateTerms(loaded, revision.terms, revision.statistics)
         self.vectors = CandidateVectors(loaded, revision.statistics, self._fetch_cosines, self._fetch_vectors)
 
@@ -255,7 +255,7 @@ class StoreSnapshot(NoteReader):
 
     @property
     def search_vectors(self) -> CandidateVectors:
-        """The same as `vectors`: a store has those of a static model only."""
+        """The same as `vectors`: a store has only vectors of a static model."""
         return self.vectors
 
     @property
@@ -322,7 +322,7 @@ class StoreSnapshot(NoteReader):
             paths=notes.paths,
             languages=notes.languages,
             numbers=notes.numbers,
-            first_keys=notes.numbers << ORDINAL_BITS,
+            first_fragment_keys=notes.numbers << ORDINAL_BITS,
             is_attachment=notes.attached,
         )
 
@@ -339,12 +339,12 @@ class StoreSnapshot(NoteReader):
     @property
     def skipped(self) -> tuple[FileProblem, ...]:
         """Files that could not be indexed, and why."""
-        return self._queries.remarks(skipped=True)
+        return self._note_queries.remarks(skipped=True)
 
     @property
     def warnings(self) -> tuple[FileProblem, ...]:
         """Notes that are indexed, but with a warning, such as text from a bad scan."""
-        return self._queries.remarks(skipped=False)
+        return self._note_queries.remarks(skipped=False)
 
     def health(self) -> StoreHealth:
         """Return the versions of the server, its damaged indexes, and the number of fragments by two counts."""
@@ -358,12 +358,12 @@ class StoreSnapshot(NoteReader):
             ),
             damaged=schema.find_damaged_indexes(self._connection, self._revision.tables.areas),
             counted=self._revision.statistics.count,
-            fragments=int(self._queries.rows("SELECT count(*) FROM fragments")[0][0]),
+            fragments=int(self._note_queries.rows("SELECT count(*) FROM fragments")[0][0]),
         )
 
     def status(self) -> Status:
         """Return the counts, warnings and model of the vault in the store."""
-        attachments = self._queries.attachment_counts()
+        attachments = self._note_queries.attachment_counts()
         return Status(
             vault=self._name,
             generation=self.generation,
@@ -387,7 +387,7 @@ class StoreSnapshot(NoteReader):
         """Return the number of fragments of each note in `notes`, positions in `table.paths`."""
         numbers = self._revision.notes.numbers[notes].tolist()
         sql = "SELECT note, count(*) FROM fragments WHERE note = ANY(%s) GROUP BY note"
-        sizes: dict[int, int] = dict(self._queries.rows(sql, array_literal(numbers)))
+        sizes: dict[int, int] = dict(self._note_queries.rows(sql, array_literal(numbers)))
         return np.array([sizes.get(number, 0) for number in numbers], np.int64)
 
     def count_fragments(self, terms: Sequence[str]) -> int:
@@ -404,7 +404,7 @@ class StoreSnapshot(NoteReader):
             return self._revision.terms.count(terms[0])[2]
         statement, values = self._keys_statement(CandidateQuery(must=tuple((term,) for term in terms)))
         sql = f"SELECT count(DISTINCT key >> {ORDINAL_BITS}) FROM ({statement}) AS found (key)"
-        return int(self._queries.rows(sql, *values)[0][0])
+        return int(self._note_queries.rows(sql, *values)[0][0])
 
     # --- loading of fragments -----------------------------------------------------------------------------------------
 
@@ -464,7 +464,7 @@ class StoreSnapshot(NoteReader):
             union = " UNION ".join(statement for statement, _ in statements)
             sql = f"SELECT key >> {ORDINAL_BITS}, count(*) FROM ({union}) AS found (key)"
             values = [value for _, statement_values in statements for value in statement_values]
-            counts_by_note = np.array(self._queries.rows(f"{sql} GROUP BY 1", *values), np.int64).reshape(-1, 2)
+            counts_by_note = np.array(self._note_queries.rows(f"{sql} GROUP BY 1", *values), np.int64).reshape(-1, 2)
             counts_by_note = counts_by_note[notes.has(counts_by_note[:, 0])]
             counts[notes.positions(counts_by_note[:, 0])] = counts_by_note[:, 1]
         return counts
@@ -487,7 +487,7 @@ class StoreSnapshot(NoteReader):
             if query.is_filtered:
                 limit = max(_MAX_EXHAUSTIVE, query.limit)
                 statement, values = self._keys_statement(query, limit + 1)
-                rows = self._queries.rows(statement, *values)
+                rows = self._note_queries.rows(statement, *values)
                 if len(rows) <= limit:
                     keys.update(row[0] for row in rows)
                     continue
@@ -519,12 +519,12 @@ class StoreSnapshot(NoteReader):
                 yield from ranking.top_keys([next(answers) for _ in ranking.statements])
 
     def _max_matches(self, query: CandidateQuery) -> int:
-        """Return an upper bound of the number of fragments that pass a query's filters, by counts that are cheap."""
+        """Return an upper bound of the number of fragments that pass a query's filters, from cheap counts."""
         counts = [self._revision.statistics.count]
         counts += [self.lexical.document_frequency(terms).fragments for terms in query.must]
         if query.notes is not None:
             notes = array_literal(self._revision.notes.numbers[query.notes].tolist())
-            counts.append(self._queries.rows("SELECT count(*) FROM fragments WHERE note = ANY(%s)", notes)[0][0])
+            counts.append(self._note_queries.rows("SELECT count(*) FROM fragments WHERE note = ANY(%s)", notes)[0][0])
         if query.keys is not None:
             counts.append(len(query.keys))
         return min(counts)
@@ -563,8 +563,8 @@ class StoreSnapshot(NoteReader):
     def _query_rankings(self, query: CandidateQuery, is_scannable: bool) -> list[_RankedStatements]:
         """Return statements for the fragments that a query needs: the best by words, and the nearest by meaning.
 
-        As many are taken of notes as of attachments. With `is_scannable`, so few fragments pass the filters that the
-        nearest can be found by a scan. A query with filters alone gets the newest fragments.
+        Notes and attachments get equally many. `is_scannable` says that so few fragments pass the filters that a scan
+        can find the nearest. A query with filters alone gets the newest fragments.
         """
         tokens = _terms_tsquery(query)
         conditions, values = self._note_conditions(query)
@@ -626,8 +626,8 @@ class StoreSnapshot(NoteReader):
     ) -> _RankedStatements:
         """Return statements for the fragments with the nearest vectors that meet the conditions, one per area.
 
-        With `is_scanned`, the vectors of all fragments that pass are compared, without the index by meaning. `kind` is
-        the condition that selects notes or attachments, which `conditions` also contains.
+        With `is_scanned`, the vectors of all fragments that meet the conditions are compared, without the vector index.
+        `kind` is the condition that selects notes or attachments, which `conditions` also contains.
         """
         vector = _vector_literal(query.vector) if query.vector is not None else ""
         statements: list[Statement] = []
@@ -700,7 +700,7 @@ class StoreSnapshot(NoteReader):
 
     def _fetch_cosines(self, query: Floats) -> Floats:
         cosines: dict[int, float] = dict(
-            self._queries.rows(
+            self._note_queries.rows(
                 "SELECT key, -(vector <#> %s::halfvec) FROM fragments WHERE key = ANY(%s)",
                 *(_vector_literal(query), array_literal(self._loaded.keys.tolist())),
             )
@@ -709,7 +709,7 @@ class StoreSnapshot(NoteReader):
 
     def _fetch_vectors(self, keys: NDArray[np.int64]) -> Floats:
         sql = "SELECT key, halfvec_send(vector) FROM fragments WHERE key = ANY(%s)"
-        vectors: dict[int, bytes] = dict(self._queries.rows(sql, array_literal(keys.tolist())))
+        vectors: dict[int, bytes] = dict(self._note_queries.rows(sql, array_literal(keys.tolist())))
         # A halfvec begins with two 16-bit integers (the number of dimensions, and 0), which are cut off.
         data = b"".join(vectors.get(key, _ZERO_VECTOR)[4:] for key in keys.tolist())
         return np.frombuffer(data, ">f2").reshape(len(keys), schema.DIMENSIONS).astype(np.float32)
@@ -808,7 +808,7 @@ def _newest_revision_row(connection: StoreConnection, vault: tuple[int, str]) ->
 
 
 def _read_revision(connection: StoreConnection, vault: tuple[int, str], before: _RevisionData | None) -> _RevisionData:
-    """Return the data of the newest revision; `before`, the one that was read last, if nothing has changed."""
+    """Return the data of the newest revision; return `before`, which was read last, if nothing has changed."""
     number, areas, *vault_row = _newest_revision_row(connection, vault)
     tables = ReadableAreas(vault[0], tuple(areas))
     if before is not None and (before.number, before.tables) == (number, tables):

@@ -36,16 +36,17 @@ _MAX_POSITION = np.iinfo(POSITION_DTYPE).max
 def token_of(term: str) -> str:
     """Return the token of a term: nine letters of its digest.
 
-    The last is z for the second terms of words with accents, which add no length, and only for these.
+    The last letter is z only for the second terms of words with accents, which add no length.
     """
     head, number = _split_digest(term)
     return head + (_UNACCENTED_LETTER if term.endswith(UNACCENTED_MARK) else chr(97 + number % 25))
 
 
 def stored_tokens(terms: Iterable[str]) -> list[str]:
-    """Return the tokens that a store may have for any of `terms`: `token_of` each, and its token in an older store.
+    """Return the tokens that a store may have for `terms`: the result of `token_of`, and the token in an older store.
 
-    An older store has no second terms, and the last letter of a token is any. It is so until it is pushed again.
+    In an older store, there are no second terms, and the last letter of a token is any letter, until the vault is
+    pushed again.
     """
     tokens: dict[str, None] = {}
     for term in terms:
@@ -57,7 +58,7 @@ def stored_tokens(terms: Iterable[str]) -> list[str]:
 
 
 def _split_digest(term: str) -> tuple[str, int]:
-    """Return all but the last letter of a term's token, and the number that the last one is made of."""
+    """Return all letters but the last of a term's token, and the number from which the last letter is derived."""
     number = int.from_bytes(hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
     letters = []
     for _ in range(_TOKEN_LETTERS - 1):
@@ -162,7 +163,8 @@ def word_lengths(words: Sequence[str], lengths: NDArray[np.int64]) -> NDArray[np
 class DecodedTokens:
     """The decoded tokens of some fragments, as arrays with one row per token.
 
-    `docs` are the numbers of the fragments, `fields` those of the fields, `positions` the positions in the field.
+    `docs` are the numbers of the fragments, `fields` the numbers of the fields, and `positions` the positions in the
+    field.
     """
 
     def __init__(self, words: Sequence[str], lengths: NDArray[np.int64], positions: Sequence[bytes]) -> None:

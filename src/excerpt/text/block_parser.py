@@ -146,7 +146,7 @@ def _count_visit(env: EnvType) -> None:
 def _delimited_rule(marker: str) -> RuleFuncBlockType:
     """Return a rule for blocks that begin with a `marker` at a line's start and end with one at a line's end.
 
-    A comment ends with the line that has the second marker, wherever in the line that is.
+    A comment ends with the line that has the second marker, at any position in that line.
     """
 
     def rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -171,9 +171,9 @@ def _delimited_rule(marker: str) -> RuleFuncBlockType:
 
 
 def _closing_line(state: StateBlock, marker: str, start: int, end: int) -> int:
-    """Return the first line after `start` and before `end` that ends with `marker`; of a comment, that has one.
+    """Return the first line between `start` and `end` that ends with `marker` or, for a comment, contains it.
 
-    Returns -1 if the quote or list around the block has no such line.
+    Returns -1 if no such line is in the quote or list around the block.
     """
     for line in range(start + 1, end):
         state.env["visits"] -= 1

@@ -25,7 +25,7 @@ LEFT_OUT_MARK = "[comment left out]"
 
 
 def may_have_comments(text: str) -> bool:
-    """Return whether a text has a mark that may begin a comment."""
+    """Return whether a text has characters that may begin a comment (`%%` or `<!--`)."""
     return "%%" in text or "<!--" in text
 
 
@@ -64,9 +64,9 @@ def take_out_comments(
 
 
 def restore_comments(lines: Sequence[str], first_line: int, comments: Iterable[CommentLine]) -> list[str]:
-    """Return lines of a note's text, from number `first_line` on, with its comments in their places.
+    """Return `lines`, which begin at line `first_line` of a note's text, with the comments inserted in their places.
 
-    `comments` are those on these lines, in order.
+    `comments` are the comments on these lines, in order.
     """
     restored = list(lines)
     shift, shifted_line = 0, 0
@@ -79,7 +79,7 @@ def restore_comments(lines: Sequence[str], first_line: int, comments: Iterable[C
 
 
 def mark_comments(lines: Sequence[str], first_line: int, comments: Iterable[CommentLine]) -> list[str]:
-    """Return lines of a note's text, from number `first_line` on, with LEFT_OUT_MARK where a comment begins."""
+    """Return `lines`, which begin at line `first_line` of a note's text, with LEFT_OUT_MARK where a comment begins."""
     marks = (
         comment._replace(text=LEFT_OUT_MARK + " " * comment.text.endswith(" "))
         for comment in comments
@@ -102,7 +102,7 @@ _CLOSING = {"%%": "%%", "<!--": "-->"}
 
 
 class _CommentScanner:
-    """Finds the comments of a text in one pass. `starts` are the offsets where its lines begin, and its end."""
+    """Finds the comments of a text in one pass. `starts` are the offsets where its lines begin, and the text's end."""
 
     def __init__(self, text: str, lines: Sequence[str], starts: Sequence[int], code: Sequence[tuple[int, int]]) -> None:
         self._text = text
@@ -135,12 +135,12 @@ class _CommentScanner:
                     at = end
 
     def _start_of_next(self, numbers: Sequence[int], line: int) -> int:
-        """Return where the first of the lines `numbers` (ascending) after `line` begins, or the text's end."""
+        """Return the offset where the first line in `numbers` (ascending) after `line` begins, else the text's end."""
         following = bisect_right(numbers, line)
         return self._starts[numbers[following]] if following < len(numbers) else len(self._text)
 
     def _end_of_code(self, start: int, end: int, line: int) -> int:
-        """Return the end of the code span that begins with backticks at `start` to `end`; `end` if there is none."""
+        """Return the end of the code span whose backticks are at `start` to `end`; `end` if it is never closed."""
         limit = self._start_of_next(self._blank, line)
         for number in range(bisect_right(self._run_begins, start), len(self._runs)):
             begin, stop = self._runs[number]
@@ -151,7 +151,7 @@ class _CommentScanner:
         return end
 
     def _end_of_comment(self, start: int, mark: str, line: int) -> int:
-        """Return the end of the comment that begins with `mark` at `start`; 0 if it is no comment."""
+        """Return the end of the comment that begins with `mark` at `start`; 0 if no comment begins there."""
         beginning = _beginning(self._lines[line])
         begins_line = len(beginning) == start - self._starts[line]
         if not begins_line:
@@ -186,7 +186,7 @@ _SIGN = re.compile(r"[ \t]*(?:%%|<!--)")
 
 
 class _Cut(NamedTuple):
-    """The characters of a line that a comment takes, `start` to `end`; `is_data` if nobody is to see them."""
+    """The characters `start` to `end` of a line that belong to a comment; `is_data`: data of a plugin, never shown."""
 
     start: int
     end: int
@@ -195,7 +195,7 @@ class _Cut(NamedTuple):
 
 
 def _cut_line(line: str, cuts: Sequence[_Cut], number: int) -> tuple[str, list[CommentLine]]:
-    """Return what is left of a line, and its parts of comments. A line without words is left blank."""
+    """Return a line without its comments, and these comments. A line that has no words left becomes blank."""
     shown, parts, at = "", [], 0
     for cut, following in zip(cuts, [*(each.start for each in cuts[1:]), len(line)], strict=True):
         start, end = cut.start, cut.end
@@ -214,13 +214,13 @@ def _cut_line(line: str, cuts: Sequence[_Cut], number: int) -> tuple[str, list[C
 
 
 def _whole_line(line: str, cuts: Sequence[_Cut], number: int) -> list[CommentLine]:
-    """Return a line as a part of a comment; nothing if it is empty or holds only data."""
+    """Return a whole line as a line of a comment; [] if it is empty or holds only a plugin's data."""
     read = [cut for cut in cuts if not cut.is_data]
     return [CommentLine(number, 0, any(cut.begins for cut in read), line)] if read and line else []
 
 
 def _empty_quotes(shown: Sequence[str], cuts: dict[int, list[_Cut]]) -> Iterator[int]:
-    """Yield the lines of the quotes with comments of which nothing is left but quote marks."""
+    """Yield the numbers of the lines of quotes that, without their comments, have only quote marks left."""
     quote_end = -1
     for number in sorted(cuts):
         if number <= quote_end or not _ONLY_QUOTE_MARKS.fullmatch(shown[number]):

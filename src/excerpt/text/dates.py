@@ -70,7 +70,8 @@ def parse_date(text: str) -> date | None:
 def parse_date_span(text: str) -> Period | None:
     """Return the first and last day of the date that `parse_date` finds in `text`, as of the name of a monthly note.
 
-    They differ for a week, a month and a quarter. A year counts as its first day: it is rarely the name of a diary.
+    The two days differ for a week, a month and a quarter. A year counts as its first day: few diaries are named by a
+    year alone.
     """
     bare = text.strip()
     if bare.isdecimal() and bare.isascii():
@@ -95,7 +96,7 @@ _DATE_NAME_REST = re.compile(r"[\s,.]*(?:[^\W\d_]+[,.]?)?[\s,.]*")
 
 
 def parse_date_name(text: str) -> date | None:
-    """Return the day of a text that is only a day, as the names of pages of a journal, with or without its weekday."""
+    """Return the day that a text names if it is nothing but a day, with or without weekday, as in a journal's pages."""
     for pattern in (*_NUMERIC_DATES, *_SPELLED_DATES) if _YEAR.search(text) else ():
         match = pattern.search(text)
         if match and match.groupdict().get("d") and (day := _date_from_match(match)):
@@ -105,7 +106,7 @@ def parse_date_name(text: str) -> date | None:
 
 
 def _parse_number(bare: str) -> date | None:
-    """Return the day of a number: of seconds or milliseconds since 1970, or a year."""
+    """Return the day that a number means, as seconds or milliseconds since 1970, or as a year."""
     if len(bare) in (_SECONDS_DIGITS, _MILLISECONDS_DIGITS):
         seconds = int(bare) / (1000 if len(bare) == _MILLISECONDS_DIGITS else 1)
         return datetime.fromtimestamp(seconds, UTC).date()
@@ -155,7 +156,7 @@ _MAX_FORMAT_CHARS = 200
 
 @lru_cache(maxsize=16)
 def compile_date_format(date_format: str) -> re.Pattern[str] | None:
-    """Return a pattern of the texts that a date format such as `YYYY/MM-DD` writes; None if it is not of a day."""
+    """Return a pattern for texts in a date format such as `YYYY/MM-DD`; None if the format does not give a day."""
     if len(date_format) > _MAX_FORMAT_CHARS:
         return None
     parts: list[str] = []
@@ -175,7 +176,7 @@ def compile_date_format(date_format: str) -> re.Pattern[str] | None:
 
 
 def parse_formatted_date(text: str, date_format: str) -> date | None:
-    """Return the date in `text`, which a date format wrote; None if it did not."""
+    """Return the date of `text` if the text is in the format `date_format`; None if it is not."""
     pattern = compile_date_format(date_format)
     match = pattern.fullmatch(text) if pattern else None
     if match is None:
@@ -244,7 +245,7 @@ def _parse_range(begin: str, end: str, today: date) -> Period | None:
 def _period_bound(value: str, today: date) -> Period | None:
     """Return the period that bounds a comparison or range.
 
-    It is the result of `_parse_simple_period`, but `7d` is the single day a week ago, not the week up to today.
+    `7d` is here the single day a week ago, not the week up to today; other texts mean the same as in `parse_period`.
     """
     period = _parse_simple_period(value, today)
     return (period[0], period[0]) if period and _COUNT_AND_UNIT.fullmatch(value) else period

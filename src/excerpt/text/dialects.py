@@ -26,7 +26,7 @@ CHANGED_DIALECTS = (Dialect.LOGSEQ, Dialect.JOPLIN)
 
 
 class NoteData(Struct):
-    """Data of other programs in a note's text. `text` is that text with the lines of data blank."""
+    """Data of other programs in a note's text. `text` is the note's text with the lines of that data blank."""
 
     text: str
     title: str = ""
@@ -61,7 +61,7 @@ _ADVICE = re.compile(r"^(?:==⚠.*⚠==.*|%%[ \t]*)$", re.MULTILINE)
 
 
 def without_drawing(text: str) -> str:
-    """Return the text of a note of Obsidian's Excalidraw plugin without the advice, the drawing and ids of elements."""
+    """Return the text of a note of Obsidian's Excalidraw plugin without its notice, its drawing and the element ids."""
     for pattern in (_ADVICE, _DRAWING, _DRAWING_JSON):
         text = pattern.sub(_blank, text)
     return _ELEMENT_ID.sub("", text)

@@ -43,7 +43,7 @@ def visible_line(text: str) -> str:
 
 
 def control_character_set() -> str:
-    """Return the characters from DEL on that `visible_line` replaces, as the inside of a regex set."""
+    """Return the characters above ASCII, and DEL, that `visible_line` replaces, as the inside of a regex set."""
     return "\x7f" + "".join(f"{chr(codes[0])}-{chr(codes[-1])}" for codes in _replaced_ranges())
 
 

@@ -100,7 +100,7 @@ def searched_terms(word: str, language: str) -> tuple[str, ...]:
 def remove_accents(lowered: str) -> str:
     """Return a word in lower case as it is typed without accents.
 
-    Of Cyrillic letters only stress and ё count: й and ї are letters that nobody leaves out.
+    In Cyrillic, only stress marks are removed, and ё becomes е; й and ї are letters that nobody leaves out.
     """
     if any("\u0400" <= character <= "\u052f" for character in lowered):
         return _STRESS.sub("", unicodedata.normalize("NFC", lowered)).replace("ё", "е")

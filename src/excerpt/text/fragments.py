@@ -24,10 +24,10 @@ FRAGMENTS_VERSION = 4
 
 
 def fragments_version(language: str, dialect: Dialect = Dialect.MARKDOWN) -> str:
-    """Return the version of the rules for notes, with the vault's dialect and the configured `language`.
+    """Return the version of the rules that divide notes into fragments, with the vault's dialect and `language`.
 
-    It is stored with each note; a note that is stored with another one is divided again. `language` is "" if none is
-    configured. A dialect counts only if its notes are read in another way.
+    The version is stored with each note; a note with another version is divided again. `language` is the configured
+    language, "" if there is none. The dialect is part of the version only if it changes how notes are read.
     """
     version = f"{FRAGMENTS_VERSION}@{dialect}" if dialect in CHANGED_DIALECTS else str(FRAGMENTS_VERSION)
     return f"{version}/{language}" if language else version
@@ -111,10 +111,11 @@ def fragments_of(
 
 
 def fragments_with_comments(note: Note, fragments: Sequence[Fragment]) -> list[int | None]:
-    """Return, for each of the note's comment lines, the number of the fragment that its author finds it in.
+    """Return, for each comment line of the note, the number of the fragment in which the note's author finds it.
 
-    It is the fragment around the line, or that of the comment's first line, or the nearest one: before that after it,
-    if possible in the section of the line. None if the note has no fragments.
+    This is the fragment around the line, else the fragment of the comment's first line, else the nearest fragment, if
+    possible in the section of the line, and rather one before the line than one after it. None if the note has no
+    fragments.
     """
     starts = [fragment.line_start for fragment in fragments]
     section_starts = [section.line_start for section in note.sections]
@@ -181,7 +182,7 @@ def _fragment_ranges(section: Section, lines: Sequence[str], limits: FragmentLim
 
 
 def _are_blank_between(last: int, first: int, lines: Sequence[str]) -> bool:
-    """Return whether the lines after `last` and before `first` are blank; keys of invalid frontmatter are not."""
+    """Return whether the lines between `last` and `first` are blank; keys of invalid frontmatter are not blank."""
     return not any(line.strip() for line in lines[last : first - 1])
 
 

@@ -111,7 +111,8 @@ def describe_yaml_error(error: Exception) -> str:
 def _parse_tree(block: str, warnings: list[str], first_line: int = 0) -> _Node:
     """Parse the first YAML document in `block` and return its root node; an empty scalar if it is empty.
 
-    `first_line` is the number of the block's first line, from 0. A key that occurs twice is added to `warnings`.
+    `first_line` is the number of the block's first line, from 0. For a key that occurs twice, a warning is added to
+    `warnings`.
     """
     import yaml
 
@@ -159,7 +160,7 @@ def _parse_tree(block: str, warnings: list[str], first_line: int = 0) -> _Node:
 
 
 def _add_value(parent: dict[str, _Node], key: _Scalar, node: _Node, warnings: list[str]) -> None:
-    """Set the value of a key; of a key that occurs twice the last value counts, which is added to `warnings`."""
+    """Set the value of a key; if the key already has a value, replace it and add a warning to `warnings`."""
     if key.text in parent and len(warnings) < _MAX_WARNINGS:
         warnings.append(
             f"The frontmatter has the key {key.text[:_MAX_KEY_CHARACTERS]} twice, again in line {key.line + 1}; "

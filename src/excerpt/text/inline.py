@@ -128,8 +128,8 @@ def _visible_range(text: str, span: InlineSpan) -> tuple[int, int]:
 def visible_characters(text: str, matches: Sequence[tuple[int, int]] = ()) -> list[str]:
     """Return, for each character of a line of prose, the text that is displayed: itself, a replacement, or "".
 
-    Marks of Markdown, of footnotes and block ids, and a comment that begins in this line, are hidden (""); of a comment
-    with one of `matches`, the ranges (start, end) that a query found, only the marks.
+    Marks of Markdown, footnotes and block ids are hidden (""), and so is a comment that begins in this line. If a
+    comment has one of `matches`, the ranges (start, end) that a query found, only its marks are hidden.
     """
     clean = visible(text)
     if not INLINE_MARKS.search(text):
@@ -164,7 +164,7 @@ def _footnote_marks(text: str, spans: Iterable[InlineSpan]) -> Iterator[tuple[in
 
 
 def readable_text(text: str) -> str:
-    """Return a passage as it is read, line by line: prose without its marks and what they hide, code as it is."""
+    """Return a passage as it is displayed, line by line: prose without marks and hidden text, code unchanged."""
     lines = text.split("\n")
     contexts = contexts_of_passage(lines) if any(fence in text for fence in FENCES) else repeat(PROSE, len(lines))
     return "\n".join(
@@ -264,7 +264,7 @@ _SPAN_KINDS = {
 
 
 def _span_of_token(token: Token, text: str, start: int, end: int) -> InlineSpan | None:
-    """Return the span of a token that is not one of a pair; None for plain text."""
+    """Return the span of a token that opens or closes nothing, such as code; None for plain text."""
     if token.type == "wikilink":
         return _wikilink_span(token, text, start, end)
     if token.type in ("link_open", "image"):

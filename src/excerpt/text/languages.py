@@ -159,7 +159,7 @@ _CONTRACTED = re.compile(r"n['’]t$")
 def negating_words(text: str, languages: Collection[str]) -> list[str]:
     """Return the words of `text` that negate ("not", "without"), as written.
 
-    `languages` are the languages (ISO 639-1 codes) whose negating words are searched for; if empty, those of all.
+    Only negating words of `languages` (ISO 639-1 codes) count; if `languages` is empty, those of every language.
     """
     return _find_listed_words(text, languages, _NEGATIONS, _WIDE_NEGATIONS)
 
@@ -167,7 +167,7 @@ def negating_words(text: str, languages: Collection[str]) -> list[str]:
 def restricting_words(text: str, languages: Collection[str]) -> list[str]:
     """Return the words of `text` that restrict or reverse a meaning ("unless", "hardly"), as written.
 
-    `languages` are the languages (ISO 639-1 codes) whose words are searched for; if empty, all languages.
+    Only words of `languages` (ISO 639-1 codes) count; if `languages` is empty, those of every language.
     """
     return _find_listed_words(text, languages, _RESTRICTIONS, _WIDE_RESTRICTIONS)
 

@@ -90,7 +90,7 @@ def contexts_of_passage(lines: Sequence[str]) -> list[LineContext]:
 
 
 def _find_comment_end(lines: Sequence[str], row: int) -> int:
-    """Return the index after the last line of the multi-line comment that begins with line `row`; 0 if none does."""
+    """Return the index after the last line of the multi-line comment that begins on line `row`; 0 if none begins."""
     text = lines[row].lstrip("> \t")
     mark = next((mark for mark in _COMMENT_MARKS if text.startswith(mark)), "")
     if not mark or _COMMENT_MARKS[mark] in text[len(mark) :]:
@@ -140,7 +140,7 @@ _OTHER_BLOCK = re.compile(r"\s*(?:#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|```|~~~|\$\$|%%
 
 
 def find_tables(lines: Sequence[str]) -> list[TableLines]:
-    """Return the tables of a note in order, also those in lists, quotes and callouts; `lines` are all lines of it."""
+    """Return the tables of a note in order, also those in lists, quotes and callouts; `lines` is the whole note."""
     tables: list[TableLines] = []
     after = 0  # index of the first line after the last table
     for row in range(1, len(lines)):
@@ -158,7 +158,8 @@ def find_table_header(
 ) -> TableHeader | None:
     """Return the header of the table that has line `number` (from 1) among its rows; None if there is none.
 
-    `tables` are the tables of the note, if they are known. A header of more than MAX_TABLE_HEADER characters is none.
+    `tables` are the tables of the note, if they are known. A header of more than MAX_TABLE_HEADER characters does not
+    count.
     """
     known = find_tables(lines) if tables is None else tables
     index = bisect_left(known, number, key=lambda table: table.last)

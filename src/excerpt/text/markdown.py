@@ -79,7 +79,7 @@ def parse_note(path: str, text: str, language: str = "", dialect: Dialect = Dial
 
 
 def split_comments(text: str, skipped: int = 0) -> tuple[str, tuple[CommentLine, ...]]:
-    """Return a Markdown text without its comments, and these; the frontmatter of `skipped` lines has none."""
+    """Return a Markdown text without its comments, and the comments; the first `skipped` lines are frontmatter."""
     if not may_have_comments(text):
         return text, ()
     lines = text.split("\n")
@@ -98,10 +98,10 @@ _LIST_ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 
 
 def find_block(path: str, text: str, block_id: str) -> tuple[int, int] | None:
-    """Return the first and last line of the block that ends with `^block_id` in a note; None if there is none.
+    """Return the first and last line of the block that ends with `^block_id` in a note; None if no block has that id.
 
-    In a list, it is the item with the id and the items under it, unless the id stands on a line of its own below the
-    list. The id of a heading names its section.
+    For an id in a list, the block is the item with the id and the items under it, unless the id stands on a line of its
+    own below the list. For an id of a heading, it is the heading's section.
     """
     named = re.compile(rf"(?:^|[ \t])\^{re.escape(block_id)}[ \t]*$", re.IGNORECASE)
     lines = text.split("\n")

@@ -146,8 +146,8 @@ _MAX_NESTED = 8
 class QuotationMark(Struct, frozen=True):
     """A quotation mark in a text, at `start` to `end`.
 
-    `sign` is the mark as one character ('"' for &quot; and &#34;). `opens` and `closes` say whether the mark may open
-    or close a quotation where it is. A `weak` mark may instead be an apostrophe or a sign for feet or inches.
+    `sign` is the mark as one character (`"` for `&quot;` and `&#34;`). `opens` and `closes` say whether the mark may
+    open or close a quotation where it is. A `weak` mark may instead be an apostrophe or a sign for feet or inches.
     """
 
     start: int

@@ -26,9 +26,10 @@ MAX_TEXT_CHARS = 500
 
 
 class NamedPeriod(Struct, frozen=True):
-    """A period that a text names from `start` to `end` (exclusive), its preposition included.
+    """A period of time (such as "in May 2025") that a text names at characters `start` to `end` (exclusive).
 
-    `first` and `last` are its days, both inclusive. `date.min` and `date.max` mean no bound, as in "since May".
+    The preposition is part of these characters. `first` and `last` are the period's days, both inclusive. `date.min`
+    and `date.max` mean no bound, as in "since May".
     """
 
     start: int
@@ -58,7 +59,7 @@ class NamedPeriod(Struct, frozen=True):
 
 
 def find_periods(text: str, today: date) -> tuple[NamedPeriod, ...]:
-    """Return the periods that `text` names on the day `today`, in order, without those after a PLAIN_MARK."""
+    """Return the periods of time that `text` names, in order, without those after a PLAIN_MARK."""
     return tuple(found for found in _find_all_periods(text, today) if not _has_plain_mark(text, found))
 
 
@@ -105,9 +106,9 @@ def _lower_character(char: str) -> str:
 
 
 class _Language(Struct, frozen=True):
-    """The months of a language in order, and its prepositions of a period; alternatives have `|` between them.
+    """The names of months in a language, in order, and its prepositions of time; `|` separates alternatives.
 
-    `on` are the prepositions that only a day has: "on 3 March".
+    `on` are the prepositions that are used only with a day: "on 3 March".
     """
 
     code: str
@@ -426,7 +427,7 @@ def _is_sentence_end(plain: str, at: int, language: str) -> bool:
 
 
 def _read_time(match: re.Match[str]) -> Period | None:
-    """Return the period of a match of `_TIMES_WITH_YEAR`; None if there is no such day."""
+    """Return the period that a match of `_TIMES_WITH_YEAR` means; None if it names a day that does not exist."""
     parts = match.groupdict()
     year, name = int(parts["y"]), parts.get("name")
     if parts.get("q"):
@@ -473,7 +474,7 @@ def _matched_unit(match: re.Match[str]) -> str:
 
 @lru_cache
 def _bare_pattern(language: _Language) -> re.Pattern[str]:
-    """Return a pattern of the times that need a preposition in a language: without a year, or a year alone."""
+    """Return a pattern for times that count only after a preposition: times without a year, and a year alone."""
     months = _alternatives_pattern(re.split("[ |]", _lower_without_accents(language.months)))
     times = (
         rf"(?:the\s)?(?P<d>\d\d?)(?:st|nd|rd|th|er|\.)?\s(?:of\s|de\s)?(?P<name>{months})",
@@ -488,7 +489,7 @@ def _bare_pattern(language: _Language) -> re.Pattern[str]:
 
 
 def _read_bare_time(plain: str, match: re.Match[str], language: _Language, today: date) -> Period | None:
-    """Return the last such time that began by `today`; None if the words name none."""
+    """Return the last time begun by `today` that a match of `_bare_pattern` can mean; None if there is none."""
     parts = match.groupdict()
     if parts["d"]:
         return _latest_begun_period(

@@ -43,7 +43,7 @@ def inline_properties(text: str) -> Iterator[tuple[str, str]]:
 def merge_properties(
     properties: Mapping[str, tuple[str, ...]], others: Iterable[tuple[str, str]]
 ) -> Mapping[str, tuple[str, ...]]:
-    """Return the frontmatter's `properties` with those of the text added, each value of a name once."""
+    """Return the frontmatter's `properties` with those found in the text (`others`) added, without repeated values."""
     merged = {name: dict.fromkeys(values) for name, values in properties.items()}
     for number, (name, value) in enumerate(others):
         if number == MAX_PROPERTIES:

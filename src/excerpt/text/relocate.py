@@ -49,7 +49,8 @@ def find_replacement(lines: Sequence[str], note: Sequence[str], near: int) -> tu
     """Return the numbers of the first and last line that replaced copied `lines` in a changed note.
 
     `note` holds all lines of the note, and `near` is the number of the line where the copied lines began. The result
-    spans the copied lines that the note still has, and the changed lines around them. Returns None if it has none.
+    spans the copied lines that the note still has, and the changed lines around them. Returns None if the note has none
+    of the copied lines.
     """
     lines_by_text: dict[str, list[int]] = {}
     for at, line in enumerate(note):

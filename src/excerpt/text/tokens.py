@@ -107,7 +107,7 @@ _TYPED_COUNT = re.compile(r"(?P<whole>[0-9]{1,9})(?:(?:\.(?P<part>[0-9]{1,3}))?(
 
 
 def parse_token_count(text: str) -> int | None:
-    """Return the number of tokens in `text`, such as `4000`, `4,000`, `4k` or `1.5k`; None if it is none."""
+    """Return the number of tokens that `text` gives, such as `4000`, `4,000`, `4k` or `1.5k`; None if it gives none."""
     match = _TYPED_COUNT.fullmatch(re.sub("[,_ ]", "", text.strip().lower()))
     if match is None:
         return None

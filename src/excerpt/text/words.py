@@ -103,8 +103,8 @@ _MARKED_OR_WIDE = re.compile("[\u0300-\u1fff\u20d0-\u20ff\u2c00-\U0001efff\U0002
 def _chunk_pattern(text: str) -> re.Pattern[str]:
     """Return the regular expression that finds the chunks (words and compounds) of `text`.
 
-    The general expression takes 0.03 s to compile. So a text of Latin letters and signs, as most are, uses a smaller
-    one.
+    The general expression takes 0.03 s to compile. So a text of Latin letters and signs, as most texts are, uses a
+    smaller expression.
     """
     if text.isascii():
         return _ascii_chunk_pattern(text)
@@ -112,7 +112,7 @@ def _chunk_pattern(text: str) -> re.Pattern[str]:
 
 
 def _ascii_chunk_pattern(text: str) -> re.Pattern[str]:
-    """Return the regular expression for chunks of an ASCII text; that for names with a dot takes half as long again."""
+    """Return the pattern for chunks of an ASCII text: the slower one for names with a dot if the text has one."""
     return _DOTTED_ASCII_CHUNK if _DOT_BEFORE_NAME.search(text) else _ASCII_CHUNK
 
 

@@ -31,13 +31,13 @@ from excerpt.tui.main_screen import MainScreen
 _TAB_IDS = {"Search": "search", "Overview": "overview", "Memory": "memory"}  # ids of the tabs by context
 
 _CONTEXT_WIDGETS = {
-    "Search, with the list focused": "#hits",
-    "Search, with the passage focused": "#preview",
-    "Search, with the pack focused": "#packed",
-    "Search, with related notes focused": "#related-notes",
-    "Search, with the map focused": "#map",
-    "Overview, with the lines focused": "#overview-lines",
-    "Memory, with the list focused": "#memories",
+    "Search tab, focus on the list": "#hits",
+    "Search tab, focus on the passage": "#preview",
+    "Search tab, focus on the pack": "#packed",
+    "Search tab, focus on the related notes": "#related-notes",
+    "Search tab, focus on the map": "#map",
+    "Overview tab, focus on the lines": "#overview-lines",
+    "Memory tab, focus on the list": "#memories",
 }
 """CSS selector of the widget that has the focus in each of these contexts."""
 
@@ -96,7 +96,7 @@ def list_commands(screen: Screen[object]) -> list[PaletteCommand]:
 def _commands_elsewhere(screen: MainScreen) -> Iterator[tuple[KeyBinding, Callable[[], object]]]:
     """Yield each binding of every context that the palette can open, and the function that runs its action."""
     for context, keys in CONTEXTS.items():
-        tab = _TAB_IDS.get(context.partition(", with")[0])
+        tab = _TAB_IDS.get(context.partition(",")[0].removesuffix(" tab"))
         for binding in keys:
             if any(not _is_possible(pane, binding.action) for pane in screen.query(f"#{tab}") if tab):
                 continue

@@ -27,7 +27,7 @@ UNREAD_LOGSEQ_FOLDERS = ("/logseq/bak/", "/logseq/version-files/", "/logseq/.rec
 def is_logseq(vault: Path) -> bool:
     """Return whether the folder `vault` is a graph of Logseq, or the folder of a graph's pages or journals.
 
-    A graph is known by its configuration, or its folders beside `logseq`.
+    A graph is recognised by its configuration file, or by its folders beside a folder `logseq`.
     """
     return _is_logseq_graph(vault) or (vault.name in _GRAPH_FOLDERS and _is_logseq_graph(vault.parent))
 

@@ -127,7 +127,7 @@ class VaultFolders:
 
     @classmethod
     def of(cls, vaults: Iterable[Path]) -> VaultFolders:
-        """Name the vaults by their folders, after the names of the folders above where two would be equal."""
+        """Name the vaults by their folders; parent folders are added in front where two names would be equal."""
         each = unique_names(vaults)
         if len(each) == 1:
             return cls((("", next(iter(each))),))
@@ -160,7 +160,7 @@ class VaultFolders:
     def key(self) -> Path:
         """Path from which the data files of the open vaults are named: for a single vault, its folder.
 
-        Several vaults, in whatever order, have a path that no folder has.
+        For several vaults, it is a path that no folder has, the same in whatever order they were opened.
         """
         return (
             Path(f"/vaults:{':'.join(sorted(str(folder) for _, folder in self.named))}")
@@ -178,7 +178,7 @@ class VaultFolders:
         return path.partition("/")[0] if self.is_joined else ""
 
     def path_of(self, *files: Path) -> str:
-        """Return the path of the note in the first of `files` that is in a vault; "" if none is."""
+        """Return the path in its vault of the first of `files` that is in one of these vaults; "" if no file is."""
         for file in files:
             for name, folder in self.named:
                 if file.is_relative_to(folder):
@@ -334,9 +334,9 @@ class FormerVault(Struct, frozen=True):
 
 
 def suggest_adoption(paths: Paths, vault: Path, *, suggest_moves: bool = False) -> tuple[str, ...]:
-    """Return a sentence about the memories of vaults that are gone, which `vault` may be at another path.
+    """Return a sentence about memories of missing vaults, because `vault` may be one of them at a new path.
 
-    There is none if `vault` has memories, or if it was opened before, except with `suggest_moves`.
+    Returns () if `vault` has memories. Also returns () if it was opened before, unless `suggest_moves` is true.
     """
     if paths.memory_folder(vault).exists() or (paths.known_path_file(vault).exists() and not suggest_moves):
         return ()
@@ -355,7 +355,7 @@ def suggest_adoption(paths: Paths, vault: Path, *, suggest_moves: bool = False) 
 def save_vault_path(paths: Paths, vault: Path) -> None:
     """Save the path of `vault`, so that messages can name its data after the vault has moved.
 
-    Not that of a home folder that the user has not confirmed. Does nothing if the data folder cannot be written.
+    Does nothing for a home folder that the user has not confirmed, or if the data folder cannot be written.
     """
     with suppress(RuntimeError):  # there is no home folder
         if not describe_broad_folder(paths, vault, Path.home().resolve()):
@@ -484,10 +484,10 @@ def _count_memories(folder: Path) -> int:
 
 
 def _move_data(paths: Paths, vault: Path, slug: str, *, copy: bool) -> tuple[str, str]:
-    """Move the data of the vault whose files `slug` names to `vault`, or copy it with `copy`.
+    """Move the data files that are named by `slug` to the names for the vault `vault`; with `copy`, copy them.
 
-    Returns the names of the moved data, and of the data that stayed because `vault` has its own. Raises OSError; the
-    next call continues where this one failed.
+    Returns the names of the moved kinds of data, and of the kinds that stayed because `vault` has its own. Raises
+    OSError; after an error, a second call continues where this one failed.
     """
     moved: list[str] = []
     not_moved: list[str] = []
@@ -512,7 +512,7 @@ def _move_data(paths: Paths, vault: Path, slug: str, *, copy: bool) -> tuple[str
 
 
 def _move_caches(paths: Paths, vault: Path, slug: str) -> None:
-    """Move the entry in the recent vaults to `vault`, and the indexes unless it has its own; forget the old path."""
+    """Move the recent-vaults entry to `vault`, and the indexes unless `vault` has its own; forget the old path."""
     path = _last_known_path(paths, slug)
     for own in (paths.index_folder(vault), paths.memory_index_folder(vault)):
         former = _corresponding_path(slug, own, vault)

@@ -31,7 +31,7 @@ class Mount(Struct, frozen=True):
 
     @property
     def lacks_change_events(self) -> bool:
-        """Whether another machine, or the host of a virtual machine, can make changes without events here."""
+        """Whether another machine, or the host of a virtual machine, can change files here without causing events."""
         return self.kind in _FILE_SYSTEMS_WITHOUT_EVENTS or self.kind.startswith("fuse.")
 
 
@@ -43,7 +43,7 @@ def lacks_change_events(folder: Path) -> bool:
 
 
 def mounts_of(folder: Path, mounts: Iterable[Mount]) -> list[Mount]:
-    """Return the mounts with a part of `folder`: the one that it is on, and those that are mounted below it."""
+    """Return the mounts that hold a part of `folder`: the mount that it is on, and the mounts below the folder."""
     all_mounts = list(mounts)
     above = [mount for mount in all_mounts if mount.path == folder or mount.path in folder.parents]
     below = [mount for mount in all_mounts if folder in mount.path.parents]

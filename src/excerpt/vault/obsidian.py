@@ -32,7 +32,7 @@ def make_obsidian_link(root: Path, note: Path, headings: Sequence[str]) -> str:
 
 
 def clean_heading(heading: str) -> str:
-    """Return a heading as a link has it: on one line, with spaces in place of the signs of links."""
+    """Return a heading as it is written in a link: on one line, with spaces in place of characters with a meaning."""
     return " ".join(_HEADING_SEPARATORS.sub(" ", visible_line(heading)).split())
 
 

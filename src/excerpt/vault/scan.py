@@ -56,7 +56,8 @@ class FileState(Struct, frozen=True):
     """The size and times of a note's file; `path` is relative to the vault, with "/".
 
     Times are in nanoseconds since 1970, within MAX_FILE_TIME_SECONDS of it. `mtime_ns` is when the content was last
-    changed, `ctime_ns` when the content, name or times were: no program can set it back. It is 0 if unknown.
+    changed. `ctime_ns` is when the content, name or times were last changed; no program can set it back. `ctime_ns` is
+    0 if unknown.
     """
 
     path: str
@@ -70,8 +71,8 @@ class Scan(Struct, frozen=True):
 
     `files` are the notes and attachments, `skipped` the files that cannot be read, with the reasons. `folders` are the
     listed folders: "" is the vault itself, other paths end in "/". `unread` holds pairs of a suffix (`.pdf`) and the
-    number of such files that are not read, because something is not installed or enabled or no reader knows them; it is
-    empty if only a part of the vault was listed.
+    number of such files that are not read, because a program is missing, an option is off, or no reader supports them;
+    it is empty if only a part of the vault was listed.
     """
 
     files: tuple[FileState, ...]

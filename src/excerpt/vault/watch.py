@@ -88,7 +88,7 @@ class VaultWatch:
         self._source.close()
 
     def _wait_for_changes(self) -> ChangedPaths:
-        """Wait for changes and return the next batch, after a while an empty one.
+        """Wait for changes and return the next batch; after a while without changes, an empty batch.
 
         Raises VaultError if the vault's folder was removed or replaced.
         """
@@ -142,7 +142,7 @@ class _SystemEvents:
         self._notify.close()
 
     def next(self, stop: threading.Event) -> ChangedPaths:
-        """Wait for changes and return the next batch; after a while without changes, an empty one."""
+        """Wait for changes and return the next batch; after a while without changes, an empty batch."""
         raw = self._collect_paths(stop)
         paths, folders, everything = self._filter_paths(raw)
         if everything:
@@ -168,7 +168,7 @@ class _SystemEvents:
                 return changed_folders
 
     def _filter_paths(self, raw: Iterable[str]) -> tuple[set[str], set[str], bool]:
-        """Return the changed paths that may be notes or folders, these folders, and if an ignore file changed.
+        """Return the changed paths that may be notes, those that may be folders, and whether an ignore file changed.
 
         `raw` are the absolute paths that the system reported.
         """

@@ -44,7 +44,7 @@ def is_watched(folder: Path) -> bool:
 
 
 class WatchClaim:
-    """The claim to start the process that watches a vault: at most one process holds it, by a locked file in `folder`.
+    """The right to start the process that watches a vault; one process at a time has it, by a locked file in `folder`.
 
     A new process takes a moment to mark the vault as watched; meanwhile the claim keeps others from starting one too.
     """

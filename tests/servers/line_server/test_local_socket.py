@@ -106,7 +106,7 @@ def test_the_socket_of_a_killed_server_is_replaced(folder: Path) -> None:
         LineClient.connect(folder / "a.sock").close()
 
 
-def test_a_second_server_names_the_first(folder: Path) -> None:
+def test_the_error_of_a_second_server_names_the_process_of_the_first(folder: Path) -> None:
     with (
         listen(folder / "a.sock"),
         pytest.raises(ExcerptError, match=f"Process {os.getpid()} already serves"),

@@ -578,7 +578,7 @@ def index_again(vault: Path, path: str, text: str) -> None:
         found.load()
 
 
-async def test_a_memory_follows_its_source(ask: Ask, vault: Path) -> None:
+async def test_remember_with_follow_gives_a_memory_the_new_line_of_its_moved_source(ask: Ask, vault: Path) -> None:
     identity = await save_memory(ask, source="Swarms:3")
     index_again(vault, "Swarms.md", "# Swarms\n\nSeen by many.\n\n" + NOTES["Swarms.md"].split("\n")[2] + "\n")
     assert "its source has moved: now at Swarms.md:5" in (await ask("recall")).text
@@ -588,7 +588,9 @@ async def test_a_memory_follows_its_source(ask: Ask, vault: Path) -> None:
 
 
 @pytest.mark.parametrize(("decision", "text"), [("update", "A swarm leaves the hive in June."), ("keep", "in May")])
-async def test_a_stale_memory_is_updated_or_confirmed(ask: Ask, vault: Path, decision: str, text: str) -> None:
+async def test_remember_with_update_or_keep_ends_the_staleness_of_a_memory(
+    ask: Ask, vault: Path, decision: str, text: str
+) -> None:
     identity = await save_memory(ask, source="Swarms:3")
     index_again(vault, "Swarms.md", "# Swarms\n\nA swarm leaves the hive in June.\n")
     assert "STALE: its source has changed, see Swarms.md:3" in (await ask("recall")).text

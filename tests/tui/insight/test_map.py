@@ -65,7 +65,7 @@ async def test_the_map_counts_the_matches_of_the_list(app: ExcerptApp) -> None:
 
 
 @pytest.mark.programs
-async def test_a_row_has_bar_counts_and_filter_if_they_fit(app: ExcerptApp) -> None:
+async def test_a_wide_row_of_the_map_shows_a_bar_and_the_counts_and_the_filter(app: ExcerptApp) -> None:
     async with app.run_test(size=(200, 45)) as pilot:
         await search(pilot, "lentils", "unbound-map")
         drawn = next(

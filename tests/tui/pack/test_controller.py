@@ -188,7 +188,7 @@ def test_the_cost_of_the_selected_fragment_is_answered_with_the_pack() -> None:
     bench = Bench(selected=B)
     bench.pack.ask_pack(make_result("sync", A, B), Strategy.AUTO)
     question = bench.engine.questions["pack"]
-    assert question.cost == AskCost(question.packer, question.request, mark_hit(B))
+    assert question.cost_question == AskCost(question.packer, question.request, mark_hit(B))
     assert not bench.pack.is_cost_exact
     bench.answer(cost=EXACT)
     assert (bench.pack.cost, bench.pack.is_cost_exact) == (EXACT, True)

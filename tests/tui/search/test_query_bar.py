@@ -163,7 +163,7 @@ async def test_the_chip_of_a_period_has_another_colour_than_a_filter(scripted: S
         assert tag[0] != period[0]
 
 
-async def test_a_click_on_the_cross_of_a_period_makes_it_plain_words(scripted: ScriptedApp) -> None:
+async def test_a_click_on_the_cross_of_a_recognised_date_makes_the_date_plain_words(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(100, 24)) as pilot:
         await type_text(pilot, "merge in May 2025 ")
         await pilot.click("#query", offset=(17, 0))
@@ -172,7 +172,7 @@ async def test_a_click_on_the_cross_of_a_period_makes_it_plain_words(scripted: S
         assert not bar_of(scripted).field.chips
 
 
-async def test_ctrl_w_deletes_a_word_of_a_period_only(scripted: ScriptedApp) -> None:
+async def test_ctrl_w_deletes_only_the_last_word_of_a_recognised_date(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, "merge in May 2025")
         await pilot.press("ctrl+w")

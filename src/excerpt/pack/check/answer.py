@@ -271,9 +271,9 @@ def _find_blockquote_tags(block: _Block) -> list[re.Match[str]]:
 
 
 def _split_block(block: _Block, start: int, end: int, quoted: bool) -> Iterator[_Block]:
-    """Yield the part of a block from `start` to `end` as a block, `quoted` or not.
+    """Yield the characters `start` to `end` of a block as a block of its own, `quoted` if that is true.
 
-    Nothing if it has no text.
+    Yields nothing if these characters have no text.
     """
     if (start, end) == (0, len(block.text)):
         yield replace(block, quoted=block.quoted or quoted)

@@ -118,7 +118,7 @@ class CheckedSentence:
 
     @property
     def found(self) -> int:
-        """The number of important words that a cited source has."""
+        """How many of the sentence's important words occur in a source that it cites."""
         return len(set(self.words) - set(self.missing))
 
 

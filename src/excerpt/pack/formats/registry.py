@@ -74,5 +74,5 @@ def read_pack(text: str) -> PackFile:
         raise UnreadablePackError("The pack has no source, so nothing can be checked.")
     twice = [number for number, count in Counter(source.number for source in pack.sources).items() if count > 1]
     if twice:
-        raise UnreadablePackError(f"The pack has two sources [{twice[0]}].")
+        raise UnreadablePackError(f"Two sources of the pack have the same number [{twice[0]}].")
     return pack

@@ -54,7 +54,7 @@ class Connection:
         answer: Callable[[ClientRequest], Coroutine[Any, Any, dict[str, Any]]],
         log_crash: LogCrash,
     ) -> None:
-        """Read chunks with `read`, which returns none at the end, and write lines with `write`.
+        """Read chunks with `read`, which returns b"" at the end of the input, and write lines with `write`.
 
         `answer` returns the message that answers a request, which may be an error.
         """

@@ -81,9 +81,7 @@ def load_token(file: Path, *, create: bool) -> str:
             f"The token must be one line of at most {_MAX_TOKEN_LENGTH} letters, digits and signs, without spaces.",
         )
     if os.name == "posix" and mode & 0o077:
-        raise SettingsError(
-            f"Other users can open the token file {file}.", f"Take this right from them: chmod 600 {file}"
-        )
+        raise SettingsError(f"Other users can open the token file {file}.", f"Make the file private: chmod 600 {file}")
     return token
 
 

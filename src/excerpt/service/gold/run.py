@@ -105,7 +105,7 @@ def run_questions(engine: Engine, questions: Sequence[GoldQuestion], strategy: S
 
 
 def parse_target(corpus: Corpus, text: str) -> GoldTarget:
-    """Return the target that a user names as `NOTE`, `NOTE#Heading` or, for the section there, `NOTE:LINE`.
+    """Return the target written as `NOTE`, `NOTE#Heading`, or `NOTE:LINE` (the section with that line).
 
     Raises NotFoundError if there is no such note or section.
     """
@@ -243,8 +243,8 @@ class GoldComparison:
 
     `time` is that of the run before, `questions` the number of questions compared. `mrr` and `hit_at_5` are those of
     the run before, `mrr_now` and `hit_at_5_now` those of the other. `p_value` is the probability that chance splits the
-    changed questions as unevenly or more (two-sided sign test). `needed` is how many of the changed questions have to
-    go the same way for a difference that is more than chance; None if no split of so few is.
+    changed questions as unevenly or more (two-sided sign test). `needed_majority` is how many of the changed
+    questions have to go the same way for a difference that is more than chance; None if no split of so few is.
     """
 
     time: str
@@ -256,7 +256,7 @@ class GoldComparison:
     better: int
     worse: int
     p_value: float
-    needed: int | None
+    needed_majority: int | None
     changes: tuple[GoldChange, ...]
 
     @property
@@ -280,7 +280,7 @@ class GoldComparison:
         return {
             **attributes_to_json(self, "time", "questions"),
             **{name: round(getattr(self, name), _DIGITS) for name in names},
-            **attributes_to_json(self, "better", "worse", "needed", "min_changed"),
+            **attributes_to_json(self, "better", "worse", "needed_majority", "min_changed"),
             "fell": self.has_fallen,
             **attributes_to_json(self, "changes"),
         }

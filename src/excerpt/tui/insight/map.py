@@ -30,7 +30,7 @@ class MapPanel(RowList):
     """The panel of the map. Its state is the map that is shown, and which of its branches are open."""
 
     ROW_HEIGHT = 1
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the map focused")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search tab, focus on the map")
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"map--kind", "map--soft", "map--bar", "map--count", "map--put"}
 

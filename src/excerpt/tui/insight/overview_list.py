@@ -241,7 +241,7 @@ class OverviewList(RowList):
     """
 
     ROW_HEIGHT = 1
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Overview, with the lines focused")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Overview tab, focus on the lines")
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "overview--part",

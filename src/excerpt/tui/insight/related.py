@@ -41,7 +41,7 @@ class RelatedList(RowList):
     """List of related notes, one row each: title, folder, links and score."""
 
     ROW_HEIGHT = 1
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with related notes focused", moves=True)
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search tab, focus on the related notes", moves=True)
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "related--title",
@@ -176,7 +176,7 @@ class RelatedWhy(LineView, can_focus=False):
 class RelatedPanel(Vertical):
     """The panel with the list of related notes and the reasons for the selected one, or with a message instead."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with related notes focused", moves=False)
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search tab, focus on the related notes", moves=False)
 
     related: var[RelatedNotes | None] = var(None, init=False)
     empty_state = EmptyState("Related notes")

@@ -82,7 +82,7 @@ class OfferList(RowList):
     """List of memories to merge with. A row has the similarity, the beginning of the text, the tags and the date."""
 
     ROW_HEIGHT = 1
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Remember, with the similar memories focused")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Remember, focus on the similar memories")
     COMPONENT_CLASSES: ClassVar[set[str]] = {"offer--why", "offer--tags"}
 
     DEFAULT_CSS = """

@@ -61,7 +61,7 @@ class MemoryList(RowList):
     The newest memory is first, or with a filter the one that matches best.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Memory, with the list focused")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Memory tab, focus on the list")
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"memory--text", "memory--tags", "memory--why", "memory--stale"}
 

@@ -597,7 +597,7 @@ class PackController:
         is_alone = not self.choices.marks
         is_packed = not is_alone and any(hit.fragment.id in pack.fragment_ids for pack in packed.result.passages)
         self.cost = MarkCost(hit.fragment.id, 0 if is_packed else hit.fragment.tokens, is_alone)
-        asked = self._question.cost if self._question is not None and self._engine.is_waiting("pack") else None
+        asked = self._question.cost_question if self._question is not None and self._engine.is_waiting("pack") else None
         if asked is None or asked.mark.fragment_id != hit.fragment.id:  # else its cost comes with the pack
             self._cost_timer.schedule(_COST_DELAY_SECONDS, self._ask_cost)
 

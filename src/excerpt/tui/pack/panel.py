@@ -72,7 +72,7 @@ class PackPanelSelection(Struct, frozen=True):
         return self.row < self.passage_count
 
     @property
-    def absence_reason(self) -> str:
+    def not_in_pack_reason(self) -> str:
         """Why the selected row is not in the pack, as a sentence; "" if it is a passage of the pack."""
         if self.is_passage:
             return ""
@@ -85,7 +85,7 @@ class PackPanel(RowList):
     """A list of the passages of the pack, and of what was left out, one line each."""
 
     ROW_HEIGHT = 1
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the pack focused")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search tab, focus on the pack")
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"pack--title", "pack--heading", "pack--number", "pack--why", "pack--out"}
 
@@ -321,13 +321,13 @@ def pack_disabled_reason(action: str, selection: PackPanelSelection, parameters:
     if action == "drop":
         return "" if selection.row_count else "The pack is empty."
     if action == "own_scope":
-        return selection.absence_reason
+        return selection.not_in_pack_reason
     return _shift_disabled_reason(selection, parameters) if action == "shift" else ""
 
 
 def _shift_disabled_reason(selection: PackPanelSelection, parameters: tuple[object, ...]) -> str:
     if not selection.is_passage:
-        return selection.absence_reason
+        return selection.not_in_pack_reason
     if selection.passage_count == 1:
         return "A pack of one passage has no other order."
     end = "last" if parameters == (1,) else "first"

@@ -164,7 +164,7 @@ def find_successor(selected: Hit, hits: Sequence[Hit]) -> Hit | None:
 class HitList(RowList):
     """The list of hits, best first or by day, with memories among the hits."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the list focused")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search tab, focus on the list")
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "hit--title",

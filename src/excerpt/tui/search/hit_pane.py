@@ -596,7 +596,7 @@ def hit_disabled_reason(action: str, state: HitState) -> str:
         case "mark_nearest":
             return "" if state.has_no_answer else "This works only for a query that no note answers."
         case "remember":
-            return state.selection.absence_reason if state.is_in_panel and state.selection is not None else ""
+            return state.selection.not_in_pack_reason if state.is_in_panel and state.selection is not None else ""
         case _ if action not in HIT_ACTIONS:
             return ""
         case _ if state.is_on_name:

@@ -51,7 +51,7 @@ class Preview(LineView):
     Its state are the match that the user jumped to, the picked lines, and the link under the cursor.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the passage focused")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search tab, focus on the passage")
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "line--number",

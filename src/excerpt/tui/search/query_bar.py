@@ -241,8 +241,8 @@ class QuerySpan(Struct, frozen=True):
 class QueryStatus(Widget):
     """The status of the answer, at the right of the query: `auto: hybrid · strong · 41 hits`.
 
-    The width is fixed, because the text changes with every key typed. A click on the strategy, the confidence or an
-    offer runs its action.
+    The width is fixed, because the text changes with every key typed. A click on the strategy, the confidence or a
+    suggestion (such as a narrower query) runs its action.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"status--sure", "status--unsure", "status--offer"}
@@ -741,7 +741,7 @@ class QueryBar(Horizontal):
             self.notify("No saved queries yet.", markup=False)
         self._news = {}
         self._show_saved_queries(saved.queries)
-        self.queries.ask_news(saved.queries, partial(self._show_news, saved.queries))
+        self.queries.ask_news(saved.queries, partial(self._show_query_news, saved.queries))
 
     def _show_saved_queries(self, saved: Sequence[SavedQuery], cursor: int = 0) -> None:
         """Show the menu of saved queries, each with its news, or else with its text if it has another name."""
@@ -759,7 +759,7 @@ class QueryBar(Horizontal):
         self.menu.open("saved", "Saved queries", keys, choices, self._menu_anchor(0))
         self.menu.cursor = cursor
 
-    def _show_news(self, saved: Sequence[SavedQuery], news: QueryNews) -> bool:
+    def _show_query_news(self, saved: Sequence[SavedQuery], news: QueryNews) -> bool:
         """Show the news of a saved query in the menu; return whether the menu still lists `saved`."""
         is_listed = self.menu.kind == "saved" and [each.query for each in saved] == [
             choice.query for choice in self.menu.choices

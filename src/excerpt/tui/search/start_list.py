@@ -109,7 +109,7 @@ class StartList(RowList):
     """The start list: as many rows as fit. Its cursor is drawn only while it has the focus."""
 
     ROW_HEIGHT = 1
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the start list focused")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search tab, focus on the start list")
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"start--part"}
 

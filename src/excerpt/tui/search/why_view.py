@@ -83,7 +83,7 @@ SendWhyRequest = Callable[[AskWhy, "Callable[[NoteExplanation], object]"], objec
 class WhyView(VerticalScroll):
     """A view that explains a rank: the signals of a hit at once, the full explanation when the engine has answered."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with why focused")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search tab, focus on the reasons")
 
     DEFAULT_CSS = "WhyView { padding: 0 1; & > Static { height: auto; } }"
 
@@ -183,7 +183,7 @@ def render_explanation(answer: NoteExplanation, colours: Colours, *, can_forget:
         parts += render_hit(explanation.hit, explanation.share, colours)
         if explanation.words:
             parts += [Text(), _word_table(explanation.words, colours)]
-    if answer.gaps:
+    if answer.signal_gaps:
         parts += [Text(), _gap_table(answer, colours)]
     if any(strategy_rank.rank is not None for strategy_rank in answer.ranks):
         parts += [Text(), _ranks_table(answer.ranks, colours)]
@@ -253,7 +253,7 @@ def _word_table(words: Sequence[WordContribution], colours: Colours) -> Table:
 def _gap_table(answer: NoteExplanation, colours: Colours) -> RenderableType:
     reference = "the hit above it" if answer.compared == 1 else f"the {answer.compared} best hits above it (their mean)"
     table = _make_table(("signal", _SIGNAL_CELLS), ("here", -5), ("above", -5), ("costs", -6), ("", 0), colours=colours)
-    gaps = [gap for gap in answer.gaps if round(gap.cost, 3)]
+    gaps = [gap for gap in answer.signal_gaps if round(gap.cost, 3)]
     bar_colours = (colours["warning"], colours["success"])
     for gap, bar in zip(gaps, waterfall_bars([gap.cost for gap in gaps], bar_colours, is_cost=True), strict=True):
         table.add_row(gap.signal, f"{gap.value:.2f}", f"{gap.above:.2f}", f"{gap.cost:+.3f}", bar)
@@ -389,7 +389,7 @@ class WhyNot(Dialog[None]):
             self.query_one(WhyView).explain(self._result, name)
 
     @on(WhyView.Answered)
-    def _show_verdict_kind(self, event: WhyView.Answered) -> None:
+    def _show_kind_in_title(self, event: WhyView.Answered) -> None:
         absence = event.answer.absence
         self.query_one(DialogBox).border_title = f"Why {'not higher' if absence is None else 'not found'}"
         self.set_class(absence is not None, "-brief")

@@ -29,7 +29,7 @@ class ThemeList(RowList):
     """The list of themes, one row each: the name, and at the right whether it is dark or light."""
 
     ROW_HEIGHT = 1
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Themes, with the list focused")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Themes, focus on the list")
 
     DEFAULT_CSS = """
     ThemeList { background: $surface; }

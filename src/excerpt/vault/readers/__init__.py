@@ -70,8 +70,8 @@ class PagedText(Struct, frozen=True):
 
     `place` is its location, written as after "#" in a link (`page=12`, `slide=3`, `Sales!A1:J40`); "" if the file has
     no such locations. `headings` is its heading path; the last item is its own heading ("Page 12"). `text` is
-    paragraphs with blank lines between them. `comments` are what was taken out of it, at its lines from 1; a text with
-    comments is clean, as by `clean_text`.
+    paragraphs with blank lines between them. `comments` are the comments removed from the text, with line numbers
+    counted from 1; such a text has passed `clean_text`.
     """
 
     place: str

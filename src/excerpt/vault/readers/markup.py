@@ -108,7 +108,7 @@ def _build_sections(document: _Document) -> tuple[Section, ...]:
 
 
 def _section_ends(headings: Sequence[tuple[int, str, int, int]], last: int) -> list[int]:
-    """Return the last line before the next heading of its level or higher, for each heading."""
+    """Return, for each heading, the last line of its section: before the next heading of its level or a higher one."""
     ends = [last] * len(headings)
     following: list[tuple[int, int]] = []  # (level, first line) of the headings below, the nearest last
     for at in range(len(headings) - 1, -1, -1):
@@ -135,7 +135,10 @@ _ORG_DATA_DRAWERS = ("properties", "logbook", "clock")
 
 
 class OrgReader(_MarkupReader, frozen=True):
-    """The reader of Emacs's org files. Drawers of properties and of the clock are data: their lines are blank."""
+    """The reader of Emacs's org files.
+
+    Drawers with properties or clock times are data: their lines are blank in the note's text.
+    """
 
     extensions: tuple[str, ...] = (".org",)
 
@@ -190,7 +193,7 @@ class OrgReader(_MarkupReader, frozen=True):
 
 
 def _data_drawer_name(line: str) -> str:
-    """Return the name of the drawer of data that begins with a line; "" if none does."""
+    """Return the name of the drawer of data that begins on a line; "" if no such drawer begins there."""
     match = _ORG_DRAWER.fullmatch(line)
     return match[1].lower() if match and match[1].lower() in _ORG_DATA_DRAWERS and not match[2] else ""
 
@@ -209,7 +212,10 @@ _RST_PICTURE = re.compile(r"[ \t]*\.\. (?:\|[^|]+\| )?(?:image|figure|include|li
 
 
 class RstReader(_MarkupReader, frozen=True):
-    """The reader of reStructuredText. A heading has a line of one sign below it, and may have one above it."""
+    """The reader of reStructuredText.
+
+    A heading is underlined by a line of one repeated sign, and may have such a line above it too.
+    """
 
     extensions: tuple[str, ...] = (".rst",)
 

@@ -59,8 +59,8 @@ def _format_heading(text: str) -> str:
 class CanvasReader(Struct, frozen=True):
     """The reader of canvases (JSON Canvas 1.0, jsoncanvas.org).
 
-    Each card is a section, under the label of the card's group. Cards of files become links. The label of an arrow
-    belongs to the card where the arrow begins. Comments in a card are for its author, as in a note.
+    Each card is a section, under the label of the card's group. A card that shows a file becomes a link to it. The
+    label of an arrow is added to the card where the arrow begins. Comments in a card are for its author, as in a note.
     """
 
     kind: str = "canvas"
@@ -95,7 +95,7 @@ class CanvasReader(Struct, frozen=True):
 
 
 def _split_card(node: Mapping[str, Any]) -> tuple[str, tuple[CommentLine, ...]]:
-    """Return the text or web address of a card without comments, and these; "" for other cards."""
+    """Return the text or web address of a card without its comments, and the comments; "" for other cards."""
     kind = node.get("type")
     if kind != "text":
         return (_text_or_empty(node.get("url")) if kind == "link" else ""), ()

@@ -129,7 +129,7 @@ class _TextLine(Struct, frozen=True):
 
 
 class _PdfPage(Struct, frozen=True):
-    """A page: `number` counts from 1, `label` is its heading, `recognised` the text found by OCR."""
+    """A page. `number` counts from 1, `label` is the page's heading, and `recognised` is the text found by OCR."""
 
     number: int
     label: str
@@ -365,8 +365,8 @@ class _Columns:
     def find_line_breaks(self, lines: Sequence[_TextLine]) -> set[int]:
         """Return the indexes of the lines of a paragraph that begin on a line of their own, as in a listing or table.
 
-        They are those after a line that ends before the edge of its column although the next word would have fitted.
-        A paragraph in a narrow box has no such lines if they are compared with each other.
+        Such a line follows one that ends before the edge of its column although the next word would have fitted. A
+        paragraph in a narrow box has no such lines: its lines are also compared with each other.
         """
         own_edge = max(map(_right_end, lines))
         pairs = [(at, above, below) for at, (above, below) in enumerate(pairwise(lines), 1)]
@@ -378,7 +378,7 @@ class _Columns:
     def _column_edge(self, line: _TextLine) -> float:
         """Return the right edge of the column of a line.
 
-        It is that of the third of the longest lines that begin near it, however wide a title over two columns is.
+        It is the right edge of the third-longest of the lines that begin near it, so that a wide title does not count.
         """
         near = _NEAR_HEIGHTS * line.height
         ends = sorted((end for left, end in self._edges if abs(left - line.left) <= near), reverse=True)

@@ -92,7 +92,7 @@ def kind_of_file(path: str, settings: VaultSettings) -> str:
 
 
 def reader_for(path: str, settings: VaultSettings) -> Reader:
-    """Return the reader for a file of this name. Raises ReadError if there is none, or it cannot be loaded."""
+    """Return the reader for a file of this name. Raises ReadError if no reader is known, or it cannot be loaded."""
     suffix = _reader_suffix(path, settings)
     if not suffix:
         from excerpt.vault.readers.markdown import MarkdownReader

@@ -152,7 +152,7 @@ class _SheetParts:
 def _read_row(values: Sequence[str], columns: Iterable[int]) -> tuple[str, list[CommentLine]]:
     """Return the cells of `columns` in a row as clean text, and the comments in the cells.
 
-    The text is without empty cells at its end, except before a comment.
+    Empty cells at the end of the row are left out, except those before a comment.
     """
     cells = [values[column] if column < len(values) else "" for column in columns]
     if not any(map(may_have_comments, cells)):
@@ -169,7 +169,7 @@ def _read_row(values: Sequence[str], columns: Iterable[int]) -> tuple[str, list[
 
 
 def _find_header(rows: Sequence[NumberedRow], is_text: Callable[[str], bool]) -> list[str]:
-    """Return the first row if it is a header, else []: more than one cell, and each of them text by `is_text`."""
+    """Return the first row if it is a header (two cells or more, each of them text by `is_text`), else []."""
     if not rows:
         return []
     values = [value for value in rows[0][1] if value]

@@ -25,7 +25,7 @@ _MAX_CUE_LINES = 20
 
 
 class SubtitleReader(Struct, frozen=True):
-    """The reader of subtitles. A line that is shown again, as in captions that roll, is read once."""
+    """The reader of subtitles. A line that several successive captions show, as in scrolling captions, is read once."""
 
     kind: str = "subtitles"
     version: str = "1"
