@@ -48,7 +48,7 @@ def cancelled_by(token: CancelToken) -> Iterator[None]:
 
 
 def check_cancelled() -> None:
-    """Raise WorkCancelledError if the work that this thread does has been cancelled."""
+    """Raise WorkCancelledError if the current work of this thread has been cancelled."""
     token = _current_token.get()
     if token is not None and token.is_cancelled:
         raise WorkCancelledError

@@ -53,7 +53,7 @@ class VaultEmptiedError(VaultError):
 
 
 class SettingsError(ExcerptError):
-    """The settings file is not valid, or the value of a command-line option or parameter is not."""
+    """The settings file, or the value of a command-line option or of a parameter, is not valid."""
 
     title = "The settings are not valid"
     exit_code = 2

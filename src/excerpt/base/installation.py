@@ -54,7 +54,7 @@ def _uv_tool_command(receipt: Path, requirements: Sequence[str]) -> list[str]:
 
 
 def _to_requirement(entry: Mapping[str, Any]) -> str:
-    """Return an entry of uv's receipt as uv's commands take it."""
+    """Return an entry of uv's receipt (its list of installed packages) as an argument for uv's commands."""
     extras = f"[{','.join(entry['extras'])}]" if entry.get("extras") else ""
     if folder := next((entry[key] for key in _FOLDER_KEYS if key in entry), ""):
         return f"{folder}{extras}"

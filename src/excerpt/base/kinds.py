@@ -34,7 +34,8 @@ class LinkKind(StrEnum):
 class Dialect(StrEnum):
     """The program whose Markdown syntax a vault uses, detected from its folder; `markdown` if unknown.
 
-    Files of Logseq and Joplin are read in another way. The other dialects are told from each note or link.
+    The whole files of Logseq and Joplin are read by other rules. The syntax of the other dialects is recognised in each
+    note or link.
     """
 
     MARKDOWN = "markdown"
@@ -58,7 +59,7 @@ class Strategy(StrEnum):
 class LinkForm(StrEnum):
     """How a link to a passage is written: `[[Note#Heading]]`, `[Note](Note.md#Heading)`, `obsidian://…`, `Note.md:12`.
 
-    `path` is the note's path alone.
+    The form `path` is the note's path without a line.
     """
 
     WIKILINK = "link"

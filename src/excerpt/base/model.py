@@ -243,7 +243,7 @@ class PastUse:
 class HitRerank:
     """The result of reranking a hit: its score, from 0 (the lowest of the first hits) to 1, and its rank before.
 
-    Places count from 1.
+    The rank before counts from 1.
     """
 
     score: float
@@ -256,10 +256,10 @@ PLACES_BY_MEANING = 25
 
 @dataclass(frozen=True, slots=True)
 class HitOrders:
-    """The places of a hit in the two orders that a list is made of where the words of the query fail.
+    """The ranks of a hit by score and by meaning, from which a list is mixed if the query's words find nothing good.
 
-    They count from 1. `words` is the place by score, in which words and meaning count together. `meaning` is the place
-    by meaning alone, 0 for a hit that is not near.
+    Ranks count from 1. `words` is the rank by score, in which words and meaning count together. `meaning` is the rank
+    by meaning alone, 0 for a hit that is not near the query in meaning.
     """
 
     words: int
@@ -267,7 +267,7 @@ class HitOrders:
 
     @property
     def is_raised(self) -> bool:
-        """Whether the hit has its place by meaning."""
+        """Whether the hit stands at its rank in the list because of its meaning, not of its score."""
         return 0 < self.meaning <= PLACES_BY_MEANING and self.meaning < self.words
 
 
@@ -379,7 +379,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class QueryHint:
-    """A suggestion for a word in a query that looks like the key of a filter (`tags:`) but is none.
+    """A suggestion for a word in a query that looks like the key of a filter (`tags:`) but is not one.
 
     The word spans characters `start` to `end` (exclusive, with the colon) of the query; `written` is the word,
     `instead` the key that may be meant.
@@ -398,9 +398,10 @@ class QueryHint:
 
 @dataclass(frozen=True, slots=True)
 class QueryPeriod:
-    """A period that a query names with the words `text`; notes dated in it rank higher.
+    """A period of time that a query names with the words `text`; notes dated in this period rank higher.
 
-    `first` and `last` are its days, ISO 8601; None for no bound. `filter` is the filter for the same period.
+    `first` and `last` are the days that bound it, ISO 8601; None for no bound. `filter` is the filter for the same
+    period.
     """
 
     text: str
@@ -455,17 +456,17 @@ class Result:
 
     @property
     def has_nothing_sure(self) -> bool:
-        """Whether the words of the query fail, or nothing is near to it: the result is unsure, or nothing answers."""
+        """Whether no hit surely answers the query: the result is unsure, or nothing near the query was found."""
         return self.confidence in (Confidence.UNSURE, Confidence.NOTHING)
 
     @property
     def is_joined(self) -> bool:
-        """Whether every second hit has its place by meaning, because the words of the query fail."""
+        """Whether every second hit is ranked by meaning alone, because the words of the query find nothing good."""
         return any(hit.orders is not None for hit in self.hits)
 
     @property
     def reranked_hits(self) -> tuple[Hit, ...]:
-        """The first hits, up to the last one that a reranker has scored; none if it has scored none."""
+        """The first hits, up to the last one that a reranker has scored; () if it has scored no hit."""
         count = max((place for place, hit in enumerate(self.hits, 1) if hit.rerank is not None), default=0)
         return self.hits[:count]
 
@@ -503,7 +504,7 @@ class VaultHit:
 
 @dataclass(frozen=True, slots=True)
 class EntryHit:
-    """The hit that a passage of a pack was grown from.
+    """The search hit around which a passage of a pack was built.
 
     `order` is the ordinal of the hit's fragment in its note, from 0.
     """
@@ -565,7 +566,7 @@ class Pack:
 
     @property
     def rendered_header(self) -> str:
-        """The lines rendered above the text: the table's header, or none."""
+        """The lines rendered above the text: the header of its table, or ""."""
         return self.table_header.render_above(self.line_start) if self.table_header is not None else ""
 
     @property
@@ -640,7 +641,7 @@ class PackResult:
 
     @property
     def packs(self) -> tuple[Pack, ...]:
-        """The passages, by their former name."""
+        """The same as `passages`, under the former name."""
         return self.passages
 
     @property
@@ -693,8 +694,8 @@ class Progress:
 class EmbeddingProgress(Struct, frozen=True):
     """The progress of an embedder that works in the background.
 
-    `model` is its name, `done` of `total` different texts have a vector, and the others take about
-    `seconds_left` of work; None until that can be estimated.
+    `model` is the embedder's name. `done` of `total` different texts have a vector; embedding the other texts takes
+    about `seconds_left`, None until that can be estimated.
     """
 
     model: str
@@ -709,7 +710,8 @@ class BuildReport:
 
     `added`, `changed`, `removed` and `unchanged` count files; `attachments` counts the indexed files that are not
     notes. `fragments` is the number of fragments in the index, `embedded` the number of texts embedded by this build.
-    `generation` is the number of its last commit. `rebuilt` is why the index was built from nothing, "" if it was not.
+    `generation` is the number of the build's last commit. `rebuilt` is the reason why the whole index was rebuilt, ""
+    if it was not.
     """
 
     generation: int
@@ -800,7 +802,7 @@ OCR_COMMAND = "excerpt index --ocr"
 
 @dataclass(frozen=True, slots=True)
 class UnreadFiles:
-    """Files that were not read, or not completely: something is not installed or enabled, or no reader knows them.
+    """Files that were not (completely) read: a program is missing, an option is off, or no reader supports them.
 
     `files` is their number, `what` a short description ("3 pdf"), `action` the command that makes them readable, "" if
     only a reader of another package could (the guide, Attachments).
@@ -812,7 +814,7 @@ class UnreadFiles:
 
     @property
     def advice(self) -> str:
-        """What to do: the command, or the page of the guide."""
+        """What the user can do, as a phrase: run the command, or read the page of the guide."""
         return self.action or "see Attachments in the guide"
 
 

@@ -76,7 +76,7 @@ def find_program(
     """Return the absolute path of a program, searched only in the absolute folders of PATH; None if there is none.
 
     Unlike `shutil.which`, this never finds a program in the working directory, as Windows and relative entries of PATH
-    would. A `name` with a folder is what the user wrote, and is looked up as it is.
+    would. A `name` with a folder in it is a path that the user wrote, and is looked up unchanged.
     """
     if os.path.dirname(name):  # noqa: PTH120 - "./vi" has a folder, which Path forgets
         return shutil.which(name)

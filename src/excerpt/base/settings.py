@@ -105,7 +105,7 @@ def setting(default: T, meaning: str) -> T:
 
 @dataclass(frozen=True, slots=True)
 class AttachmentSettings:
-    """Which attachments are read: a file over a limit is reported, and skipped or read up to the limit."""
+    """The settings for attachments: which are read, and up to which size; a file over a limit is reported."""
 
     read: bool = setting(True, "Read PDFs, slides, documents, sheets, canvases and others too.")
     weight: Share = setting(0.8, "Weight of an attachment's score against a note's, 0 to 1.")
@@ -116,7 +116,7 @@ class AttachmentSettings:
 
 @dataclass(frozen=True, slots=True)
 class VaultSettings:
-    """Which files are notes, and their language."""
+    """The settings that say which files are notes, and in which language they are."""
 
     extensions: tuple[Extension, ...] = setting((".md", ".markdown", ".mdx", ".qmd"), "File name endings of notes.")
     include: tuple[str, ...] = setting((), "Patterns, as in a .gitignore, of files to read; if empty, all.")
@@ -128,12 +128,12 @@ class VaultSettings:
 
 @dataclass(frozen=True, slots=True)
 class TextSettings:
-    """What of a note's text is found and shown."""
+    """The settings that say which parts of a note's text are found and shown."""
 
     comments: Comments = setting(Comments.AUTHOR, "Who finds and reads comments: you, agents and packs too, or nobody.")
 
     def shows_comments(self, *, for_author: bool) -> bool:
-        """Return whether comments are found and shown: to the author of the notes, or else to everybody."""
+        """Return whether comments are shown to the author of the notes (`for_author`), or else to everybody."""
         return self.comments is Comments.EVERYBODY or (for_author and self.comments is Comments.AUTHOR)
 
 
@@ -165,7 +165,7 @@ class BoostSettings:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """How fragments are scored, and how many hits a search has."""
+    """The settings of searches: how fragments are scored, and how many hits are returned."""
 
     strategy: Strategy = setting(Strategy.AUTO, "How fragments are scored.")
     limit: Hits = setting(50, "Number of hits; the screen loads as many more at the end of the list.")
@@ -178,7 +178,7 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class PackSettings:
-    """What goes into a pack, and in which format."""
+    """The settings of packs: what goes into a pack, and in which format."""
 
     budget: Tokens = setting(4000, "Most tokens of a pack, sources included.")
     tokenizer: str = setting("o200k", "Tokenizer: a name, or the path of a tokenizer.json.")
@@ -193,7 +193,7 @@ class PackSettings:
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
-    """Where memories are shown in searches."""
+    """The settings that say where memories are shown with the hits of a search."""
 
     in_search: bool = setting(True, "Show memories among the hits, and a sign at fragments you remembered.")
     recall_first: bool = setting(False, "Show memories before the hits.")
@@ -201,7 +201,7 @@ class MemorySettings:
 
 @dataclass(frozen=True, slots=True)
 class ScreenSettings:
-    """How the app looks, its keys, and the programs that it opens."""
+    """The settings of the app: its look, its keys, and the programs that it opens."""
 
     theme: str = setting("", "The colours: a theme, or a file in themes/; if empty, dark or light as the terminal is.")
     editor: str = setting("", "Command that enter runs, as nvim or code -w; if empty, $VISUAL, then $EDITOR.")
@@ -482,7 +482,7 @@ def check_settings(raw: dict[str, Any], file: Path) -> None:
 
 
 def _merge_tables(base: dict[str, Any], overrides: dict[str, Any]) -> None:
-    """Merge `overrides` into `base`, table by table; a list replaces the other."""
+    """Merge `overrides` into `base`, table by table; a list in `overrides` replaces the list in `base`."""
     for key, value in overrides.items():
         if isinstance(value, dict) and isinstance(base.get(key), dict):
             _merge_tables(base[key], value)
@@ -517,7 +517,7 @@ def _compare_tables(before: dict[str, Any], after: dict[str, Any], prefix: str) 
 
 
 def _enum_values(key: str) -> Mapping[str, str]:
-    """Return the values of the setting with the dotted `key`, each by itself; empty if it is no enumeration."""
+    """Return the valid values of the setting with the dotted `key`, each mapped to itself; {} if any value is valid."""
     shape: Any = Settings
     for part in key.split("."):
         shape = get_type_hints(shape).get(part) if is_dataclass(shape) else None
@@ -525,7 +525,7 @@ def _enum_values(key: str) -> Mapping[str, str]:
 
 
 def _value_at_key(raw: dict[str, Any], key: str) -> object:
-    """Return the value at a dotted key such as "pack.budget"; None if there is none."""
+    """Return the value at a dotted key such as "pack.budget"; None if `raw` has no such key."""
     value: Any = raw
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None

@@ -267,7 +267,7 @@ def _new_table(values: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
 
 
 def _read_text(file: Path) -> str | None:
-    """Return the text of a file with its line ends and without a byte order mark; None if there is no file."""
+    """Return the text of a file with unchanged line ends and no byte order mark; None if the file is missing."""
     try:
         return read_limited(file, MAX_SETTINGS_BYTES).decode("utf-8-sig")
     except FileNotFoundError:

@@ -43,8 +43,8 @@ def users_umask() -> int:
 def find_shared_paths(folder: Path) -> Iterator[Path]:
     """Yield the folder and the files and folders below it to which other users than the owner have any permission.
 
-    What is in a folder that they cannot enter is left out, as symbolic links are. Yields nothing on Windows, which
-    protects a user's profile by other means.
+    The content of a folder that other users cannot enter is left out, and so are symbolic links. Yields nothing on
+    Windows, which protects a user's profile by other means.
     """
     if os.name != "posix" or not _is_shared(folder):
         return
@@ -56,7 +56,7 @@ def find_shared_paths(folder: Path) -> Iterator[Path]:
 
 
 def remove_others_permissions(folder: Path) -> None:
-    """Remove all permissions of other users from a folder and its content, as far as the system allows.
+    """Remove the permissions of all users but the owner from a folder and its content, as far as the system allows.
 
     The folder itself is first, so that its content is private at once. If its permissions cannot be changed, the disk
     does not support permissions, and the content is left alone.
@@ -82,7 +82,8 @@ def make_shared_folders_private(folders: Iterable[Path]) -> None:
 def make_private(folders: Sequence[Path]) -> None:
     """Create missing folders that only the owner can access, and make existing folders private.
 
-    A program that uses this library may have any umask. Errors are ignored: code that writes there reports them.
+    This does not rely on the umask, which a program that imports excerpt may set. Errors are ignored, because code that
+    writes to the folders reports them.
     """
     for folder in folders:
         with suppress(OSError):

@@ -126,8 +126,8 @@ def _open_folders(
 ) -> Iterator[Path]:
     """Yield the folders of vaults, and append notices for the user to `messages`.
 
-    Of several, one that is missing only has a notice: the others can be searched. Raises VaultError if none is there,
-    or StoreUnusableError for the address of a store.
+    If one of several folders is missing, there is only a notice, because the others can be searched. Raises VaultError
+    if no folder exists, or StoreUnusableError for the address of a store.
     """
     errors = []
     for path in paths:

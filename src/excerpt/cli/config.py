@@ -98,7 +98,7 @@ def _check_keymap(settings: Settings, file: Path) -> None:
 
 
 def _edit_settings_file(file: Path, default_text: str) -> None:
-    """Open the settings file in the user's editor and wait for its end; a new file begins with `default_text`.
+    """Open the settings file in the user's editor and wait until that ends; a new file begins with `default_text`.
 
     Raises ExcerptError if there is no editor, it fails, or the file cannot be created.
     """

@@ -55,7 +55,7 @@ def print_explanation(explanation: Explanation, indent: str = INDENT) -> None:
 
 
 def _format_signal_lines(signals: Sequence[Signal], width: int) -> Iterator[str]:
-    """Yield a line for each signal that changes the score, the largest first, and one that names the others."""
+    """Yield a line for each signal that changes the score, the largest first, and a line with the other signals."""
     max_part = max(abs(signal.part) for signal in signals)
     for signal in sorted(signals, key=lambda signal: -signal.part):
         if signal.part:

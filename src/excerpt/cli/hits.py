@@ -60,7 +60,7 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
 
 
 def _format_name(fragment: Fragment) -> str:
-    """Return the title and headings of a fragment; before a title of one word alone, the name of its file or folder."""
+    """Return the title and headings of a fragment; before a title of one word stands its file or folder name."""
     name = title_and_headings(fragment.title, fragment.heading_path)
     if len(name.split()) > 1:
         return name
@@ -72,7 +72,7 @@ def _format_name(fragment: Fragment) -> str:
 def print_hit_lines(hits: Sequence[Hit], folders: VaultFolders | None) -> None:
     """Print one line for each hit, as grep does: path, line, and the headings with a snippet, separated by colons.
 
-    With the `folders` of the vaults, the path is that of a file; None for a store.
+    With the `folders` of the vaults, the path is a file's whole path; `folders` is None for a store.
     """
     from excerpt.text.snippet import snippet
 

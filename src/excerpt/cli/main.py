@@ -94,7 +94,7 @@ class VaultOrCommand(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Return the options or the commands that begin with `incomplete`, without importing any; and folders."""
+        """Return the options or commands that begin with `incomplete`, without importing a command, and folders."""
         from click.shell_completion import CompletionItem
 
         if incomplete.startswith("-"):
@@ -105,7 +105,7 @@ class VaultOrCommand(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the name, the command and its arguments: the command in args[0], or else the one that opens a vault.
+        """Return the name, command and arguments: of the command in args[0], or else of the command that opens a vault.
 
         Raises a usage error if args[0] is not a folder but resembles the name of a command.
         """
@@ -243,7 +243,7 @@ def _is_out_of_memory(error: BaseException | None) -> bool:
 
 
 def _format_error(error: click.ClickException, argv: list[str]) -> str:
-    """Return click's message about a wrong command line, with a hint where the right one can be guessed."""
+    """Return click's message about a wrong command line, with a hint if the right command line can be guessed."""
     buffer = io.StringIO()
     error.show(buffer)
     hint = _format_vault_hint(error, argv) if isinstance(error, click.UsageError) else ""
@@ -253,7 +253,7 @@ def _format_error(error: click.ClickException, argv: list[str]) -> str:
 
 
 def _format_vault_hint(error: click.UsageError, argv: list[str]) -> str:
-    """Return a sentence on how to name the vault, an option of most commands and an argument of the others, or ""."""
+    """Return a hint on whether the command takes the vault as an option or argument; "" for other errors."""
     if error.ctx is None or not error.ctx.info_name:
         return ""
     command = f"excerpt {error.ctx.info_name}"
@@ -293,7 +293,7 @@ def _replace_closed_streams() -> None:
 
 
 def _set_encoding(stream: TextIO) -> None:
-    """Set the encoding of an output stream: UTF-8 for pipes and files, that of the locale for a terminal.
+    """Set the encoding of an output stream: UTF-8 for pipes and files, the locale's encoding for a terminal.
 
     Text that cannot be encoded, such as a file name that is not UTF-8, is escaped with backslashes, as in JSON.
     """

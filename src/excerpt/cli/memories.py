@@ -34,7 +34,7 @@ def format_beginning(memory: Memory) -> str:
 
 
 def print_answering_memories(vault: Vault, queries: Iterable[str]) -> None:
-    """Name on stderr the memories that answer any of `queries`; none if they cannot be read, which `recall` reports."""
+    """Name on stderr the memories that answer any of `queries`; print nothing if memories cannot be read."""
     with suppress(ExcerptError):
         if not vault.memories.all().memories:
             return  # a recall would import what builds an index
@@ -65,7 +65,7 @@ def format_memory(memory: Memory, source_check: SourceCheck | None = None, vault
 
 
 def _format_source_status(source_check: SourceCheck) -> list[str]:
-    """Return the status of a memory's source as lines of text; none if the source is unchanged.
+    """Return the status of a memory's source as lines of text; [] if the source is unchanged.
 
     If the source has changed, the differing lines follow, with `-` for the remembered lines and `+` for the new lines.
     """

@@ -177,7 +177,7 @@ def _find_unknown_ids(ids: Sequence[str], packed: PackResult) -> list[str]:
 
 
 def _explain_empty_pack(packed: PackResult) -> str:
-    """Return a sentence on why the pack is empty, about the best of the passages that were left out."""
+    """Return a sentence that says why the pack is empty, by the reason of the best passage that was left out."""
     if not packed.left_out:
         return "The pack is empty: nothing was found."
     if packed.stopped is StopReason.NO_ANSWER:

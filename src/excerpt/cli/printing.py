@@ -65,8 +65,8 @@ def print_json(value: Any) -> None:
 def escape_for_stdout(text: str) -> str:
     """Return text of the vault for printing: control characters are made visible if stdout is a terminal.
 
-    Use `visible_line` instead for titles, paths and other text within a line of output. There a line feed would forge
-    another line, in a pipe too.
+    Use `visible_line` instead for titles, paths and other text within a line of output. In such text, a line feed would
+    forge another line, in a pipe too.
     """
     return visible(text) if sys.stdout.isatty() else text
 

@@ -151,9 +151,10 @@ def _search_with_stores(
     rerank: bool | None,
     refresh: bool,
 ) -> int:
-    """Search several vaults, of which some are in stores, and print their hits as one list. Returns the exit code.
+    """Search several vaults, some of them in stores, and print their hits as one list. Returns the exit code.
 
-    A store searches by itself, so each vault has a ranking of its own; scores are relative to the best of each.
+    A store searches by itself, so each vault has a ranking of its own; scores are relative to the best hit of each
+    vault.
     """
     from excerpt.service.api import fuse_results, merge_notices
 

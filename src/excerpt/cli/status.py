@@ -57,7 +57,7 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
 
 
 def _print_model_offer(vault: Path, settings: Settings, paths: Paths) -> None:
-    """Say once what a better embedding model costs for the vault, on stderr."""
+    """Print on stderr, only once for a vault, what a better embedding model would cost."""
     from excerpt.service.model_offer import offer_minilm_for_index
 
     if offer := offer_minilm_for_index(paths.index_folder(vault), settings, paths):

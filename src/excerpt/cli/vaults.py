@@ -165,9 +165,9 @@ def load_vault(folder: Path | Sequence[Path] | None, *, refresh: bool = True, su
     """Open the vault in `folder`, or else the vault opened last, with messages and progress on stderr.
 
     `folder` may be the address of a store, or several folders, which are opened as one vault. With `refresh`, the index
-    is updated first. With `suggest_moves`, a message names data of a vault that is gone, which this one may be.
-    Comments in notes are found and shown if the answer is printed on a terminal, and so read by their author.
-    Raises the errors of `excerpt.open`.
+    is updated first. With `suggest_moves`, a message names data of a missing vault, because this vault may be the
+    missing one, moved. Comments in notes are found and shown if the answer is printed on a terminal, and so read by
+    their author. Raises the errors of `excerpt.open`.
     """
     from excerpt.service.api import open as open_vault_of_api
 
@@ -194,7 +194,7 @@ _NOTE_PART = re.compile(r"(?P<file>.+?)(?P<part>:\d+(?:-\d*)?|#.*)?", re.DOTALL)
 
 
 def note_in_vault(vault: Vault, note: str) -> str:
-    """Return the path in the vault of a note that is given as a file, as shells complete it; others unchanged.
+    """Return the path in the vault of a note that is given as a file, as shells complete it; else `note` unchanged.
 
     A part of the note, `:A-B` or `#Heading`, stays behind the path.
     """

@@ -18,9 +18,10 @@ def clean_text(text: str, max_characters: int) -> str:
 
 
 def checked_vectors(values: object, count: int, dimensions: int, source: str) -> Floats:
-    """Return vectors in float32 with length 1 (all zeros stay so), shape (count, dimensions).
+    """Return vectors in float32, scaled to length 1 (a vector of zeros stays), shape (count, dimensions).
 
-    `dimensions` is 0 if any number is right. Raises ModelError, whose sentence begins with `source` ("The model in X").
+    `dimensions` is 0 if any number of dimensions is accepted. Raises ModelError, whose sentence begins with `source`
+    ("The model in X").
     """
     vectors = _as_floats(values, f"{source} returned something other than vectors.")
     if vectors.ndim != 2 or len(vectors) != count:

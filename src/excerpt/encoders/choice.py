@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def open_embedder(settings: Settings, *, paths: Paths | None = None, threads: int = 0) -> PassageEmbedder:
-    """Open the embedder that `embedding.model` names, with its own languages. Raises ModelError, also for a static one.
+    """Open the embedder that `embedding.model` names, with its own languages. Raises ModelError for a static model too.
 
-    `paths`: where the keys of servers are, by default the user's. `threads`: threads of a computation on this machine,
-    0 for one per core.
+    `paths` locate the file of keys for servers; the default is the user's. `threads` is the number of threads of a
+    local model, 0 for one per core.
     """
     model = settings.embedding.model
     if model.startswith(SERVER_PREFIX):
@@ -44,10 +44,10 @@ def open_embedder(settings: Settings, *, paths: Paths | None = None, threads: in
 
 
 def open_reranker(settings: Settings, *, paths: Paths | None = None, threads: int = 0) -> Reranker | None:
-    """Open the reranker that `rerank.model` names; None if it names none. Raises ModelError.
+    """Open the reranker that `rerank.model` names; return None if the setting is empty. Raises ModelError.
 
-    `paths`: where the keys of servers are, by default the user's. `threads`: threads of a computation on this machine,
-    0 for one per core.
+    `paths` locate the file of keys for servers; the default is the user's. `threads` is the number of threads of a
+    local model, 0 for one per core.
     """
     model = settings.rerank.model
     if not model:

@@ -46,9 +46,9 @@ def post_json(
 ) -> Answer:
     """Post a JSON body and return the answer, whatever its status is.
 
-    `seconds` are for all of it, `max_bytes` bound the answer. Raises ModelUnreachableError if there is no complete
-    answer in time, and ModelError if the address is another machine's and that is not allowed, if the certificate is
-    not valid, or if the answer is too large.
+    The request and its answer together may take `seconds`; the answer may have `max_bytes`. Raises
+    ModelUnreachableError if there is no complete answer in time, and ModelError if the address is another machine's and
+    that is not allowed, if the certificate is not valid, or if the answer is too large.
     """
     end = time.monotonic() + seconds
     content = json.dumps(body).encode("ascii")
@@ -81,7 +81,8 @@ _START_HINT = "Is the server running, and the model loaded?"
 def resolve(address: ServerAddress, *, is_remote_allowed: bool) -> Sequence[tuple[int, Any]]:
     """Return pairs of a family and a socket address for the host.
 
-    Raises ModelError if one is not of this machine and that is not allowed, ModelUnreachableError if there is none.
+    Raises ModelError if an address is not of this machine and that is not allowed, ModelUnreachableError if the host
+    has no address.
     """
     if address.host == "localhost":  # by RFC 6761 never asked of a name server
         return [
@@ -140,7 +141,7 @@ def _start_tls(connected: socket.socket, address: ServerAddress) -> socket.socke
 
 
 class _AnswerTooLargeError(Exception):
-    """A server sent more than an answer may have."""
+    """A server sent more bytes than an answer may have."""
 
 
 def _read_answer(response: HTTPResponse, max_bytes: int) -> Answer:
@@ -159,9 +160,9 @@ def _read_answer(response: HTTPResponse, max_bytes: int) -> Answer:
 
 
 class _BoundedSocket:
-    """A connected socket that fails when a moment has passed or many bytes were received, whatever http.client reads.
+    """A connected socket that fails after a deadline or a number of received bytes, whatever http.client reads.
 
-    http.client itself reads without end where a server sends a chunk of size -1, or slowly.
+    By itself, http.client reads forever if a server sends a chunk of size -1, or sends slowly.
     """
 
     def __init__(self, connected: socket.socket, end: float, max_bytes: int) -> None:
@@ -177,11 +178,11 @@ class _BoundedSocket:
         return io.BufferedReader(_BoundedReader(self._connected, self._end, self._max_bytes), _PIECE)
 
     def close(self) -> None:
-        """Leave the socket open: http.client closes it before the answer is read, and its caller does so after."""
+        """Leave the socket open: http.client calls this before the answer is read, and the caller closes it later."""
 
 
 class _BoundedReader(io.RawIOBase):
-    """The bytes that arrive at a connected socket until a moment has passed, and not more than `max_bytes`."""
+    """The bytes that arrive at a connected socket before a deadline, at most `max_bytes`."""
 
     def __init__(self, connected: socket.socket, end: float, max_bytes: int) -> None:
         self._connected = connected

@@ -28,10 +28,10 @@ _MULTILINGUAL = re.compile(
 
 
 def prompts_of(model: str) -> Prompts:
-    """Return what a model of this name wants in front of queries and passages; nothing for an unknown one."""
+    """Return the texts that a model of this name needs in front of queries and passages; empty for an unknown model."""
     return next((prompts for pattern, prompts in _PROMPTS if re.search(pattern, model, re.IGNORECASE)), Prompts())
 
 
 def languages_of(model: str) -> tuple[str, ...]:
-    """Return the languages of a model of this name: all for a multilingual one, else English."""
+    """Return the languages of a model of this name: all languages for a multilingual model, else English."""
     return EVERY_LANGUAGE if _MULTILINGUAL.search(model) else ENGLISH

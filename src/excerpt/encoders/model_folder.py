@@ -54,7 +54,7 @@ _POOLINGS = {
 
 
 def network_file(folder: Path) -> Path | None:
-    """Return the ONNX file of a model folder, in `onnx/` or in the folder itself; None if there is none."""
+    """Return the ONNX file of a model folder, in `onnx/` or in the folder itself; None if neither has one."""
     for place in (folder / "onnx", folder):
         for name in _NETWORK_NAMES:
             if (file := place / f"{name}.onnx").is_file():
@@ -83,7 +83,7 @@ def is_transformer_folder(folder: Path) -> bool:
 
 
 def describe_files(folder: Path) -> str:
-    """Return the sizes and times of the files in a model folder, which change when it gets another model."""
+    """Return a text of the sizes and times of the files in a model folder, which changes when the model does."""
     states = [
         (path.relative_to(folder).as_posix(), state.st_size, state.st_mtime_ns)
         for path in sorted((*folder.glob("*"), *folder.glob("onnx/*"), *folder.glob("1_Pooling/*")))
@@ -93,7 +93,7 @@ def describe_files(folder: Path) -> str:
 
 
 class Prompts(Struct, frozen=True):
-    """Texts that a model wants in front of a query and of a passage, such as "query: "; empty for most models."""
+    """Texts that a model needs in front of a query and of a passage, such as "query: "; empty for most models."""
 
     query: str = ""
     passage: str = ""
@@ -129,7 +129,7 @@ class ModelFolder(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """Digest of all that changes vectors, so that copies of a model in different folders have the same id."""
+        """Digest of everything that influences the vectors, so that a copy of a model in another folder has its id."""
         options = (self.max_tokens, self.pad_token, self.poolings, self.prompts)
         content = hashlib.blake2b(repr(options).encode(), digest_size=8)
         parts = sorted(self.network.parent.glob(f"{self.network.name}[_.]*"))  # weights beside the network
@@ -142,7 +142,7 @@ class ModelFolder(Struct, frozen=True):
 def read_model_folder(folder: Path, network: Path | None = None) -> ModelFolder:
     """Read the options of a model folder. Raises ModelError, which names missing files.
 
-    `network` is the ONNX file if it is elsewhere.
+    `network` is the ONNX file if it is not in the folder.
     """
     network, tokenizer = network or network_file(folder), folder / "tokenizer.json"
     missing = [*(() if network else ("onnx/model.onnx",)), *(() if tokenizer.is_file() else ("tokenizer.json",))]
@@ -173,7 +173,7 @@ def _read_other_parts(file: Path) -> tuple[str, ...]:
 
 
 def _read_max_tokens(folder: Path, tokenizer_config: Mapping[str, Any]) -> int:
-    """Return the length that sentence-transformers cuts texts to, else the tokenizer's, at most the network's."""
+    """Return the maximum length of texts in tokens: from sentence-transformers' file, else the tokenizer's."""
     declared = (
         _read_json(folder / "sentence_bert_config.json").get("max_seq_length"),
         tokenizer_config.get("model_max_length"),
@@ -206,7 +206,7 @@ def _read_prompts(config: Mapping[str, Any]) -> Prompts:
 
 
 def _read_languages(card: Path) -> tuple[str, ...]:
-    """Return the codes that the front matter of a model card names ("en"); English if it names none."""
+    """Return the language codes in the front matter of a model card, such as "en"; English if it has none."""
     import yaml
 
     try:
@@ -243,6 +243,6 @@ def _load_json(file: Path) -> object:
 
 @lru_cache(maxsize=32)
 def _file_digest(file: Path, _size: int, _modified: int) -> bytes:
-    """Return the digest of a file, computed again when its size or time changes: 90 MB take .1 s."""
+    """Return the digest of a file; cached, because 90 MB take .1 s, until the file's size or time changes."""
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=16)).digest()

@@ -23,8 +23,8 @@ _HIDDEN = "…"
 def is_static_model(model: str) -> bool:
     """Return whether the setting `embedding.model` names a static model, whose vectors are made with the index.
 
-    Static are the shipped model (""), model2vec folders and model2vec names on a hub. All others are embedders of this
-    package: they are slow, so they embed in the background.
+    Static models are the shipped one (""), model2vec folders, and model2vec names on a hub. All other models are
+    embedders of this package, which are slow and so embed in the background.
     """
     if not model:
         return True
@@ -40,14 +40,14 @@ def is_server(model: str) -> bool:
 
 
 def static_model(model: str) -> str:
-    """Return the static model whose vectors are made with the index: beside an embedder the shipped one ("")."""
+    """Return the static model whose vectors are made with the index: `model`, or "" (shipped) beside an embedder."""
     return model if is_static_model(model) else ""
 
 
 def embedder_source(model: str) -> str:
-    """Return the setting of an embedder, with the state of its folder: it differs if another model is there.
+    """Return the setting of an embedder with the state of its model folder, which changes when the model does.
 
-    The model is not loaded for it. An index stores it, so it has no secret.
+    The model is not loaded. The result is stored in an index, so it contains no secret.
     """
     if model == MINILM:
         return f"{model}:{WEIGHTS_SHA256}"
@@ -56,16 +56,16 @@ def embedder_source(model: str) -> str:
 
 
 def hide_secrets(model: str) -> str:
-    """Return the setting `embedding.model` or `rerank.model` with `…` for what may hold a key in an address.
+    """Return the setting `embedding.model` or `rerank.model` with `…` in place of what may be a key in an address.
 
-    That is its query, and a name with a password.
+    Replaced are the address's query, and a user name with a password.
     """
     is_address = model.removeprefix(SERVER_PREFIX).startswith(SCHEMES)
     return _SECRET_PARTS.sub(_HIDDEN, model) if is_address else model
 
 
 def has_hidden_secret(model: str) -> bool:
-    """Return whether a setting for an embedder lacks what `hide_secrets` replaced, so that it cannot be opened."""
+    """Return whether `hide_secrets` has replaced a part of the setting, so that no embedder can be opened with it."""
     return is_server(model) and _HIDDEN in model
 
 
@@ -82,7 +82,7 @@ def require_static_model(settings: Settings) -> None:
 def model_label(model: str) -> str:
     """Return a model of the settings as messages name it: the address of a server without what follows `?`.
 
-    That may hold a secret.
+    The part after `?` may hold a secret.
     """
     from excerpt.encoders.server_address import parse_address
 
@@ -96,7 +96,7 @@ def model_label(model: str) -> str:
 
 
 def remote_notice(settings: Settings) -> str:
-    """Return a sentence that says which other machines are sent text of the vault; "" for none."""
+    """Return a sentence that names the other machines to which text of the vault is sent; "" if there are none."""
     if not settings.embedding.remote:
         return ""
     notes, hits = remote_address(settings.embedding.model), remote_address(settings.rerank.model)
@@ -107,7 +107,7 @@ def remote_notice(settings: Settings) -> str:
 
 
 def remote_address(model: str) -> str:
-    """Return the address in `embedding.model` or `rerank.model` if it is not this machine by its spelling, else ""."""
+    """Return the address in `embedding.model` or `rerank.model` if its host is not spelled as this machine, else ""."""
     from excerpt.encoders.server_address import parse_address
 
     address = model.removeprefix(SERVER_PREFIX)

@@ -55,7 +55,7 @@ class _RefusedError(ModelError):
 
 
 class ModelServer:
-    """A server that is asked for vectors or scores."""
+    """A server to which requests for vectors or scores are sent."""
 
     def __init__(self, address: ServerAddress, key: ServerKey, *, is_remote_allowed: bool) -> None:
         self.address = address
@@ -63,9 +63,10 @@ class ModelServer:
         self._is_remote_allowed = is_remote_allowed
 
     def ask(self, body: Mapping[str, object], *, seconds: float, max_bytes: int, waits: Sequence[float] = ()) -> object:
-        """Return the JSON that answers a request; after each of `waits` seconds a busy server is asked again.
+        """Return the JSON that answers a request; if the server is busy, send the request again after each of `waits`.
 
-        Raises ModelUnreachableError if it stays busy, and ModelError if it refuses or answers something else.
+        `waits` are in seconds. Raises ModelUnreachableError if the server stays busy, ModelError if it refuses or its
+        answer is no such JSON.
         """
         named = {"model": self.address.model, **body} if self.address.model else body
         for wait in (*waits, None):
@@ -122,7 +123,7 @@ class ModelServer:
         )
 
     def _detail(self, answer: Answer) -> str:
-        """Return what the server says about a failure, as a sentence that follows another; never the key."""
+        """Return the server's message about a failure, as a sentence to append to another; the key is never in it."""
         try:
             value = json.loads(answer.content)
         except (ValueError, RecursionError):
@@ -155,7 +156,7 @@ def _is_too_long(answer: Answer) -> bool:
 
 
 class ServerEmbedder:
-    """An embedder behind an address that takes OpenAI's requests for embeddings."""
+    """An embedder on a server that understands OpenAI's requests for embeddings."""
 
     def __init__(self, server: ModelServer, paths: Paths) -> None:
         """Ask the server for a sample, which shows its dimensions and its identity. Raises ModelError."""
@@ -209,9 +210,10 @@ class ServerEmbedder:
 
 
 def _identity_vector(name: str, sample: Floats, paths: Paths) -> Floats:
-    """Return the vector that identifies a model: a stored one nearly equal to `sample`, else `sample`, now stored.
+    """Return the vector that identifies a model: a stored vector nearly equal to `sample`; else store `sample`.
 
-    So another model under the same name has another identity, and the same model has the same one on another processor.
+    So another model under the same name gets another identity, and the same model keeps its identity on another
+    processor.
     """
     file, fresh = paths.known_embedders_file, [round(float(number), 6) for number in sample]
     with suppress(OSError), exclusive_lock(file):  # a sample that cannot be stored is made again
@@ -225,9 +227,9 @@ def _identity_vector(name: str, sample: Floats, paths: Paths) -> Floats:
 
 
 def _by_index(answer: object, table: str, names: Sequence[str], count: int) -> list[object]:
-    """Return a value of each text, found by one of `names`, in the order of the texts.
+    """Return the value under one of `names` for each text, in the order of the texts.
 
-    Returns an empty list if the answer has another form, and a shorter one if texts have none.
+    Returns an empty list if the answer has another form, and a shorter list if some texts have no value.
     """
     rows = answer.get(table) if isinstance(answer, dict) else answer
     if not isinstance(rows, list):
@@ -247,7 +249,7 @@ def _by_index(answer: object, table: str, names: Sequence[str], count: int) -> l
 
 
 class ServerReranker:
-    """A reranker behind an address that takes the requests of Jina, Cohere, llama.cpp and vLLM, or those of TEI."""
+    """A reranker on a server that understands the requests of Jina, Cohere, llama.cpp and vLLM, or those of TEI."""
 
     def __init__(self, server: ModelServer) -> None:
         self._server = server

@@ -68,7 +68,7 @@ class OnnxModel:
         return self.files.id
 
     def truncate(self, max_tokens: int, strategy: str) -> None:
-        """Cut all further texts, or the second of each pair of texts (`only_second`), to `max_tokens` in all."""
+        """Cut all further texts to `max_tokens`; of a pair of texts with `only_second`, cut the second to fit both."""
         self.tokenizer.enable_truncation(max_tokens, strategy=strategy)
 
     def batches(self, encodings: Sequence[Encoding]) -> Iterator[list[int]]:
@@ -116,7 +116,7 @@ class OnnxModel:
 
 
 def _read_checked(files: ModelFolder) -> bytes:
-    """Return the content of the network, so that what is loaded is what was checked. Raises ModelError."""
+    """Return the bytes of the network's file after checking them, so that these are loaded. Raises ModelError."""
     try:
         content = files.network.read_bytes()
     except OSError as error:
@@ -204,7 +204,7 @@ class OnnxEmbedder:
 
 
 def _pool(values: Floats, mask: Ids, kind: str) -> Floats:
-    """Return one vector a text from those of its tokens, shape (texts, tokens, dimensions). Raises ModelError."""
+    """Return a vector per text from its tokens' vectors, shape (texts, tokens, dimensions). Raises ModelError."""
     weights = mask.astype(np.float32)
     match kind:
         case "cls":
@@ -240,7 +240,7 @@ class CrossEncoder:
         return self._model.id
 
     def score(self, query: str, passages: Sequence[str], seconds: float) -> Sequence[float]:
-        """Return a score for each passage; of a passage that is too long its beginning is read.
+        """Return a score for each passage; only the beginning of a passage that is too long is read.
 
         Raises ModelError if that takes longer than `seconds`, which is checked between batches.
         """
@@ -266,13 +266,13 @@ class CrossEncoder:
 
 
 def _relevance(logits: Floats, pairs: int) -> Floats:
-    """Return a score for each pair: the one logit, or that of the second class less that of the first."""
+    """Return a score for each pair: its only logit, or its second logit minus its first."""
     rows = logits.reshape(pairs, -1)
     return rows[:, 0] if rows.shape[1] == 1 else rows[:, 1] - rows[:, 0]
 
 
 class CosineReranker:
-    """A reranker that scores a passage by the cosine of its vector to the query's."""
+    """A reranker that scores a passage by the cosine of its vector and the query's vector."""
 
     def __init__(self, embedder: PassageEmbedder) -> None:
         self._embedder = embedder
@@ -304,6 +304,6 @@ def open_onnx_embedder(folder: Path, threads: int) -> OnnxEmbedder:
 
 
 def open_onnx_reranker(folder: Path, threads: int) -> Reranker:
-    """Load the cross-encoder in a folder, or an embedder to rerank by its cosine. Raises ModelError."""
+    """Load the cross-encoder in a folder, or else an embedder that reranks by cosine. Raises ModelError."""
     model = OnnxModel(read_model_folder(folder), threads)
     return CrossEncoder(model) if _SCORE_OUTPUT in model.outputs else CosineReranker(OnnxEmbedder(model))

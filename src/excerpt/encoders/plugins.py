@@ -21,7 +21,7 @@ RERANKERS_GROUP = "excerpt.rerankers"
 
 
 class PluginEmbedder:
-    """An embedder of another package, with its identity, dimensions and languages as it had them when it was opened."""
+    """An embedder of another package; its identity, dimensions and languages are read once, when it is opened."""
 
     def __init__(self, name: str) -> None:
         """Load the embedder. Raises ModelError."""
@@ -83,7 +83,7 @@ def _load(group: str, name: str, source: str) -> Any:
 
 @contextmanager
 def _failures(source: str) -> Iterator[None]:
-    """Turn any exception of another's code into a ModelError."""
+    """Convert any exception that another package's code raises in a block to a ModelError."""
     try:
         yield
     except ModelError:

@@ -81,7 +81,7 @@ def _is_sendable(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ServerKey:
-    """A secret that a server asks for; "" if it needs none. Its representation does not show it."""
+    """The key that a server requires; "" if it requires no key. The object's `repr` does not show the key."""
 
     value: str = field(default="", repr=False)
 
@@ -89,8 +89,8 @@ class ServerKey:
 def find_key(address: ServerAddress, variable: str, keys_file: Path) -> ServerKey:
     """Return the key for a server: from an environment variable, else from the file of keys by "host:port" or "host".
 
-    The variable belongs to the one address in the settings. Raises ModelError if the key cannot be sent, or if other
-    users may read the file.
+    The environment variable is used only for the address in the settings. Raises ModelError if the key cannot be sent,
+    or if other users may read the file.
     """
     if value := os.environ.get(variable, ""):
         return _checked_key(value, variable)

@@ -153,7 +153,7 @@ def _map_vectors(file: Path) -> NDArray[np.int8]:
 
 
 class Embedder:
-    """Embeds texts and weights words with a loaded model; its caches have a lock, because two vaults may share it."""
+    """Embeds texts and weights words with a loaded model; a lock protects its caches, as two vaults may share it."""
 
     languages = ("en",)
     """The language of the shipped model. A model2vec folder does not name its languages: `embedding.languages` does."""
@@ -262,7 +262,7 @@ class Embedder:
 def model_source(model: str) -> str:
     """Return the model's name with the sizes and times of its files, to detect changes without loading the model.
 
-    This holds for the shipped model too, which may change with the version of excerpt.
+    The shipped model has such a text too, because it may change with the version of excerpt.
     """
     folder = _model_folder(model) if model else _shipped_folder()
     if folder is None:

@@ -95,7 +95,7 @@ class PromptPassages(Struct, frozen=True):
 
 
 def load_for_prompts(vault: excerpt.Vault) -> None:
-    """Load what `find_passages` needs, so that the first prompt waits no longer than the later ones."""
+    """Load the data that `find_passages` needs, so that the first prompt is answered as fast as later ones."""
     prompt = "what do these notes say about mispelled words"  # for a word of no note, similar ones are looked for
     answer_prompt(vault, prompt)
     vault.tokens(f"```\n{prompt}\n```")
@@ -104,8 +104,8 @@ def load_for_prompts(vault: excerpt.Vault) -> None:
 def find_passages(vault: excerpt.Vault, prompt: str, shown_before: Collection[str] = ()) -> PromptPassages | None:
     """Return the passages to add to a prompt, or None if the vault does not surely answer it.
 
-    Fragments in `shown_before`, a set of ids, are left out; if the best one is among them, all are. A passage that
-    does not fit into MAX_TOKENS is left out too.
+    Fragments whose ids are in `shown_before` are left out; if the best fragment is among them, None is returned. A
+    passage that does not fit into MAX_TOKENS is left out too.
     """
     answer = answer_prompt(vault, prompt)
     if answer is None or answer.hits[0].fragment.id in shown_before:
@@ -139,7 +139,7 @@ def find_passages(vault: excerpt.Vault, prompt: str, shown_before: Collection[st
 
 
 def _quote_fragment(vault: excerpt.Vault, fragment: excerpt.Fragment) -> str:
-    """Return a fragment below its source and headings, all in a fence that none of them can end.
+    """Return a fragment below its source and headings, all in a code fence that their text cannot close.
 
     A fragment that begins at a later row of a table is below the table's header, whose lines are named.
     """
@@ -170,8 +170,8 @@ def _name_signal(hit: excerpt.Hit) -> float:
 def split_clauses(prompt: str) -> tuple[str, ...]:
     """Return the parts of a prompt that may be a question, at most `_MAX_CLAUSES`, those with most content words first.
 
-    Parts are sentences, what punctuation and conjunctions separate in them, and the rest of a part from a question
-    word on. Code blocks are left out, and of a long prompt its middle.
+    Parts are sentences, pieces of sentences between punctuation or conjunctions, and the rest of a part from a question
+    word on. Code blocks are left out, and so is the middle of a long prompt.
     """
     if len(prompt) > 2 * _READ_CHARACTERS:
         prompt = f"{prompt[:_READ_CHARACTERS]}\n{prompt[-_READ_CHARACTERS:]}"

@@ -148,7 +148,8 @@ class VaultIndexing:
 class AskedQuestions:
     """The questions that one client of a server asked of one vault.
 
-    One that found nothing sure is kept with the passage that is opened for it, or for its rewording.
+    A question that found nothing sure is saved together with the passage that the client opens next, for this question
+    or for a rewording of it.
     """
 
     def __init__(self, vault: excerpt.Vault) -> None:
@@ -165,11 +166,11 @@ class AskedQuestions:
         self._unsure.ask(result.query, is_unsure=result.has_nothing_sure, now=self._since, min_seconds=min_seconds)
 
     def leave(self) -> None:
-        """Note that the client asks elsewhere: what it opens from now on is not for its last question here."""
+        """Note that the client asked another vault, so that what it opens next is not for its last question here."""
         self._result = None
 
     def open(self, path: str, first: int, last: int) -> bool:
-        """Note that a client opened lines of a note; return whether a question was kept with the passage there."""
+        """Note that a client opened lines of a note; return whether a question was saved with these lines."""
         self._drop_if_forgotten()
         now = time.monotonic()
         if now - self._since > REWORDING_SECONDS:
@@ -189,7 +190,7 @@ class AskedQuestions:
         return False
 
     def _drop_if_forgotten(self) -> None:
-        """Drop the questions if any process has deleted or rewritten the log, so that none is written back."""
+        """Drop the questions if a process has deleted or rewritten the log, so that no deleted one is saved again."""
         before, self._log_id = self._log_id, None
         with suppress(OSError):
             status = user_paths().use_file(self._vault.folder).stat()
@@ -198,7 +199,7 @@ class AskedQuestions:
             self._result, self._unsure = None, UnsureQuestions()
 
     def _is_learning(self) -> bool:
-        """Return whether the settings allow to learn now: they may have changed since the server was started."""
+        """Return whether the settings allow learning now; they may have changed since the server was started."""
         try:
             return load_vault_settings(self._vault.folder, user_paths()).search.learn
         except SettingsError:
@@ -209,8 +210,8 @@ class ServedSnapshot(Struct, frozen=True):
     """The state of a vault while one question is answered.
 
     `freshness` says in a few words whether the open index is up to date. `is_partial` means that much of the vault may
-    be missing from the index. `notices` are the vault's messages since the question was asked. `questions` are those
-    that the client asked of it before; None for several vaults as one, or an unknown client.
+    be missing from the index. `notices` are the vault's messages since the question was asked. `questions` are the
+    client's earlier questions to the vault; None for several vaults as one, or an unknown client.
     """
 
     vault: excerpt.Vault
@@ -288,10 +289,10 @@ class ServedVault:
     ) -> Answer:
         """Call `question` in the vault's thread with the newest state of the index, and return its result.
 
-        `report` gets the progress of indexing while there is no index yet. After a lost connection, the
-        question is called again, unless it `writes`. Raises NotIndexedYetError if there is no index after
-        ANSWER_SECONDS, VaultBusyError if there is no answer by then, and any error of the question. A question that
-        nobody waits for any more is dropped, or ends at its next check, unless it `writes`.
+        `report` gets the progress of indexing while there is no index yet. After a lost connection, `question` is
+        called again, unless it `writes`. Raises NotIndexedYetError if there is no index after ANSWER_SECONDS,
+        VaultBusyError if there is no answer by then, and any error of the question. A question that nobody waits for
+        any more is dropped, or ends at its next check, unless it `writes`.
         """
         token = CancelToken()
         try:
@@ -481,7 +482,7 @@ class ServedVaults:
             each.prepare()
 
     def end(self) -> None:
-        """End the indexing processes of all vaults, and wait for that."""
+        """End the indexing processes of all vaults, and wait until they have ended."""
         self._is_ended.set()
         enders = [threading.Thread(target=each.end) for each in self.all]
         for ender in enders:
@@ -497,9 +498,9 @@ class ServedVaults:
     ) -> Answer | None:
         """Call `question` with several vaults as one, and return its result; None if one is a store.
 
-        `ready` are those of `served` that have an index; the freshness names the others, and those whose embedding
-        model cannot be loaded. Raises NotIndexedYetError if the vaults are busy for ANSWER_SECONDS, and any error of
-        the question.
+        `ready` are the vaults of `served` that have an index; the freshness names the other vaults, and vaults whose
+        embedding model cannot be loaded. Raises NotIndexedYetError if the vaults are busy for ANSWER_SECONDS, and any
+        error of the question.
         """
         if any(vault.vault.address for vault in ready):
             return None
@@ -525,7 +526,7 @@ class ServedVaults:
             token.cancel()
 
     def _join(self, served: Sequence[ServedVault]) -> excerpt.VaultUnion:
-        """Return the vaults as one, which is kept for the next question."""
+        """Return the vaults as one union, which is cached for the next question."""
         if self._union is None or self._union[0] != served:
             folders = VaultFolders(tuple((vault.name, vault.vault.folder) for vault in served))
             self._union = served, excerpt.VaultUnion([vault.vault for vault in served], folders)
@@ -539,8 +540,8 @@ class ServedVaults:
     def find_vaults(self, name: str) -> tuple[ServedVault, ...]:
         """Return the vault called `name` in a tuple; for "" the default vault, for "*" all vaults.
 
-        The end of its path that no other vault has is a name too.
-        Raises VaultError, which lists the vaults, for an unknown name.
+        The last folders of a vault's path are a name too, if no other vault's path ends in them. Raises VaultError,
+        which lists the vaults, for an unknown name.
         """
         if name in ("", "*"):
             return self.all if name else self.all[:1]
@@ -560,7 +561,7 @@ async def ask_each(
 ) -> dict[ServedVault, Answer]:
     """Ask all vaults concurrently and return their answers, without vaults that are busy or have no readable index.
 
-    Raises the first other error, or the first of these if no vault has answered.
+    Raises the first error of another kind; if no vault has answered, it raises the first error of any kind.
     """
     requests = (vault.ask(question, report) for vault in served)
     results = dict(zip(served, await asyncio.gather(*requests, return_exceptions=True), strict=True))

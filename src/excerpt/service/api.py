@@ -309,7 +309,7 @@ def fuse_packs(packed: Mapping[str, PackResult]) -> str:
 
 
 def merge_notices(notices: Iterable[str]) -> str:
-    """Return one notice for the results of several vaults, "" if one of them has none, so that it is not unsure."""
+    """Return one notice for the results of several vaults; "" if a result has no notice, and so is not unsure."""
     from excerpt.search.interpretation import UNSURE_NOTICE
 
     different = set(notices)
@@ -523,7 +523,7 @@ class Vault:
         return self._add_notes(replace(result, hits=result.hits[:limit]))
 
     def _search_limit(self, limit: int, *, rerank: bool | None) -> int:
-        """Return how many hits to search for `limit` ones: a reranker always reads the same first hits."""
+        """Return how many hits to search for, to return `limit`: a reranker always reads the same first hits."""
         if not self.settings.rerank.model or rerank is False:
             return limit
         from excerpt.search.results import WINDOW_HITS
@@ -554,8 +554,8 @@ class Vault:
         """Record that the user opened `hit` of `result`, so that it comes higher for similar questions.
 
         `earlier` are the questions before that found nothing sure: they are kept with the passage too. Return whether
-        it was recorded: not unless the vault was opened with `learn`, nor with the setting search.learn off, nor for a
-        query longer than 200 characters. Raises OSError if the record cannot be written.
+        the use was recorded. It is not if the vault was opened without `learn`, if the setting search.learn is off, or
+        if the query is longer than 200 characters. Raises OSError if the record cannot be written.
         """
         from excerpt.search.usage import UseKind, find_used_hit
 
@@ -708,10 +708,11 @@ class Vault:
 
     @_run_as_query
     def news(self, *, seen: bool = False) -> tuple[QueryNews, ...]:
-        """Return what is new in the answers to the queries saved in the app: new and changed passages.
+        """Return the new and changed passages in the answers to the queries that were saved in the app.
 
-        News count from the last time that the query was run in the app or marked here; with `seen`, all are marked.
-        Raises SavedQueriesError if the saved queries cannot be read, or the mark cannot be written.
+        A passage is new or changed since the query was last run in the app, or since its news were marked as seen here;
+        `seen` marks all news as seen. Raises SavedQueriesError if the saved queries cannot be read, or the mark cannot
+        be written.
         """
         from excerpt.search.news import collect_news
         from excerpt.search.saved_queries import read_saved
@@ -944,7 +945,7 @@ class Vault:
         return tuple(memory for memory in self._read_memories_without_comments() if memory.id in ids)
 
     def _read_memories_without_comments(self) -> tuple[Memory, ...]:
-        """Return all memories as they leave the author's hands, in packs and checks."""
+        """Return all memories without comments, for packs and checks, which other people may read."""
         from excerpt.memory.store import MemoryStore
 
         shows_comments = self.settings.text.shows_comments(for_author=False)
@@ -991,10 +992,10 @@ class Vault:
     def related_many(
         self, notes: Iterable[str] | None = None, *, limit: int | None = None
     ) -> dict[str, tuple[SimilarNote, ...]]:
-        """Find for each of `notes`, by default all, the notes nearest in meaning: near duplicates, for example.
+        """Find for each of `notes`, by default all, the notes nearest in meaning, such as near duplicates.
 
         One product of matrices compares all notes; `related` compares one by words, links and names too, with reasons.
-        Returns at most `limit` notes for each, by default ten, by its path. Raises StoreUnusableError for a store.
+        Returns, by path, at most `limit` notes for each (by default ten). Raises StoreUnusableError for a store.
         """
         from excerpt.insight.notes import find_note
         from excerpt.insight.related import DEFAULT_LIMIT
@@ -1179,8 +1180,8 @@ class Memories:
     ) -> None:
         """Use these open memories.
 
-        `snapshot` returns the open index of the vault, from which the sources of memories are read. `lock` is the
-        vault's: one thread at a time uses the vault and its memories.
+        `snapshot` returns the open index of the vault, from which the sources of memories are read. `lock` is the lock
+        of the vault, so that one thread at a time uses the vault and its memories.
         """
         self._memories = memories
         self._settings = settings
@@ -1195,7 +1196,7 @@ class Memories:
 
     @property
     def trash(self) -> Path:
-        """Folder of the forgotten memories; of several vaults, that of the first."""
+        """Folder of the forgotten memories; for several vaults, the folder of the first."""
         from excerpt.memory.store import TRASH
 
         return self._store.folder / TRASH
@@ -1217,7 +1218,7 @@ class Memories:
         query: str = "",
         into: str | None = None,
     ) -> SavedMemory:
-        """Save `text` as a memory, and return the memory with the existing ones that are nearly the same.
+        """Save `text` as a memory; return the memory, and the existing memories that are nearly the same.
 
         The source of the memory is the fragment with the id `fragment`, or the lines `source` (NOTE:A-B); without
         `text`, the text of the source is saved. `why` says why it matters, `query` which search led to it. With `into`,
@@ -1310,7 +1311,7 @@ class Memories:
 
     @_one_at_a_time
     def get(self, memory_id: str) -> Memory:
-        """Return the memory of this id."""
+        """Return the memory with this id."""
         return self._store.as_shown(self._store.get(memory_id))
 
     @_one_at_a_time
@@ -1406,7 +1407,7 @@ class Gold:
     def __init__(self, file: Path, snapshot: Callable[[], Corpus], lock: AbstractContextManager[object]) -> None:
         """Use the gold set in `file`. `snapshot` returns the open index, in which targets are looked up.
 
-        `lock` is the vault's, as for its memories.
+        `lock` is the lock of the vault, as for its memories.
         """
         self._file = file
         self._lock = lock

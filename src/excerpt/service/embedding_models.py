@@ -40,7 +40,7 @@ OnSilence = Callable[[str, float], None]
 
 
 class ModelFigures(Struct, frozen=True):
-    """A model's figures on this machine. Speeds are measured with passages of the vault."""
+    """Speed and size of a model on this machine. Speeds are measured with passages of the vault."""
 
     model: str
     id: str
@@ -51,7 +51,7 @@ class ModelFigures(Struct, frozen=True):
 
 
 class ModelStatus(Struct, frozen=True):
-    """The figures of a model, and how many of the vault's passages it has embedded.
+    """Speed and size of a model, and how many of the vault's passages it has embedded.
 
     `in_use` names the model that searches use now.
     """
@@ -63,7 +63,7 @@ class ModelStatus(Struct, frozen=True):
 
     @property
     def seconds_left(self) -> float:
-        """Seconds that it takes to embed the other passages."""
+        """Seconds that the model needs to embed the passages that are not embedded yet."""
         return (self.passages - self.embedded) / self.figures.passages_per_second
 
 
@@ -76,7 +76,7 @@ class EmbeddedVault(Struct, frozen=True):
 
 
 class ModelTrial(Struct, frozen=True):
-    """What another model costs and would change. For the trial, it has embedded `candidates` passages."""
+    """The result of trying another model: its speed, and how hits would change. It embedded `candidates` passages."""
 
     status: ModelStatus
     candidates: int
@@ -112,7 +112,7 @@ def _measure_static(index: Path, settings: Settings) -> ModelStatus:
 
 
 def _measure_embedder(run: EmbeddingRun, index: Path, settings: Settings, in_use: str) -> ModelStatus:
-    """Measure the embedder of the settings, which `run` opens."""
+    """Measure the embedder of the settings, which `run` opens; `in_use` names the model that searches use now."""
     from excerpt.index.embedding_run import count_embedded
 
     embedder = run.open_embedder()
@@ -150,7 +150,7 @@ def embed_vault(
 ) -> EmbeddedVault:
     """Embed the vault by the embedder of the settings, and let searches use the vectors.
 
-    Raises ModelError, IndexBusyError if another process does the same, and IndexUnusableError.
+    Raises ModelError, IndexUnusableError, and IndexBusyError if another process embeds the same vault.
     """
     from excerpt.index.build import Updater
     from excerpt.index.embedding_run import EmbeddingRun
@@ -170,9 +170,9 @@ def embed_vault(
 def try_model(
     vault: Path, settings: Settings, paths: Paths, model: str, *, on_progress: OnEmbedded, on_silence: OnSilence
 ) -> ModelTrial:
-    """Measure an embedder, and compare its hits with those now, for the gold set and the last queries of the vault.
+    """Measure an embedder, and compare its hits for the gold set and the vault's last queries with the present hits.
 
-    Searches do not use it. Raises ModelError, also for a static model.
+    Searches do not use the embedder afterwards. Raises ModelError, also for a static model.
     """
     from excerpt.index.embedding_run import EmbeddingRun
     from excerpt.index.snapshot import Snapshot
@@ -233,7 +233,7 @@ class SilenceReporter:
         self._thread.join()
 
     def observe(self, on_progress: OnEmbedded) -> OnEmbedded:
-        """Return `on_progress` as a callback that also takes each progress for an answer of the server."""
+        """Return a callback that calls `on_progress` and also counts each call as an answer of the server."""
 
         def handle_progress(progress: EmbeddingProgress) -> None:
             self._has_answered.set()

@@ -74,7 +74,7 @@ class EngineWorker:
         *,
         on_question: Callable[[], object] = lambda: None,
     ) -> None:
-        """Prepare the worker. With a `store`, the engine answers from that in place of the index.
+        """Prepare the worker. With a `store`, the engine answers from the store instead of the index.
 
         `on_question` is called on the event loop with each question.
         """
@@ -122,7 +122,7 @@ class EngineWorker:
         self._requests.close(max(until - time.monotonic(), 0))
 
     def use_settings(self, settings: Settings) -> None:
-        """Use other settings from the moment when an engine with these settings is ready."""
+        """Use other settings as soon as an engine with these settings is ready."""
         with self._condition:
             old, self._settings = self._settings, settings
             self._has_new_settings = True
@@ -160,7 +160,7 @@ class EngineWorker:
         self._requests.ask(Request(question.kind, question.priority, run, on_answer, on_failure, is_interim))
 
     def rerank(self, request: RerankRequest, on_answer: Callable[[RerankScores], object]) -> None:
-        """Have the reranker score passages in threads of its own. A newer request replaces one not answered yet."""
+        """Request scores from the reranker, which runs in its own threads; replaces a request not yet answered."""
         run = partial(self._score_passages, request)
         self._rerank_requests.ask(Request("rerank", Priority.UPKEEP, run, on_answer))
 
@@ -169,7 +169,7 @@ class EngineWorker:
         return reranker.score(request)
 
     def _open_reranker(self) -> ResultReranker:
-        """Return the reranker of the settings, with its model open unless that failed."""
+        """Return the reranker of the settings; its model is open unless opening has failed."""
         from excerpt.search.rerank import ResultReranker
 
         with self._condition:
@@ -211,7 +211,7 @@ class EngineWorker:
     # --- generations --------------------------------------------------------------------------------------------------
 
     def _open_generations(self) -> None:
-        """Open requested generations until the worker is closed; each only after the previous one is in use."""
+        """Open requested generations until the worker is closed, each one only after the previous one is in use."""
         while True:
             with self._condition:
                 while not self._is_closed and (self._next_generation is not None or not self._has_open_request):
@@ -237,7 +237,7 @@ class EngineWorker:
         }
 
     def _report_left_out(self, name: str, error: ExcerptError) -> None:
-        """Report that a vault of several is left out, unless it has no index yet."""
+        """Report that one of several vaults is left out, unless it has no index yet."""
         is_unusable = isinstance(error, IndexUnusableError)
         if is_unusable and not newest_generation([self._user_paths.index_folder(self._vaults.by_name[name])]):
             return
@@ -342,7 +342,7 @@ class EngineWorker:
             open_tokenizer(self._settings.pack.tokenizer).count("naïve")
 
     def _prepare_reranker(self) -> None:
-        """Have the reranker opened in its thread, if the settings name one, so that no query has to wait for it."""
+        """Request that the settings' reranker, if any, is opened in its thread, so that no query waits for it."""
         if self._settings.rerank.model:
             self._rerank_requests.queue_task("open", Priority.UPKEEP, self._open_reranker)
 

@@ -63,7 +63,7 @@ ServiceEvent: TypeAlias = "Failure | IndexOpened | QueryVectorsReady | MemoryCha
 
 
 class EventLoop(Protocol):
-    """The thread that asks, and that handles answers and events. Any thread may call the methods."""
+    """The thread that asks questions and handles answers and events. Any thread may call the methods."""
 
     def call_from_thread(self, function: Callable[[], object]) -> None:
         """Schedule a call of `function` on the event loop."""

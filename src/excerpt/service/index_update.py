@@ -90,7 +90,7 @@ def enable_ocr(vault: Path, paths: Paths, keys: Mapping[str, tuple[str, str]]) -
 def update_use_paths(events: Sequence[UseEvent], index: Path) -> Sequence[UseEvent]:
     """Return the events of the usage log with the current paths of renamed notes.
 
-    They are unchanged if the index in the folder `index` cannot be read.
+    If the index in the folder `index` cannot be read, the events are returned unchanged.
     """
     import sqlite3
 

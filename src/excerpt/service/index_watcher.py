@@ -44,7 +44,7 @@ class _PendingWork(Struct):
     """The updates to do: the changed `paths`, or the whole vault if `is_whole_vault`; false if there is nothing to do.
 
     With `rebuild` the index is built from scratch; with `accept_empty` a vault without notes is indexed as empty.
-    `record` is that of vectors which searches are to use.
+    `record` describes the vectors that searches should use from now on.
     """
 
     paths: set[str]
@@ -103,7 +103,7 @@ class IndexWatcher:
             )
 
     def run(self, *, poll: bool = False) -> None:
-        """Update the index until `stop` is called; with `poll`, scan the vault instead of waiting for the system.
+        """Update the index until `stop` is called; with `poll`, scan the vault instead of waiting for file events.
 
         Raises VaultError if the vault cannot be listed at the start. Later errors are reported as events.
         """
@@ -274,7 +274,7 @@ class IndexWatcher:
             self._report(IndexingCancelled())
 
     def _preload_updater(self) -> None:
-        """Load what the next updates need, so that the first one is as fast as the others."""
+        """Load the model and readers for the next updates, so that the first update is as fast as the others."""
         try:
             self._updater.warm()
         except ExcerptError as error:

@@ -73,8 +73,8 @@ def repair_text(text: str) -> str:
 def check_input(name: str, value: object, max_length: int | None = None) -> None:
     """Raise InputError if a text in `value`, the value of the parameter `name`, is longer than `max_length`.
 
-    By default that is the limit in MAX_LENGTHS, else MAX_VALUE_LENGTH. `value` may be a text, or a list or mapping of
-    at most MAX_ITEMS texts.
+    The default of `max_length` is the parameter's limit in MAX_LENGTHS, else MAX_VALUE_LENGTH. `value` may be a text,
+    or a list or mapping of at most MAX_ITEMS texts.
     """
     limit = MAX_LENGTHS.get(name, MAX_VALUE_LENGTH) if max_length is None else max_length
     if isinstance(value, str):
@@ -134,7 +134,8 @@ _LEADING_ID = re.compile(
 def parse_json(data: bytes) -> Any:
     """Return the JSON value in `data`, which is UTF-8, with U+FFFD for each part of a character.
 
-    Raises ValueError if it is no JSON, also for numbers that JSON has not (NaN) and values that are nested too deep.
+    Raises ValueError for invalid JSON, for numbers that JSON does not have (NaN), and for values that are nested too
+    deep.
     """
     text = data.decode("utf-8", "replace")
     try:
@@ -151,7 +152,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def find_leading_id(data: bytes) -> str | int | None:
-    """Return the id at the beginning of a request that is not valid JSON, or that was cut; None if there is none."""
+    """Return the id at the beginning of a request that is invalid JSON or was cut; None if it begins with no id."""
     match = _LEADING_ID.match(data[:_ID_BYTES].decode("utf-8", "replace"))
     found: str | int | None = json.loads(match[1]) if match else None
     return found
@@ -181,7 +182,7 @@ class InputLine:
 
 
 async def split_lines(read: Callable[[], Awaitable[bytes]], max_bytes: int) -> AsyncIterator[InputLine]:
-    """Yield the lines of the chunks that `read` returns until it returns none, each of at most `max_bytes`.
+    """Yield the lines, each of at most `max_bytes`, of the chunks that `read` returns until it returns b"".
 
     The last line needs no line feed. Blank lines are left out.
     """

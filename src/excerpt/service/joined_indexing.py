@@ -93,9 +93,9 @@ class _VaultIndexing(Struct):
 class JoinedIndexing:
     """The indexing processes of several vaults, which report events as one process does.
 
-    Progress and reports are those of all vaults together. A vault that cannot be indexed does not keep the others from
-    it: its failure is reported, and again after each build of the others. `newest_generation` returns the sum of the
-    newest generations of all vaults.
+    Progress and reports are those of all vaults together. If a vault cannot be indexed, the others still are; its
+    failure is reported, and again after each build of the others. `newest_generation` returns the sum of the newest
+    generations of all vaults.
     """
 
     def __init__(self, vaults: Mapping[str, Path], on_event: OnEvent, newest_generation: Callable[[], int]) -> None:
@@ -127,7 +127,7 @@ class JoinedIndexing:
                     vault.process.start()
 
     def send(self, command: Command) -> None:
-        """Send a command to all processes; "agree" only for emptied vaults. "update" and "rebuild" start ended ones."""
+        """Send a command to all processes ("agree" only to those of emptied vaults); start ended ones for an update."""
         if command in ("update", "rebuild"):
             self.start()
         with self._lock:

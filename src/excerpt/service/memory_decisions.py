@@ -151,7 +151,7 @@ def make_keep_decision(check: SourceCheck) -> Decision:
 def _make_change_decision(
     memory_id: str, change: Callable[[MemoryStore], Memory], message: Callable[[Memory], str]
 ) -> Decision:
-    """Return the decision to `change` an existing memory; `message` returns the sentence about the changed memory."""
+    """Return the decision to `change` an existing memory; `message` makes the sentence about the changed memory."""
 
     def decide(store: MemoryStore) -> DecisionResult:
         before = store.get(memory_id)

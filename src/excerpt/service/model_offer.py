@@ -23,7 +23,7 @@ _PASSAGE_SECONDS = 0.026
 
 
 def is_minilm_helpful(result: Result) -> bool:
-    """Return whether a result is of a question, rather than of a few words, whose words are not found together."""
+    """Return whether the query is a question (not a few words) and no hit has its words together."""
     if not result.hits or not result.has_nothing_sure:
         return False
     from excerpt.search.engine import MIN_DESCRIBING_WORDS
@@ -38,9 +38,10 @@ def _is_offer_due(settings: Settings, paths: Paths) -> bool:
 
 
 def offer_minilm(corpus: Corpus, settings: Settings, paths: Paths) -> str:
-    """Return the line that offers MiniLM for a vault, and record that; "" if it was offered, or would not help.
+    """Return the line that offers the model MiniLM for a vault, and record the offer; "" if offered before or useless.
 
-    It would not help where another model is set, or the notes are few or in a language that it does not know.
+    The offer is useless if another model is set, the notes are few, or they are in a language that MiniLM does not
+    support.
     """
     if not _is_offer_due(settings, paths):
         return ""

@@ -20,7 +20,7 @@ class NoteFile(Struct, frozen=True):
 
 
 def find_note_file(vaults: VaultFolders, path: str, settings: VaultSettings) -> NoteFile | None:
-    """Return the file of the note or attachment at `path`; None if there is none, or it is outside its vault."""
+    """Return the file of the note or attachment at `path`; None if it is missing or outside its vault."""
     from excerpt.vault.readers.registry import kind_of_file
 
     try:

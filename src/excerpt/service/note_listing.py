@@ -14,12 +14,12 @@ _CATALOG_FILE = "catalog.sqlite"
 
 
 def list_note_paths(index: Path) -> list[str]:
-    """Return the paths of all notes, sorted; none if there is no index that can be read."""
+    """Return the paths of all notes, sorted; [] if there is no readable index."""
     return _read_column(index, "SELECT path FROM notes ORDER BY path")
 
 
 def list_tags(index: Path) -> list[str]:
-    """Return all tags of the notes, sorted; none if there is no index that can be read."""
+    """Return all tags of the notes, sorted; [] if there is no readable index."""
     return _read_column(index, "SELECT DISTINCT value FROM labels WHERE kind = 'tag' ORDER BY value")
 
 

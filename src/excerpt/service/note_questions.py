@@ -148,7 +148,7 @@ class AskWindow(Struct, Generic[Drawn], frozen=True):
 
 
 def drop_stop_words(text: str, spans: Iterable[Span], query: str, language: str) -> list[Span]:
-    """Return those `spans` of `text` that are no stop words (such as "the"); all if there are only stop words.
+    """Return the `spans` of `text` that are no stop words (such as "the"); all `spans` if they are only stop words.
 
     The words of the query count too. `language` is the language of the text, such as "de"; English stop words count in
     every language.
@@ -186,7 +186,7 @@ def _find_outside_matches(
 
 
 class AskPassage(Struct, Generic[Drawn], frozen=True):
-    """Question for the passage at `place`, shown within its note; the answer is None if the note is gone.
+    """Question for the passage at `place` (lines of a note), shown in its note; the answer is None if the note is gone.
 
     Words of `topic` are highlighted as in a search hit.
     """
@@ -308,7 +308,7 @@ def _contains_in_order(path: Sequence[str], parts: Sequence[str]) -> bool:
 
 
 def make_fragment_from_lines(snapshot: Corpus, place: SourceLocation) -> Fragment:
-    """Return the fragment at `place`, or make one of the lines there if none has exactly these lines.
+    """Return the fragment with exactly the lines of `place`, or make a fragment of these lines.
 
     Raises KeyError for an unknown note.
     """

@@ -21,8 +21,8 @@ _MAX_FOLDER_SHARE = 0.6
 def list_offers(result: Result) -> tuple[str, ...]:
     """Return the names of the actions that may help with a result: "suggest" (a narrower query) and "compare".
 
-    None is offered if the first hits answer the query (`Confidence.STRONG`) or none does. They are chosen by what the
-    search has found already, so an offer costs no search.
+    No action is offered if the first hits answer the query (`Confidence.STRONG`) or no hit does. The choice uses only
+    what the search has already found, so it costs no search.
     """
     if result.confidence not in (Confidence.LIKELY, Confidence.WEAK, Confidence.UNSURE) or not result.hits:
         return ()
@@ -40,7 +40,7 @@ def _can_narrow(result: Result) -> bool:
 def _has_other_first_note(result: Result) -> bool:
     """Return whether the strategies rank different notes first, computed from the signals of the listed hits.
 
-    Right for 95 % of 300 queries: another strategy may rank first what is not listed.
+    This was right for 95 % of 300 queries; it is wrong if another strategy ranks a note first that is not listed.
     """
     from excerpt.search.ranking import STRATEGY_WEIGHTS
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class MemoryFolders(Struct, frozen=True):
-    """The folder of a vault's memory files, that of their search index, and the settings for the search."""
+    """The folder of a vault's memory files, the folder of their search index, and the settings for the search."""
 
     files: Path
     index: Path
@@ -32,7 +32,7 @@ class OpenMemories:
     """
 
     def __init__(self, vaults: Mapping[str, MemoryFolders], *, for_author: bool = False) -> None:
-        """Read nothing yet. `for_author` is whether comments are found and shown as to their author."""
+        """Read nothing yet. With `for_author`, comments are found and shown, because the author of the notes asks."""
         self._vaults = vaults
         self._for_author = for_author
         self._store: MemoryStore | None = None
@@ -71,7 +71,7 @@ class OpenMemories:
 
     @property
     def unranked(self) -> str:
-        """Why memories were found by words alone in the last search, a sentence; "" if they were not."""
+        """A sentence that says why the last search found memories by words alone; "" if it did not."""
         return next((recaller.unranked for recaller in self._recallers.values() if recaller.unranked), "")
 
     @property

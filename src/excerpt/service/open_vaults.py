@@ -141,7 +141,7 @@ class OpenStore:
 
     @property
     def has_newer(self) -> bool:
-        """Whether there is no connection yet: the engine of an open one reads the newest revision by itself."""
+        """Whether there is no connection yet; the engine of an open connection reads the newest revision by itself."""
         return self.corpus is None
 
     def open_newest(self) -> Corpus:
@@ -159,7 +159,8 @@ OpenVault: TypeAlias = OpenIndex | OpenStore
 class Generation(Struct, frozen=True):
     """A state of each vault that could be opened, by the vault's name, and `corpus`, which is all of them as one.
 
-    `opened` are those that are not in use yet. `left_out` has the error of each vault that is not in `corpus`.
+    `opened` are the vaults' corpora that are not in use yet. `left_out` has the error of each vault that is not in
+    `corpus`.
     """
 
     corpora: Mapping[str, Corpus]
@@ -168,7 +169,7 @@ class Generation(Struct, frozen=True):
     left_out: Mapping[str, ExcerptError]
 
     def close(self) -> None:
-        """Close what was opened, which is not going to be used."""
+        """Close the corpora that were opened for this generation, because it will not be used."""
         for corpus in self.opened:
             corpus.close()
 
@@ -221,10 +222,10 @@ class OpenVaults:
         return {} if self._in_use is None else self._in_use.left_out
 
     def open_newest(self, *, newer_only: bool = False) -> Generation:
-        """Open the newest generation of each vault, for `use`; the one in use goes on answering.
+        """Open the newest generation of each vault, to be passed to `use`; until then, the generation in use answers.
 
-        With `newer_only`, vaults without a newer one keep theirs. Raises the error of the first vault if none can be
-        opened.
+        With `newer_only`, vaults without a newer generation keep the one in use. Raises the error of the first vault if
+        none can be opened.
         """
         opened: list[Corpus] = []
         with ExitStack() as close_on_failure:

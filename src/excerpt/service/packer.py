@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 class PackRequest(Struct, frozen=True):
-    """What a pack is built from: the marks, or if nothing is marked, the first of `hits`, the answer to `queries`.
+    """The request for a pack of the marks or, if nothing is marked, of the first `hits`, which answer `queries`.
 
     `ids` are those of further fragments to pack. `overrides` are the user's changes (dropped passages, order, scopes).
     `ranked` says that passages are in the order of the scores or the user's own order, else in the order of the vault.
-    `memories` are the marked memories. `confidence` is that of the search for `hits`, `notice` what it says of an
-    unsure one.
+    `memories` are the marked memories. `confidence` is the confidence of the search for `hits`; `notice` is its
+    sentence if that is unsure.
     """
 
     queries: tuple[str, ...]
@@ -305,7 +305,7 @@ class AskPack(Struct, frozen=True):
 
 
 def _count_comments(snapshot: Corpus, hits: Sequence[Hit]) -> int:
-    """Return the number of comments in the lines of hits."""
+    """Return the number of comments in the lines of `hits`."""
     return sum(
         comment.begins and hit.fragment.line_start <= comment.line <= hit.fragment.line_end
         for hit in hits
@@ -346,9 +346,9 @@ class AskPackResults(Struct, frozen=True):
 def _prepare_request(request: PackRequest, engine: Engine) -> PackRequest:
     """Return the request from which a pack is built: with the fill that its queries need, and hits without comments.
 
-    No pack has a comment of the notes' author. If a hit has one, the queries are searched again without comments: what
-    they alone answer is not in the pack, and its hits are in the order that they have then, or that a reranker has
-    given them. That takes as long as the first search, so other hits are packed as they are.
+    No pack has a comment of the notes' author. If a hit has a comment, the queries are searched again without comments:
+    a passage that only a comment brought up is not in the pack, and hits are in the order of the second search or of
+    the reranker. This takes as long as the first search, so it is done only if a hit has a comment.
     """
     from excerpt.pack.build import search_queries
 
@@ -373,7 +373,7 @@ def _prepare_request(request: PackRequest, engine: Engine) -> PackRequest:
 
 
 def with_fill(request: PackRequest, engine: Engine) -> PackRequest:
-    """Return the request with the budget to be filled if its queries have alternatives, whose scores do not compare."""
+    """Return the request; if its queries have alternatives, whose scores do not compare, it fills the budget."""
     from excerpt.pack import build
 
     return structs.replace(request, settings=build.with_fill(request.settings, engine, request.queries))

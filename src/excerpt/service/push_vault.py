@@ -58,7 +58,7 @@ def push_vault(
 
 
 def _without_comments(settings: Settings) -> Settings:
-    """Return settings with which a snapshot shows no comments: a store has none, whoever reads them in the folder."""
+    """Return settings with which a snapshot shows no comments, because comments are never pushed to a store."""
     return replace(settings, text=replace(settings.text, comments=Comments.NOBODY))
 
 

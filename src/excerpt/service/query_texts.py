@@ -15,7 +15,7 @@ _NEXT_ORDERS = {
 
 
 def use_next_order(text: str) -> tuple[str, str]:
-    """Return the query `text` with the filter of the next order of hits, and the name of that order."""
+    """Return the query `text` with the filter (`sort:`) for the next order of hits, and the name of that order."""
     from excerpt.base.kinds import FilterKind
     from excerpt.search.query import add_condition, find_conditions
 
@@ -34,7 +34,7 @@ class MemoryFilter(Struct, frozen=True):
     """The parsed filter of the Memory tab.
 
     `query` is the part in the query language. `stale` selects memories whose source has changed, moved or gone (True),
-    the others (False), or all (None).
+    all other memories (False), or all (None).
     """
 
     query: str = ""

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class AskSearch(Struct, frozen=True):
     """Question for the hits of a query: at most `limit` of them, or as many as the settings say if that is None.
 
-    Only the first `visible_hits` hits get highlights (spans of matched words). `is_new_list`: no list is shown whose
-    order has to stay, so that what was opened just now counts too.
+    Only the first `visible_hits` hits get highlights (spans of matched words). `is_new_list`: no shown list has to keep
+    its order, so notes that the user opened just now may move up.
     """
 
     kind: ClassVar[str] = "search"
@@ -100,7 +100,7 @@ class AskLinks(Struct, frozen=True):
 
 
 class AskForgetUses(Struct, frozen=True):
-    """Request to forget the past uses that raise a hit; the answer is why this failed, "" for nothing."""
+    """Request to forget the past uses that raise a hit; the answer is why this failed, "" if it did not."""
 
     kind: ClassVar[str] = "forget"
     priority: ClassVar[Priority] = Priority.HITS
@@ -295,7 +295,7 @@ class AskFilteredQuery(Struct, frozen=True):
 
 
 class AskNewestNotes(Struct, frozen=True):
-    """Question for the newest notes, at most `limit`, in 0.2 s for 10,000 notes and so not before a search."""
+    """Question for the newest notes, at most `limit`; takes 0.2 s for 10,000 notes, so searches are answered first."""
 
     kind: ClassVar[str] = "newest"
     priority: ClassVar[Priority] = Priority.UPKEEP
@@ -310,7 +310,7 @@ class AskNewestNotes(Struct, frozen=True):
 
 
 class AskModelOffer(Struct, frozen=True):
-    """Question for the line that offers a better embedding model; "" for none. `paths` record that it was offered."""
+    """Question for the line that offers a better embedding model; "" for no offer. `paths` locate the record of it."""
 
     kind: ClassVar[str] = "model-offer"
     priority: ClassVar[Priority] = Priority.UPKEEP
@@ -338,9 +338,9 @@ class AskStrategies(Struct, frozen=True):
 
 
 class AskWhy(Struct, frozen=True):
-    """Question for the explanation of a rank in the answer to a query: that of a hit, or of the note with a name.
+    """Question for the explanation of the rank of a hit, or of the note with a given name, in the answer to a query.
 
-    `reranked` are the first hits in the order of a reranker, if one has read them.
+    `reranked` are the first hits in the order of a reranker, if a reranker has scored them.
     """
 
     kind: ClassVar[str] = "explain"

@@ -101,8 +101,8 @@ def ignore_answer(_answer: object) -> None:
 class RequestQueue:
     """A queue in which at most one request of each kind waits, so that fast typing never queues searches.
 
-    A thread, which starts with the first request, runs one after the other. After an error a `Failure` is reported,
-    besides the call of `on_failure`.
+    A thread, which starts with the first request, runs the requests one after the other. After an error a `Failure` is
+    reported, besides the call of `on_failure`.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class RequestQueue:
         self._loop.report_from_thread(failure)
 
     def _finish_kind_if_newest(self, queued_request: QueuedRequest) -> bool:
-        """Return whether a request is the newest of its kind. If so, the kind waits for no answer any more."""
+        """Return whether a request is the newest of its kind; if so, record that the kind waits for no answer."""
         kind = queued_request.request.kind
         is_newest = self._newest_number_by_kind.get(kind) == queued_request.number
         if is_newest:
@@ -255,7 +255,7 @@ class RequestQueue:
     def _wait_for_request(self, idle_request: QueuedRequest | None) -> QueuedRequest | None:
         """Wait for a step or a request and return it; None if the thread is to end.
 
-        If none comes for `_IDLE_SECONDS`, return `idle_request`, unless that is None.
+        If no step or request comes for `_IDLE_SECONDS`, return `idle_request`, unless that is None.
         """
         with self._condition:
             self._is_step_running = False

@@ -108,7 +108,10 @@ class TimeLimit:
         self._add_timer(SERVER_SECONDS)
 
     def begin(self, vault: str, asked: str) -> None:
-        """Set the vault and who is asked, for the log. The first search in this process starts a shorter time limit."""
+        """Set the vault, and whether a server or this process is asked, for the log.
+
+        The first search in this process starts a shorter time limit.
+        """
         if asked == "index" and self._asked != "index":
             self._add_timer(SEARCH_SECONDS)
         self._vault, self._asked = vault, asked
@@ -190,9 +193,9 @@ def _ignore(*_: object) -> None:
 def answer_event(
     event: HookEvent, agent: str, vaults: Sequence[str | Path], folder: Path, begin: Begin = _ignore
 ) -> str:
-    """Return the text to add to a prompt, "" if no vault surely answers it or the session had the passages before.
+    """Return the text to add to a prompt; "" if no vault surely answers it or the session got the passages before.
 
-    `folder` has the log and what sessions got.
+    `folder` has the log, and the record of which passages each session got.
     """
     start = time.perf_counter()
     session = hashlib.sha256(event.session_id.encode("utf-8", "replace")).hexdigest()[:16]
@@ -233,7 +236,7 @@ def _elapsed_ms(start: float) -> float:
 def _find_passages(
     vault: str, prompt: str, shown_before: frozenset[str], begin: Begin
 ) -> tuple[PassagesForm | None, str]:
-    """Return the passages of a vault for a prompt, and who answered: a server, or else the search engine."""
+    """Return the passages of a vault for a prompt, and whether a server or this process's own search found them."""
     for file in (prompt_socket_file(vault), socket_file(vault)) if HAS_SOCKETS else ():
         begin(vault, "server")
         try:
@@ -248,7 +251,7 @@ def _find_passages(
 
 
 def _ask_server(file: Path, vault: str, prompt: str, shown_before: frozenset[str]) -> PassagesForm | None:
-    """Ask the server that listens at `file`. Raises LineServerError if there is none, or if it does not answer."""
+    """Ask the server that listens at `file`. Raises LineServerError if no server listens, or it does not answer."""
     if len(prompt) > 2 * _SENT_CHARACTERS:
         prompt = f"{prompt[:_SENT_CHARACTERS]}\n{prompt[-_SENT_CHARACTERS:]}"
     params = {"vault": vault_name(vault), "prompt": prompt, "shown_before": sorted(shown_before)}

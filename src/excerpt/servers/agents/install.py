@@ -79,9 +79,10 @@ class FileEdit(Struct, frozen=True):
 
 
 class KeptFile(Struct, frozen=True):
-    """The original of a changed file: its copy ("" if there was no file), and a digest of what excerpt wrote.
+    """The original of a file that excerpt changed: its copy ("" if there was no file), and a digest of the new text.
 
-    `copy` is None if others have changed the file between two installations: the copy would undo that too.
+    `copy` is None if somebody else changed the file between two installations, because restoring the copy would undo
+    that change too.
     """
 
     copy: str | None
@@ -98,7 +99,7 @@ class Installation(Struct, frozen=True):
     """What is installed for an agent, for the user or in a project.
 
     `vaults` are those that the tools ask, `hook_vaults` those of the hook. `problem` says which file cannot be read, or
-    has something of others in the place of what excerpt installs.
+    has an entry of somebody else under excerpt's name.
     """
 
     agent: str
@@ -128,7 +129,7 @@ class Installation(Struct, frozen=True):
 
 
 class OwnHook(Struct, frozen=True):
-    """A hook of excerpt: its index and that of its group in the list of prompt hooks, its command and its vaults."""
+    """A prompt hook of excerpt: its group's index in the list, its index in the group, its command and its vaults."""
 
     group: int
     index: int
@@ -205,9 +206,9 @@ def _hook_command(agent: str, vaults: Sequence[str]) -> str:
 
 
 def _merge_vaults(installed: Sequence[str], added: Sequence[str]) -> list[str]:
-    """Return the vaults of an installation with those that are added; folders that are gone are left out.
+    """Return the vaults of an installation and the added vaults; folders that are missing are left out.
 
-    With one of them, the MCP server would not start.
+    With a missing folder, the MCP server would not start.
     """
     kept = [vault for vault in installed if "://" in vault or Path(vault).expanduser().is_dir()]
     return list(dict.fromkeys((*kept, *added)))
@@ -239,7 +240,7 @@ def _parse_own_server(server: object) -> list[str] | None:
 
 
 def _find_own_hooks(file: Path, text: str) -> list[OwnHook]:
-    """Return the prompt hooks that excerpt has written; a command with other words belongs to somebody else."""
+    """Return the prompt hooks that excerpt has written; a hook with another command belongs to somebody else."""
     found = []
     for group_index, group in enumerate(_list_elements(_parse_json(file, text, _HOOK_PATH))):
         hooks = _list_elements(group.get("hooks")) if isinstance(group, Mapping) else []
@@ -286,10 +287,10 @@ def _make_foreign_error(file: Path, what: str) -> ExcerptError:
 def plan_install(
     agent: str, vaults: Sequence[str], project: Path | None, paths: Paths, *, hook: bool
 ) -> tuple[FileEdit, ...]:
-    """Return the changes that install excerpt for an agent; none if nothing has to change.
+    """Return the changes that install excerpt for an agent; () if nothing has to change.
 
-    Vaults are added to those that are installed. Raises ExcerptError for a file that cannot be read or understood, for
-    something of others in the place of what is installed, for a file outside the project, and for a hook that the agent
+    `vaults` are added to the installed ones. Raises ExcerptError for a file that cannot be read or understood, for an
+    entry that somebody else wrote under excerpt's name, for a file outside the project, and for a hook that the agent
     does not have.
     """
     files = agent_files(agent, project)
@@ -369,7 +370,7 @@ def _remove_hooks(file: Path, text: str, hooks: Sequence[OwnHook]) -> str:
 
 
 def plan_uninstall(agent: str, project: Path | None, paths: Paths) -> tuple[FileEdit, ...]:
-    """Return the changes that remove excerpt from an agent's configuration; none if it is not installed.
+    """Return the changes that remove excerpt from an agent's configuration; () if it is not installed.
 
     A file that was not changed since excerpt wrote it gets its former bytes. Raises ExcerptError for a file that cannot
     be read or understood, or that is outside the project.
@@ -410,9 +411,9 @@ def _remove_own_entries(agent: str, file: Path, text: str, *, is_hooks: bool) ->
 
 
 def install(edits: Sequence[FileEdit], paths: Paths) -> None:
-    """Write the changes of an installation, and keep each file as it was before the first one.
+    """Write the changes of an installation, and save a copy of each file as it was before excerpt's first change.
 
-    Raises ExcerptError for a file that cannot be written; files before it stay written.
+    Raises ExcerptError for a file that cannot be written; files that were written before stay changed.
     """
     kept = dict(_read_kept_files(paths))
     for edit in edits:
@@ -457,7 +458,7 @@ def _write_edit(edit: FileEdit) -> None:
 
 
 def _refuse_read_only(file: Path) -> None:
-    """Raise PermissionError for a file without write permission: replacing it would succeed all the same."""
+    """Raise PermissionError for a file without write permission, because replacing the file would succeed anyway."""
     if file.exists() and not os.access(file, os.W_OK):
         raise PermissionError(13, "it is read-only")
 
@@ -500,7 +501,7 @@ def read_installation(agent: str, project: Path | None, paths: Paths) -> Install
 
 
 def _find_installed_server(agent: str, file: Path, text: str) -> list[str] | None:
-    """Return the arguments of the installed server, None without one. Raises ExcerptError for another program's."""
+    """Return the arguments of the installed server; None if there is none. Raises ExcerptError if it is another's."""
     server = _read_server_entry(agent, file, text)
     arguments = _parse_own_server(server)
     if server is not None and arguments is None:
@@ -509,7 +510,7 @@ def _find_installed_server(agent: str, file: Path, text: str) -> list[str] | Non
 
 
 def _read_server_entry(agent: str, file: Path, text: str) -> object:
-    """Return the entry of the server called excerpt in a configuration, None if it has none."""
+    """Return the entry of the server called excerpt in a configuration; None if there is no such entry."""
     if agent != "codex":
         return _parse_json(file, text, _tools_path(agent))
     try:
@@ -534,7 +535,7 @@ def _read_settings_file(file: Path) -> str | None:
 
 
 def _edit_json(file: Path, edit: Callable[Arguments, str], *args: Arguments.args, **kwargs: Arguments.kwargs) -> str:
-    """Return the text that `edit` makes of a JSON file. Raises ExcerptError if the file is not understood."""
+    """Return the JSON text that `edit` returns, called with `args`. Raises ExcerptError if the file is invalid JSON."""
     try:
         changed = edit(*args, **kwargs)
         json.loads(changed)
@@ -544,7 +545,7 @@ def _edit_json(file: Path, edit: Callable[Arguments, str], *args: Arguments.args
 
 
 def _parse_json(file: Path, text: str, path: Sequence[json_text.Key]) -> object:
-    """Return the value at `path` of a JSON file, None if there is none. Raises ExcerptError if it is not understood."""
+    """Return the value at `path` in the JSON of a file; None if there is none. Raises ExcerptError for invalid JSON."""
     try:
         return json_text.parse_value(text, path)
     except (ValueError, RecursionError) as error:

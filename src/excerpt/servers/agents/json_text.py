@@ -33,7 +33,7 @@ class JsonChild(Struct, frozen=True):
 
 
 def parse_value(text: str, path: Sequence[Key]) -> object:
-    """Return the value at `path`; None if there is none, or if a value on the way has no members.
+    """Return the value at `path`; None if the JSON has no such path.
 
     Raises ValueError if the text is not JSON.
     """
@@ -67,7 +67,7 @@ def set_member(text: str, path: Sequence[Key], value: object) -> str:
 
 
 def append_element(text: str, path: Sequence[Key], value: object) -> str:
-    """Return `text` with `value` as a further element of the array at `path`, which is added if missing.
+    """Return `text` with `value` appended to the array at `path`; the array is added if missing.
 
     Raises ValueError if the text is not JSON, or there is something else at `path`.
     """
@@ -104,7 +104,7 @@ def _object_text(text: str) -> str:
 
 
 def _find_root(text: str) -> int:
-    """Return the position of the object that the text is. Raises ValueError if it is none."""
+    """Return the position where the JSON object begins that is the whole text. Raises ValueError if it is no object."""
     if not isinstance(json.loads(text.removeprefix("\ufeff")), dict):
         raise ValueError("it is not an object")  # noqa: TRY004 - what is wrong is the text that was parsed
     return text.index("{")
@@ -121,7 +121,7 @@ def _value_at(text: str, path: Sequence[Key]) -> int | None:
 
 
 def _find_member(text: str, start: int, key: Key) -> JsonChild | None:
-    """Return the member or element `key` of the value at `start`, None if it has none."""
+    """Return the member or element `key` of the value at `start`; None if the value has no such member."""
     if text[start] != ("[" if isinstance(key, int) else "{"):
         kind = "a list" if isinstance(key, int) else "an object"
         raise ValueError(f"the value that should have {key} is not {kind}")
@@ -179,7 +179,7 @@ def _remove_children(text: str, children: Sequence[JsonChild], child: JsonChild)
 
 
 def _detect_indent(text: str) -> str:
-    """Return the indentation of one level: that of the first indented line, else two spaces."""
+    """Return the indentation of one level: as in the first indented line, else two spaces."""
     match = re.search(r"\n([ \t]+)\S", text)
     return match[1] if match else "  "
 

@@ -102,12 +102,12 @@ def _open_vault(vault: str) -> excerpt.Vault:
 
 
 def _format_confidence(packed: excerpt.PackResult) -> str:
-    """Return the line that says how sure a pack is, for above its first passage; "" if it is not ranked."""
+    """Return the line, put above the first passage, that says how sure a pack is; "" if the pack is not ranked."""
     return f"Confidence that the notes answer: {packed.confidence}\n\n" if packed.confidence is not None else ""
 
 
 def _quote_passage(pack: excerpt.Pack) -> str:
-    """Return a passage in a fence that its text cannot end, below its place and headings."""
+    """Return a passage below its location and headings, in a code fence that the passage's text cannot close."""
     fence = extend_fence("```", pack.rendered_text)
     headings = visible_line(" › ".join(pack.heading_path))
     return f"{_format_location(pack)}{f' · {headings}' if headings else ''}\n{fence}\n{pack.rendered_text}\n{fence}\n"

@@ -24,7 +24,7 @@ _SOL_LOCAL, _LOCAL_PEERCRED, _XUCRED_BYTES = 0, 1, 76  # macOS and the BSDs, fro
 
 
 class LineServerError(Exception):
-    """An error that the server answered, with its `kind`, or that kept it from answering (kind "unreachable")."""
+    """An error that the server sent as its answer, with its `kind`, or the kind "unreachable" if it did not answer."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class LineServerError(Exception):
 
 
 def socket_file(vault: str | Path) -> Path:
-    """Return the socket at which a vault is served, unless its server was given another: one for each vault and user.
+    """Return the default socket at which the line server of a vault listens: one for each vault and user.
 
     `vault` is a folder or the address of a store. The folder of the socket is below $EXCERPT_HOME, or else below
     $XDG_RUNTIME_DIR, or else in the folder for state.
@@ -44,15 +44,15 @@ def socket_file(vault: str | Path) -> Path:
 
 
 def prompt_socket_file(vault: str | Path) -> Path:
-    """Return the socket at which an MCP server of a vault answers the prompt hook, in the folder for state.
+    """Return the socket, in the folder for state, at which an MCP server of a vault answers the prompt hook.
 
-    Not below $XDG_RUNTIME_DIR: some agents start their servers without most of the environment, but not their hooks.
+    It is not below $XDG_RUNTIME_DIR, because some agents start servers without this variable, but hooks with it.
     """
     return state_folder() / "run" / f"{_digest(vault)}-prompts.sock"
 
 
 def state_folder() -> Path:
-    """Return the folder for state on a system with Unix sockets, as `excerpt.base.settings.user_paths` names it."""
+    """Return the same folder for state as `excerpt.base.settings.user_paths`, on a system with Unix sockets."""
     if home := os.environ.get("EXCERPT_HOME"):
         return Path(home).expanduser() / "state"
     if sys.platform == "darwin":

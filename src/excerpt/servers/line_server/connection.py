@@ -42,9 +42,9 @@ class _RunningRequest(Struct, frozen=True):
 class Connection:
     """The connection to one client.
 
-    Only one of its requests at a time is in the queue of a vault's thread, so that clients take turns. A client that
-    does not read its answers gets no more of them, and its requests are not read until it does; of its events, only the
-    last of each kind and vault waits.
+    Only one of its requests at a time is in the queue of a vault's thread, so that clients take turns. If a client does
+    not read its answers, the server sends no more and reads no further requests until it does. Of the events for such a
+    client, only the last of each kind and vault waits.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Connection:
         self._write_lock = asyncio.Lock()
 
     async def run(self, greeting: dict[str, Any]) -> None:
-        """Send the greeting, then serve the client until it has closed its side and is answered, or is gone."""
+        """Send the greeting, then serve the client until it has closed its side and has all answers, or is gone."""
         with suppress(OSError):
             await self._send(greeting)
         tasks = [asyncio.create_task(run()) for run in (self._read_requests, self._answer_requests, self._send_events)]
@@ -167,7 +167,7 @@ class Connection:
     async def _drop(self, is_dropped: Callable[[ClientRequest], bool], kind: str, message: str) -> int:
         """Answer requests that are not answered yet with an error instead, and return their number.
 
-        Those that wait never run; one that runs ends, and its answer is dropped.
+        Waiting requests never run. A running request is ended, and its answer is dropped.
         """
         dropped = [request for request in self._waiting if is_dropped(request)]
         self._waiting = deque(request for request in self._waiting if not is_dropped(request))

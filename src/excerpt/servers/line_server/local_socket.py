@@ -57,7 +57,7 @@ def listen(file: Path) -> Iterator[socket.socket]:
 
 
 def is_taken(file: Path) -> bool:
-    """Return whether a process listens at `file`, as its lock says."""
+    """Return whether a process listens at the socket `file`, by testing the lock beside it."""
     try:
         with file_lock(_lock_path(file), 0):
             return False
@@ -119,7 +119,7 @@ def _bind_socket(file: Path) -> socket.socket:
 
 
 def _remove_leftover(file: Path) -> None:
-    """Remove the socket of a server that was killed. Raises ExcerptError if somebody listens, or it is no socket."""
+    """Remove the socket of a server that was killed. Raises ExcerptError if a process listens, or it is no socket."""
     try:
         status = file.lstat()
     except OSError:

@@ -136,7 +136,7 @@ class RecallParams(VaultParams, frozen=True, kw_only=True):
 
 
 class PassagesParams(VaultParams, frozen=True, kw_only=True):
-    """Parameters of `passages`: a prompt to an agent, and the ids of the fragments that its session has already."""
+    """Parameters of `passages`: a prompt to an agent, and the ids of fragments that the agent's session got before."""
 
     prompt: Annotated[str, Meta(max_length=MAX_PROMPT_LENGTH)]
     shown_before: list[str] = field(default_factory=list)
@@ -173,7 +173,7 @@ class ClientRequest(Struct, frozen=True):
 
 
 class InvalidMessageError(Exception):
-    """A line that is no valid request; `kind` is the kind of error, `id` that of the request, if it has one."""
+    """A line that is no valid request; `kind` is the kind of error, `id` is the request's id, None if it has no id."""
 
     def __init__(self, kind: str, message: str, request_id: RequestId | None = None) -> None:
         super().__init__(message)
@@ -202,7 +202,7 @@ def parse_request(line: InputLine) -> ClientRequest:
 
 
 def _find_message_problem(message: Mapping[str, Any]) -> str:
-    """Return a sentence on what is wrong with a request, "" if nothing is."""
+    """Return a sentence that says what is wrong with a request; "" if it is valid."""
     if message.get("jsonrpc", "2.0") != "2.0":
         return 'jsonrpc must be "2.0", or left out.'
     if not isinstance(message.get("method"), str):

@@ -47,9 +47,9 @@ _WIKILINK = re.compile(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
 
 
 class Method(Struct, frozen=True):
-    """A method: the types of its parameters and its result, what answers it, and whether it writes.
+    """A method: the types of its parameters and its result, the function that answers it, and whether it writes.
 
-    One that writes is never run a second time.
+    A method that writes is not run a second time after a lost connection.
     """
 
     params: type[VaultParams]
@@ -137,7 +137,7 @@ def answer_complete(snapshot: ServedSnapshot, params: CompleteParams) -> JsonObj
 def answer_read(snapshot: ServedSnapshot, params: ReadParams) -> JsonObject:
     """Return a note or lines of it, with `context` more lines on both sides.
 
-    Without `context`, a hit of the last search is opened, and not only looked at.
+    A request without `context` counts as opening a hit of the last search, which is recorded as a use.
     """
     vault = snapshot.vault
     note = vault.read(_resolve_source(vault, params.source))
@@ -151,7 +151,7 @@ def answer_read(snapshot: ServedSnapshot, params: ReadParams) -> JsonObject:
 
 
 def _resolve_source(vault: excerpt.Vault, source: str) -> str:
-    """Return the name by which `Vault.read` knows a source, which may be a [[wikilink]] or the id of a fragment."""
+    """Return the name that `Vault.read` accepts for a source, which may be a [[wikilink]] or the id of a fragment."""
     source = source.strip()
     if link := _WIKILINK.fullmatch(source):
         return link[1]
@@ -170,7 +170,7 @@ def answer_remember(snapshot: ServedSnapshot, params: RememberParams) -> JsonObj
 
 
 def answer_recall(snapshot: ServedSnapshot, params: RecallParams) -> JsonObject:
-    """Return the memories that match, best first; the newest without a query."""
+    """Return the memories that match, best first; without a query, the newest memories."""
     recalled = snapshot.vault.memories.recall(params.query, tags=params.tags, limit=params.limit, check_sources=True)
     return {"memories": [each.to_dict() for each in recalled]}
 

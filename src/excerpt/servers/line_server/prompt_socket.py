@@ -22,7 +22,7 @@ _LOOK_SECONDS = 2.0  # between two looks whether the socket is there, or is free
 
 
 async def serve_prompts(vaults: ServedVaults, log_crash: LogCrash) -> None:
-    """Answer the prompt hook from these vaults until this is cancelled. Does nothing on a system without such sockets.
+    """Answer the prompt hook from these vaults until this coroutine is cancelled. Does nothing without Unix sockets.
 
     A failure ends the listening, not the process.
     """

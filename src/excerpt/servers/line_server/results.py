@@ -78,7 +78,7 @@ class SearchResult(TypedDict):
 
 
 class SignalForm(TypedDict):
-    """A summand of a score."""
+    """A summand of a hit's score: a signal with its value and its part of the score."""
 
     value: float
     weight: float
@@ -196,7 +196,7 @@ class MemoryForm(TypedDict):
 
 
 class SimilarMemoryForm(TypedDict):
-    """A memory that says nearly the same."""
+    """A memory that says nearly the same as the one just saved."""
 
     id: str
     text: str
@@ -292,7 +292,7 @@ class ServedVaultForm(TypedDict):
 
 
 class ReadyEvent(TypedDict):
-    """Parameters of `ready`, the first message; `generation` is 0 before the vault is indexed for the first time."""
+    """Parameters of the event `ready`, the first message; `generation` is 0 before the vault's first indexing."""
 
     protocol: int
     version: str
@@ -301,7 +301,7 @@ class ReadyEvent(TypedDict):
 
 
 class ProgressEvent(TypedDict):
-    """Parameters of `progress`: files that were read, and that are to be read."""
+    """Parameters of the event `progress`: the numbers of files that were read, and that are to be read."""
 
     vault: str
     done: int
@@ -309,7 +309,7 @@ class ProgressEvent(TypedDict):
 
 
 class ChangedEvent(TypedDict):
-    """Parameters of `changed`: a newer generation of the index answers now."""
+    """Parameters of the event `changed`: a newer generation of the index answers now."""
 
     vault: str
     generation: int

@@ -58,7 +58,7 @@ class LineServer:
         self._generations = dict.fromkeys((each.name for each in vaults.all), 0)
 
     async def open(self) -> None:
-        """Open the index of each vault that has one, then begin to load its model; does not wait for that."""
+        """Open the index of each vault that has one, then begin to load its model, without waiting for the model."""
         self._vaults.watch()
         for each in self._vaults.all:
             self._generations[each.name] = await each.open_newest()
@@ -67,7 +67,7 @@ class LineServer:
     async def serve_client(
         self, read: Callable[[], Awaitable[bytes]], write: Callable[[bytes], Awaitable[None]]
     ) -> None:
-        """Serve one client until it has closed its side and is answered, or cannot be written to."""
+        """Serve one client until it has closed its side and has all answers, or until writing to it fails."""
         if len(self._connections) == MAX_CLIENTS:
             refusal = make_error(None, "unusable", f"No more than {MAX_CLIENTS} clients can be connected.")
             with suppress(OSError):  # it may have left already

@@ -189,7 +189,7 @@ def _is_reworded(hit: Hit, query: str) -> bool:
 def quote_snippet(text: str, spans: Sequence[Span], characters: int) -> str:
     """Return the part of `text` with the most matches (`spans`), in quotation marks on one line.
 
-    It has about `characters` characters.
+    The returned part has about `characters` characters.
     """
     shown, _ = snippet(text, spans, characters)
     return f'"{truncate(shown, characters)}"'
@@ -264,7 +264,7 @@ def _split_to_fit(part: NoteLinesPart, max_tokens: int) -> list[NoteLinesPart]:
 def _cut_line(line: str, max_tokens: int) -> str:
     """Return the beginning of a line and a mark that it is cut, together at most `max_tokens` tokens.
 
-    If there is no room even for the mark, as beside a very long name, it stands alone.
+    If not even the mark fits, as beside a very long name, the mark is returned alone.
     """
     shortened = line[: max(max_tokens, 0) * 8]
     while shortened and (excess := count_tokens(shortened) + 4 - max_tokens) > 0:
@@ -307,7 +307,7 @@ def format_related_note(note: RelatedNote, prefix: str = "") -> str:
 
 
 def format_answering_memories(recalled: Sequence[RecalledMemory], today: date) -> str:
-    """Return a line that names the memories that answer a query, with their ages; "" without one."""
+    """Return a line that names the memories that answer a query, with their ages; "" if there are none."""
     if not recalled:
         return ""
     names = ", ".join(f"{each.memory.id} ({_describe_memory(each, today)})" for each in recalled)
@@ -359,7 +359,7 @@ def fit_pack(
 ) -> tuple[str, PackResult]:
     """Return an answer of at most `limit` tokens that contains a pack, and the pack itself.
 
-    `pack` builds a pack for a budget of tokens: those that the first and the last line leave. `answer` returns the
+    `pack` builds a pack for a budget: the tokens that are left beside the first and the last line. `answer` returns the
     answer for a pack, without the text of the pack.
     """
     room = limit - count_tokens(fit_answer(replace(answer(pack(0)), parts=()), limit))

@@ -19,7 +19,7 @@ _MAX_MISSING_WORDS = 8
 
 
 def answer_check(snapshot: ServedSnapshot, text: str, sources: Sequence[str], limit: int) -> str:
-    """Return the check of the text of an answer, in at most `limit` tokens; `sources` are what it cites as [1], …."""
+    """Return the check of an answer's text, in at most `limit` tokens; the answer cites `sources` as [1], [2] …."""
     check, missing = snapshot.vault.check_places(text, sources, prefix=f"{snapshot.name}/")
     places = {
         each.number: source_reference(each.path, each.line_start, each.line_end, each.place)

@@ -51,8 +51,8 @@ class HttpAddress(Struct, frozen=True):
 def load_token(file: Path, *, create: bool) -> str:
     """Return the token in `file`; with `create`, a missing file is created with a new token.
 
-    Raises SettingsError if the file cannot be used. That includes a file that other users can open: whoever has the
-    token can read the notes, and nobody would see a warning of an unattended server. ssh refuses such keys too.
+    Raises SettingsError if the file cannot be used. A file that other users can open is refused, as ssh refuses such
+    keys: whoever has the token can read the notes, and nobody would see a warning of an unattended server.
     """
     try:
         with open_regular(file) as opened_file:

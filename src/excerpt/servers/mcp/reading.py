@@ -41,7 +41,7 @@ class LocatedSource(Struct, frozen=True):
 def locate_source(vaults: ServedVaults, source: str, vault: str) -> tuple[LocatedSource, ...]:
     """Return where to look for the parameter `source` of a tool, in this order; `vault` is the parameter of that name.
 
-    A source is named as in its vault, or by an absolute path. Of several vaults, also with the vault's name in front:
+    A source is named as in its vault, or by an absolute path. With several vaults, the vault's name may be in front:
     `work/Projects/Plan.md`. Raises ExcerptError for an empty source, VaultError for an unknown vault.
     """
     source = source.strip()
@@ -71,7 +71,7 @@ def locate_source(vaults: ServedVaults, source: str, vault: str) -> tuple[Locate
 
 
 def explain_missing(vaults: ServedVaults, source: str) -> NotFoundError | None:
-    """Return the error for an absolute path that no vault has, or for a question; None for another source."""
+    """Return the error for a source that is an absolute path in no vault, or a question; None for any other source."""
     if len(source.split()) >= _QUESTION_WORDS or source.rstrip().endswith("?"):
         return NotFoundError(
             f"No note is called {source}.", "To find what answers a question, call `pack` with the question as query."
@@ -83,7 +83,7 @@ def explain_missing(vaults: ServedVaults, source: str) -> NotFoundError | None:
 
 
 def _path_inside(folder: Path, source: str) -> str:
-    """Return an absolute path with what follows it, such as lines, relative to `folder`; "" if it is outside."""
+    """Return an absolute path (and what follows it, such as lines) relative to `folder`; "" if it is outside."""
     try:
         return Path(source).relative_to(folder).as_posix()
     except ValueError:
@@ -126,7 +126,7 @@ def divide_tokens(sizes: Sequence[int], room: int) -> list[int]:
 
 
 def measure_source(snapshot: ServedSnapshot, source: str) -> int:
-    """Return the tokens that an answer needs for all of a source. Raises NotFoundError."""
+    """Return the number of tokens that an answer needs to show a whole source. Raises NotFoundError."""
     note = snapshot.vault.read(resolve_source(snapshot.vault, source))
     place = answers.source_reference(note.path, note.line_start, note.line_end, note.place)
     return count_tokens(note.text) + 2 * count_tokens(place) + 40  # with the head and the fence
@@ -153,7 +153,7 @@ def answer_source(snapshot: ServedSnapshot, source: str, limit: int, *, full: bo
 def read_source(snapshot: ServedSnapshot, source: str, room: int, *, full: bool, prefix: str = "") -> SourceReading:
     """Read lines, a section or a note in at most `room` tokens, if names are not very long.
 
-    Of a note that does not fit, return the outline and the main passages; with `full`, its first lines.
+    For a note that does not fit, return the outline and the main passages; with `full`, the first lines.
     """
     requested = resolve_source(snapshot.vault, source)
     note = snapshot.vault.read(requested)

@@ -72,7 +72,7 @@ ServeHook = Callable[[], Coroutine[Any, Any, None]]
 
 
 class StrictServer(MCPServer[None]):
-    """The SDK's server with short errors that say what to do, and with a response to every line of stdin."""
+    """The MCP SDK's server, but with short errors that say what to do, and an answer to every line of stdin."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None) -> Any:
         """Call a tool by name. Raises ToolError with a short message, even if the arguments are very long."""
@@ -220,7 +220,7 @@ def build_server(vaults: ServedVaults, log_crash: LogCrash, *, with_memory: bool
 
     @server.resource("excerpt://{vault}/{+path}", mime_type="text/markdown")
     async def note(vault: str, path: str) -> str:
-        """Read a note of a vault, as far as 8,000 tokens go."""
+        """Read a note of a vault, at most its first 8,000 tokens."""
         try:
             (served,) = tools.single_vault(vault)
             return await served.ask(lambda snapshot: answer_source(snapshot, path, READ_CAP, full=True))
@@ -284,7 +284,7 @@ def _serve(
 
 
 def _is_closed_by_client(error: BaseException) -> bool:
-    """Return whether an error only means that the client, or a terminal, has closed the connection."""
+    """Return whether an error only means that the client (or the terminal) has closed the connection."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(_is_closed_by_client, error.exceptions))
     return isinstance(error, ConnectionError) or (isinstance(error, OSError) and error.errno == errno.EIO)

@@ -57,7 +57,7 @@ async def stdio_transport() -> AsyncIterator[
 async def _read_messages(
     stdin: int, requests: MemoryObjectSendStream[ReceivedItem], answers: MemoryObjectSendStream[SessionMessage]
 ) -> None:
-    """Send the messages of stdin to `requests` until it ends, and the errors that answer other lines to `answers`."""
+    """Send the messages of stdin to `requests` until stdin ends; answer lines that are no message with errors."""
 
     async def read() -> bytes:
         return await anyio.to_thread.run_sync(os.read, stdin, CHUNK_BYTES, abandon_on_cancel=True)
@@ -84,7 +84,7 @@ async def _write_messages(stdout: int, messages: MemoryObjectReceiveStream[Sessi
 
 
 def parse_message(line: InputLine) -> SessionMessage | JSONRPCError | None:
-    """Return the message in a line, the error that answers a line without one, or None if nothing answers it.
+    """Return the message in a line, the error that answers a line without a message, or None for no answer.
 
     None stands for a notification, or a response of the client, that is not valid.
     """
@@ -93,7 +93,7 @@ def parse_message(line: InputLine) -> SessionMessage | JSONRPCError | None:
 
 
 def decode_message(line: InputLine) -> dict[str, Any] | JSONRPCError:
-    """Return the JSON object in a line, repaired, or the error that answers it if it is none, or has no usable id."""
+    """Return the repaired JSON object in a line, or the error that answers a line without object or usable id."""
     if line.is_cut:
         return make_error(find_leading_id(line.data), INVALID_REQUEST, "Invalid request: it is longer than 4 MiB.")
     try:

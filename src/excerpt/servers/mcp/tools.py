@@ -227,7 +227,7 @@ class Tools(Struct, frozen=True):
     async def _read_sources(
         self, sources: Sequence[str], vault: str, limit: int, ctx: Context[Any, Any], *, full: bool
     ) -> str:
-        """Return an answer with several sources, which share `limit` tokens; for an unknown one, it has the error."""
+        """Return an answer with several sources, which share `limit` tokens; an unknown source has an error instead."""
         if not 0 < len(sources) <= _MAX_SOURCES:
             raise ExcerptError(f"Give 1 to {_MAX_SOURCES} sources.", "Read the others in another call.")
         sizes: list[int] = []
@@ -302,7 +302,7 @@ class Tools(Struct, frozen=True):
         question: Callable[[ServedSnapshot, LocatedSource], Answer],
         ctx: Context[Any, Any],
     ) -> Answer:
-        """Ask the first vault that has a source. Raises NotFoundError if none has it, or for "*" if several have it."""
+        """Ask the first vault that has a source. Raises NotFoundError if no vault has it, or if several do for "*"."""
         found: list[tuple[LocatedSource, Answer]] = []
         first_error: NotFoundError | None = None
         for place in locate_source(self.vaults, source, vault):
@@ -463,8 +463,8 @@ class Tools(Struct, frozen=True):
 def _divide_budget(results: Mapping[ServedVault, excerpt.Result], budget: int) -> dict[ServedVault, int]:
     """Divide `budget` tokens among vaults, in proportion to the score of each vault's best hit.
 
-    Vaults whose best score is at most half of the highest are left out, as are those that would get fewer than
-    MIN_LIMIT tokens.
+    Left out are vaults whose best score is at most half of the highest, and vaults that would get fewer than MIN_LIMIT
+    tokens.
     """
     best = {vault: result.hits[0].score if result.hits else 0.0 for vault, result in results.items()}
     threshold = max(best.values()) / 2
@@ -493,12 +493,12 @@ def _partial_hint(sure: excerpt.Confidence | None, *, is_partial: bool) -> str:
 
 
 def _nearest_words(snapshot: ServedSnapshot, result: excerpt.Result) -> tuple[str, ...]:
-    """Return the vault's words that are nearest to the question of an unsure result; none for another result."""
+    """Return the vault's words nearest in meaning to the question of an unsure result; () for other results."""
     return snapshot.vault.nearest_words(result) if result.confidence is excerpt.Confidence.UNSURE else ()
 
 
 def _unsure_hint(sure: excerpt.Confidence | None, words: Iterable[str]) -> str:
-    """Return what to do with the passages of an unsure result, followed by a space; "" for another one.
+    """Return a sentence on what to do with the passages of an unsure result, and a space; "" for other results.
 
     `words` are the vault's words that are nearest to the question.
     """
@@ -602,7 +602,7 @@ async def _pack_vaults(
 ) -> str:
     """Return one pack of the vaults in `served` that are `ready`, in at most `limit` tokens.
 
-    It is made of a pack of each, for vaults that cannot be joined.
+    The pack is put together from a pack of each vault; it is used for vaults that cannot be searched as one.
     """
 
     def search(snapshot: ServedSnapshot) -> _SearchedVault:
@@ -673,7 +673,7 @@ def _list_left_out(packed: excerpt.PackResult) -> list[excerpt.OmittedHit]:
 
 
 def _comments_hint(packed: Iterable[excerpt.PackResult]) -> str:
-    """Return how many comments of the notes' author are left out of packs, "" for none."""
+    """Return a sentence on how many comments of the notes' author are left out of packs; "" if there are none."""
     count = sum(each.left_out_comments for each in packed)
     return f"{format_count(count, 'comment')} of the author left out. " if count else ""
 
@@ -716,14 +716,14 @@ def _best_confidence(results: Iterable[excerpt.Result]) -> excerpt.Confidence | 
 
 
 def _recall_answers(snapshot: ServedSnapshot, query: str) -> tuple[excerpt.RecalledMemory, ...]:
-    """Return the memories that answer a query; none if memories cannot be read, which `recall` reports."""
+    """Return the memories that answer a query; () if memories cannot be read, which the tool `recall` reports."""
     with suppress(ExcerptError):
         return snapshot.vault.memories.recall_answers(query)
     return ()
 
 
 def _format_memories(memories: Iterable[excerpt.RecalledMemory]) -> str:
-    """Return a line that names the memories that answer best, "" without one."""
+    """Return a line that names the memories that answer best; "" if there are no memories."""
     order = list(excerpt.Confidence)
     best = sorted(memories, key=lambda each: order.index(each.confidence or excerpt.Confidence.NOTHING))
     return answers.format_answering_memories(best[:_MAX_NAMED_MEMORIES], date.today())
@@ -765,8 +765,8 @@ def _change_memory(
 ) -> str:
     """Change a memory and return a sentence about what was done.
 
-    `stale` is what to do about a changed source: "follow", "update" or "keep"; "" for nothing. Raises ExcerptError for
-    an invalid request, and then changes nothing.
+    `stale` is the decision about a changed source: "follow", "update" or "keep"; "" for no decision. Raises
+    ExcerptError for an invalid request, and then changes nothing.
     """
     _refuse_unused(["source"] if source else [], "the source of a memory cannot be set; use stale to follow it")
     _refuse_unused(["text"] if stale == "update" and text else [], "update already takes the text of the source")
@@ -808,7 +808,7 @@ def _resolve_stale_memory(memories: excerpt.Memories, memory_id: str, decision: 
 
 
 def _list_branches(snapshot: ServedSnapshot, query: str, group: str, offset: int, limit: int) -> str:
-    """List the folders or tags that have matches of a query, nested ones too, those with the most matches first."""
+    """List the folders or tags (nested ones too) that have matches of a query, the one with the most matches first."""
     matches = snapshot.vault.map(query, limit=1)
     top = matches.folders if group == "folders" else matches.tags
     branches = sorted((each for each in _flatten_branches(top) if each.filter), key=lambda each: -each.fragments)
@@ -884,5 +884,5 @@ _USERS_COMMAND = re.compile(r"\bRun (`excerpt [^`]*`)")
 
 
 def name_tools(text: str) -> str:
-    """Return the text of an error with tools in place of commands; the user is to run commands that are no tools."""
+    """Return the text of an error with tools in place of commands; a command that is no tool is left to the user."""
     return _USERS_COMMAND.sub(r"Ask the user to run \1", _COMMAND_OF_TOOL.sub(r"`\1`", text))

@@ -29,8 +29,8 @@ class Diagnosis(Struct, frozen=True):
     """The results of all checks.
 
     `vault` is the folder of the vault, None if it cannot be read. `folder` is the folder of the index, `health` the
-    result of examining it; both are None if there is none. `settings_valid` is False if an invalid settings file was
-    replaced by defaults.
+    result of examining it; both are None if there is no index. `settings_valid` is False if an invalid settings file
+    was replaced by defaults.
     """
 
     groups: tuple[FindingGroup, ...]

@@ -41,7 +41,7 @@ def ok(text: str) -> Finding:
 
 
 def warning(text: str, todo: str = "") -> Finding:
-    """Return a finding that restricts what works; `todo` says what to do."""
+    """Return a finding about something that works only in part; `todo` says what to do."""
     return Finding(Severity.WARNING, text, todo)
 
 

@@ -30,7 +30,7 @@ class Repairs(Struct, frozen=True):
 
 
 def repair(diagnosis: Diagnosis, paths: Paths, progress: Callable[[Progress], None]) -> Repairs:
-    """Take the right to read excerpt's folders from other users, update the index and rebuild its damaged parts.
+    """Make excerpt's folders private to the user, update the index and rebuild its damaged parts.
 
     The content of settings, memories and the vault is not changed. `progress` is called while the index is built.
     """

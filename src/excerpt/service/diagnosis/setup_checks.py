@@ -51,7 +51,7 @@ def check_settings_files(paths: Paths, vault: Path | None) -> tuple[Settings, tu
 
 
 def check_tokenizer(name: str, index_tokenizer: str) -> Finding:
-    """Check the tokenizer of the settings, and whether the index uses the same one ("" if there is no index)."""
+    """Check the tokenizer `name` of the settings, and whether the index (with `index_tokenizer`) uses it too."""
     from excerpt.text.tokens import open_tokenizer
 
     try:
@@ -69,8 +69,8 @@ def check_tokenizer(name: str, index_tokenizer: str) -> Finding:
 def check_embedder(settings: Settings, paths: Paths, index: Path | None) -> Iterator[Finding]:
     """Open the embedder and the reranker of the settings, if there are any, and count what is embedded.
 
-    A server that is named there is asked for one vector. `index` is the folder of the vault's index, None if no vault
-    is known.
+    If the embedder is a server, one vector is requested from it. `index` is the folder of the vault's index, None if no
+    vault is known.
     """
     from excerpt.encoders.choice import open_embedder, open_reranker
     from excerpt.encoders.model_names import is_static_model, model_label
@@ -171,7 +171,7 @@ def _check_writable(name: str, folder: Path) -> Finding:
 
 
 def _check_private(paths: Paths) -> Iterator[Finding]:
-    """Check whether other user may read the folders; not on Windows."""
+    """Check whether other users may read excerpt's folders; does nothing on Windows."""
     readable_paths = [str(path) for folder in paths.folders for path in find_shared_paths(folder)]
     if readable_paths:
         files = format_count(len(readable_paths), "file or folder", "files and folders")

@@ -78,7 +78,7 @@ def orphaned_vaults(paths: Paths, vault: Path | None) -> Iterator[Finding]:
 
 
 def watch_limit() -> int | None:
-    """Return how many folders Linux watches for one user; None if unknown, or on another system."""
+    """Return the maximum number of folders that Linux watches for one user; None if unknown or not on Linux."""
     try:
         return int(_WATCH_LIMIT_FILE.read_text(encoding="ascii"))
     except (OSError, ValueError):

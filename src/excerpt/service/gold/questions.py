@@ -28,10 +28,10 @@ _MAX_BYTES = 64_000_000  # of a gold set
 
 @dataclass(frozen=True, slots=True)
 class GoldTarget:
-    """A place that answers a question: a note, or the section of it under `heading`.
+    """A note, or the section of a note under `heading`, that answers a question.
 
     `heading` has the headings above the section too, joined by "#" (`Sync#Conflicts`); "" stands for the whole note. In
-    an attachment it is the place of the section (`page=12`).
+    an attachment, `heading` is the section's page, slide or cells (`page=12`).
     """
 
     path: str
@@ -43,7 +43,7 @@ class GoldTarget:
 
 @dataclass(frozen=True, slots=True)
 class GoldQuestion:
-    """A question with its targets, one of which is to be found.
+    """A question with its targets; a search should find one of them.
 
     `exclude` are paths of notes whose hits are not counted, such as the note that the question was copied from.
     """
@@ -122,7 +122,7 @@ def parse_question_line(data: bytes) -> tuple[QuestionLine, dict[str, Any]]:
 def make_question(
     query: str, targets: Iterable[GoldTarget], id_: str = "", exclude: Iterable[str] = ()
 ) -> GoldQuestion:
-    """Return a question with each target once. Without `id_`, its id is derived from the query."""
+    """Return a question with each target once. Without `id_`, the question's id is derived from the query."""
     query = " ".join(query.split())
     digest = blake2b(query.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
     return GoldQuestion(id_ or f"g{digest}", query, tuple(dict.fromkeys(targets)), tuple(dict.fromkeys(exclude)))
@@ -136,12 +136,12 @@ def read_gold(file: Path) -> GoldSet:
 
 
 def add_questions(file: Path, questions: Iterable[GoldQuestion]) -> None:
-    """Add questions to the file; one that it has already gets the further targets. Raises GoldUnusableError."""
+    """Add questions to the file; a question that it already has gets the new targets. Raises GoldUnusableError."""
     _change_file(file, lambda present: _merge((*present, *questions)))
 
 
 def remove_question(file: Path, name: str, target: str = "") -> GoldQuestion:
-    """Remove the question whose id or query is `name`, or only its `target`, and return what it was.
+    """Remove the question whose id or query is `name`, or only its `target`; return the question as it was.
 
     The question is removed with its last target. Raises NotFoundError if there is no such question or target, and
     GoldUnusableError.
@@ -165,7 +165,7 @@ def remove_question(file: Path, name: str, target: str = "") -> GoldQuestion:
 
 
 def find_question(questions: Iterable[GoldQuestion], name: str) -> GoldQuestion:
-    """Return the question whose id or query is `name`. Raises NotFoundError if there is none."""
+    """Return the question whose id or query is `name`. Raises NotFoundError if no question matches."""
     query = " ".join(name.split())
     for question in questions:
         if query in (question.id, question.query):
@@ -174,7 +174,7 @@ def find_question(questions: Iterable[GoldQuestion], name: str) -> GoldQuestion:
 
 
 def _merge(questions: Iterable[GoldQuestion]) -> tuple[GoldQuestion, ...]:
-    """Return the questions with each query once: it has the id of the first, and the targets of all."""
+    """Merge questions with equal queries: the merged question has the id of the first, and the targets of all."""
     by_query: dict[str, GoldQuestion] = {}
     for question in questions:
         first = by_query.get(question.query)
@@ -201,7 +201,7 @@ def _change_file(file: Path, change: Callable[[Sequence[GoldQuestion]], Sequence
 
 
 def _render_lines(lines: Sequence[_Line], questions: Sequence[GoldQuestion]) -> Iterator[bytes]:
-    """Yield the lines of the file that holds `questions`, of which `lines` are the present ones."""
+    """Yield the new lines of the file for `questions`; `lines` are the file's present lines."""
     remaining = {question.query: question for question in questions}
     for line in lines:
         if line.question is None:

@@ -53,8 +53,8 @@ _DIGITS = 6  # decimal places of figures in JSON, and of signals that are saved
 class GoldRank:
     """The rank of the first hit that answers a question, counted from 1; None if it is not among the first hits.
 
-    `targets` are the question's, as text, and `missing` those that the vault does not have. `margins` says for each
-    signal by how much that hit has more of it than the other first hits have on average.
+    `targets` are the question's targets as text; `missing` are the targets that the vault does not have. `margins` has,
+    for each signal, the hit's part in the score minus the average part of the other first hits.
     """
 
     id: str
@@ -204,7 +204,7 @@ def _rank_question(engine: Engine, question: GoldQuestion, strategy: Strategy) -
 
 
 def _compute_margins(hit: Hit, others: Sequence[Hit]) -> dict[str, float]:
-    """Return for each signal its part in the score of `hit`, less the mean of its parts in those of `others`."""
+    """Return for each signal its part in the score of `hit` minus its mean part in the scores of `others`."""
     if not others:
         return {}
     margins = {signal.name: signal.part for signal in hit.signals}
@@ -322,7 +322,7 @@ class GoldReport:
 
 
 def compare_runs(before: GoldRun, after: GoldRun) -> GoldComparison | None:
-    """Compare two runs; return None if they have no question in common."""
+    """Compare two runs of a gold set; return None if they have no question in common."""
     earlier = {(each.query, each.targets): each for each in before.ranks}
     pairs = [(earlier[key], each) for each in after.ranks if (key := (each.query, each.targets)) in earlier]
     if not pairs:

@@ -39,7 +39,7 @@ class TrialReport(Struct, frozen=True):
 
 
 def find_candidate_keys(engine: Engine, texts: Iterable[str]) -> list[int]:
-    """Return the keys of the fragments that may be hits of the queries `texts`: those that a trial has to embed."""
+    """Return the keys of fragments that may be hits of the queries `texts`; a trial of a model embeds only these."""
     rows = {
         row
         for text in texts
