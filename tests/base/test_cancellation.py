@@ -105,7 +105,7 @@ def test_a_search_stops_between_two_alternatives(
 
 
 @pytest.mark.parametrize("several", [False, True])
-async def test_a_search_whose_caller_left_stops_and_the_next_is_answered(
+async def test_a_search_stops_when_its_caller_leaves_and_the_next_search_is_answered(
     served: ServedVaults, *, several: bool
 ) -> None:
     (only,) = served.all
@@ -123,7 +123,7 @@ async def test_a_search_whose_caller_left_stops_and_the_next_is_answered(
     assert await only.ask(find_first) == "kitchen/Tea.md"
 
 
-async def test_a_waiting_request_is_dropped_with_its_caller(served: ServedVaults) -> None:
+async def test_a_waiting_request_is_dropped_when_its_caller_leaves(served: ServedVaults) -> None:
     (only,) = served.all
     first, second = LongQuestion(), LongQuestion()
     asking = asyncio.ensure_future(only.ask(first))
@@ -160,7 +160,7 @@ async def test_a_search_of_a_cancelled_task_stops(home: Path, vault: Path) -> No
     assert outcome == ["cancelled"]
 
 
-async def test_a_write_is_completed_although_its_caller_left(served: ServedVaults) -> None:
+async def test_a_write_is_completed_even_if_its_caller_leaves(served: ServedVaults) -> None:
     (only,) = served.all
     question = LongQuestion()
     task = asyncio.ensure_future(only.ask(question, writes=True))

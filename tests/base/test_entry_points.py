@@ -84,7 +84,7 @@ def test_a_reader_is_found_by_its_entry_point_and_its_locations_are_in_hits(inst
     assert "film.srt#t=00:01:20 · srt" in excerpt(installed, "search", "a storm from the west kind:srt")
 
 
-def test_a_failing_or_missing_reader_is_named(installed: Path) -> None:
+def test_the_error_names_a_plugin_reader_that_fails_or_is_missing(installed: Path) -> None:
     status = excerpt(installed, "status")
     assert "empty.srt: There are no captions in it." in status
     assert "some.odd: The reader for .odd files, not_there:Reader, cannot be loaded" in status
@@ -95,14 +95,14 @@ def test_an_embed_of_a_file_with_a_plugin_reader_is_a_link(installed: Path) -> N
     assert "film.srt" in excerpt(installed, "search", "from:note kind:srt")
 
 
-def test_a_pack_format_of_the_package_is_a_template(installed: Path) -> None:
+def test_a_plugin_package_can_add_a_pack_format_by_a_template(installed: Path) -> None:
     template = str(installed / "packages" / "example_parts" / "quotes.j2")
     pack = excerpt(installed, "pack", "a storm from the west kind:srt", "--template", template)
     quoted = "> The lighthouse keeper climbs the stairs.\n> \n> A storm is coming from the west.\n> -- film.srt"
     assert quoted in pack
 
 
-def test_a_reranker_of_the_package_scores_hits(installed: Path) -> None:
+def test_a_reranker_of_a_plugin_package_scores_hits(installed: Path) -> None:
     notes = {
         "apart.md": "west "
         + "the keeper of a lighthouse writes down what he sees on the sea " * 3
@@ -136,5 +136,5 @@ print(reranker.score("west storm", passages, 1))
 
 
 @pytest.mark.programs
-def test_the_embedder_and_the_reranker_are_opened_by_their_names(installed: Path) -> None:
+def test_a_plugin_embedder_and_a_plugin_reranker_are_opened_by_name(installed: Path) -> None:
     assert run(installed, "-c", OPEN) == "0\n[0.0, 2.0]\n"

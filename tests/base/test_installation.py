@@ -32,17 +32,21 @@ def uv_command(environment: Path, *requirements: str) -> str:
     return install_command(PACKAGES)
 
 
-def test_an_environment_of_pipx_is_named_after_its_folder(environment: Path) -> None:
+def test_the_pipx_command_names_the_environment_by_its_folder(environment: Path) -> None:
     (environment / "pipx_metadata.json").write_text("{}", encoding="utf-8")
     assert install_command(PACKAGES) == "pipx inject excerpt-beta 'some>=1.2' other==3"
 
 
-def test_pip_is_that_of_the_python_which_runs_excerpt(environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packages_are_installed_by_pip_of_the_python_that_runs_excerpt(
+    environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "executable", "/my folder/.venv/bin/python")
     assert install_command(PACKAGES) == "'/my folder/.venv/bin/python' -m pip install 'some>=1.2' other==3"
 
 
-def test_an_environment_without_pip_is_one_of_uv(environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_an_environment_without_pip_packages_are_installed_by_uv(
+    environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "executable", "/venv/bin/python")
     monkeypatch.setattr(installation, "find_spec", lambda _: None)
     assert install_command(PACKAGES) == "uv pip install --python /venv/bin/python 'some>=1.2' other==3"
@@ -61,7 +65,7 @@ def test_an_environment_without_pip_is_one_of_uv(environment: Path, monkeypatch:
         ('name = "excerpt", url = "https://host/e.whl"', ["excerpt @ https://host/e.whl"]),
     ],
 )
-def test_a_tool_of_uv_is_installed_again_from_where_it_came(environment: Path, entry: str, words: list[str]) -> None:
+def test_a_uv_tool_is_installed_again_from_its_original_source(environment: Path, entry: str, words: list[str]) -> None:
     added = ["--with", "some>=1.2", "--with", "other==3"]
     assert shlex.split(uv_command(environment, entry)) == ["uv", "tool", "install", *added, *words]
 
@@ -77,12 +81,12 @@ def test_a_tool_of_uv_is_installed_again_from_where_it_came(environment: Path, e
         "[tool]\nrequirements = [{ name = 'excerpt', git = 1 }]",
     ],
 )
-def test_an_unknown_form_of_uvs_receipt_gives_the_command_for_this_python(environment: Path, receipt: str) -> None:
+def test_if_uvs_receipt_cannot_be_read_the_command_uses_this_python(environment: Path, receipt: str) -> None:
     (environment / "uv-receipt.toml").write_text(receipt, encoding="utf-8")
     command = install_command(PACKAGES)
     assert shlex.split(command) == ["uv", "pip", "install", "--python", sys.executable, *PACKAGES]
 
 
-def test_a_tool_of_uv_keeps_the_packages_that_were_added_before(environment: Path) -> None:
+def test_a_uv_tool_keeps_packages_that_were_added_earlier(environment: Path) -> None:
     command = uv_command(environment, 'name = "excerpt"', 'name = "six", specifier = ">=1"')
     assert command.startswith("uv tool install --with 'six>=1' --with ")

@@ -40,11 +40,11 @@ def test_adjacent_locations_are_merged(first: str, last: str, whole: str) -> Non
         ("install", {"kind": "anchor", "from": "install", "to": "install"}),
     ],
 )
-def test_a_location_in_json_has_a_kind_and_its_ends(place: str, data: dict[str, object]) -> None:
+def test_the_json_of_a_location_has_its_kind_and_the_ends_of_its_range(place: str, data: dict[str, object]) -> None:
     assert location_to_dict(place) == data
 
 
-def test_a_location_of_several_pages_contains_each() -> None:
+def test_a_range_of_pages_overlaps_each_of_its_pages() -> None:
     assert locations_overlap("page=3-5", "page=4")
     assert locations_overlap("page=4", "page=3-5")
     assert not locations_overlap("page=3-5", "page=6")
@@ -52,7 +52,7 @@ def test_a_location_of_several_pages_contains_each() -> None:
     assert locations_overlap("node=a", "node=a")
 
 
-def test_a_location_in_a_sentence_is_named_and_a_note_has_lines() -> None:
+def test_in_a_sentence_an_attachment_has_page_or_slide_numbers_and_a_note_has_line_numbers() -> None:
     assert format_location("page=3-5", 1, 9, "–") == "pages 3–5"
     assert format_location("Sales!A1:J40", 1, 9) == "Sales!A1:J40"
     assert format_location("", 1, 9) == "lines 1-9"
@@ -60,7 +60,7 @@ def test_a_location_in_a_sentence_is_named_and_a_note_has_lines() -> None:
     assert format_kind("sheet", "Sales!A1:J40") == "sheet"
 
 
-def test_pages_slides_and_chapters_have_numbers() -> None:
+def test_only_locations_of_pages_or_slides_or_chapters_have_a_first_number() -> None:
     assert [first_page_of(place) for place in ("page=3", "slide=4-6", "chapter=1", "cell=2", "install")] == [
         3,
         4,

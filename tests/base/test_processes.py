@@ -31,7 +31,7 @@ def test_python_is_started_without_the_working_directory_on_the_import_path(tmp_
 
 
 @pytest.mark.parametrize("option", ["-E", "-s", "-X utf8"])
-def test_isolation_flags_of_python_are_passed_on(option: str) -> None:
+def test_pythons_isolation_flags_are_passed_on_to_child_processes(option: str) -> None:
     asked = "from excerpt.base.processes import python_command; print(' '.join(python_command()))"
     words = [sys.executable, *option.split(), "-c", asked]
     done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2] / "src")
@@ -76,7 +76,9 @@ def test_without_a_path_no_program_is_found_in_the_working_directory(
     assert find_program("no-such-program", environment={}) is None
 
 
-def test_a_program_given_with_its_folder_is_used_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_named_with_its_folder_is_not_searched_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     program(tmp_path, "my-editor")
     assert find_program("./my-editor") == "./my-editor"
@@ -84,7 +86,7 @@ def test_a_program_given_with_its_folder_is_used_unchanged(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("name", ["code", "code.cmd", "CODE.CMD"])
-def test_on_windows_the_endings_of_pathext_are_tried_outside_the_working_directory(
+def test_on_windows_suffixes_of_pathext_are_tried_but_not_in_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -107,7 +109,7 @@ def test_a_program_is_started_by_its_full_path(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("name", ["a&calc.md", "%PATH%.md", 'a".md', "a^b.md", "a|b.md", "a\nb.md"])
-def test_a_batch_file_gets_no_argument_that_it_would_execute(
+def test_a_batch_file_is_not_started_with_an_argument_that_cmd_would_execute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     program(tmp_path, "code.CMD")

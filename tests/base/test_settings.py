@@ -98,7 +98,9 @@ def test_every_kind_of_value_is_read(file: Path) -> None:
         (f"pack = {'[' * 100_000}", "is not valid TOML"),
     ],
 )
-def test_a_mistake_names_file_key_and_nearest_valid_one(file: Path, text: str, said: str) -> None:
+def test_an_error_names_the_file_and_the_wrong_key_and_the_most_similar_valid_key(
+    file: Path, text: str, said: str
+) -> None:
     file.write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError) as error:
         load_settings(file)
@@ -158,7 +160,7 @@ def test_a_file_that_is_not_text_is_reported(file: Path) -> None:
         load_settings(file)
 
 
-def test_one_variable_moves_every_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variable_excerpt_home_moves_every_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXCERPT_HOME", str(tmp_path))
     where = user_paths()
     assert {where.config.parent, where.cache.parent, where.data.parent, where.state.parent} == {tmp_path}

@@ -50,7 +50,9 @@ budget   = 8_000   # the model takes more
         ("screen.keys.copy-pack", None, 'keys.copy-pack = "ctrl+g"\n', ""),
     ],
 )
-def test_a_change_edits_nothing_else(key: str, value: SettingValue | None, old: str, new: str) -> None:
+def test_changing_a_setting_leaves_the_rest_of_the_file_unchanged(
+    key: str, value: SettingValue | None, old: str, new: str
+) -> None:
     assert edit_settings_text(TEXT, key, value, FILE) == TEXT.replace(old, new)
 
 
@@ -88,7 +90,7 @@ def test_an_invalid_file_is_not_changed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("of_one", "up"), [(False, "."), (True, "..")])
-def test_a_missing_file_is_created_and_names_its_schema(tmp_path: Path, of_one: bool, up: str) -> None:
+def test_a_missing_settings_file_is_created_and_names_its_schema(tmp_path: Path, of_one: bool, up: str) -> None:
     user_paths = Paths(tmp_path, tmp_path, tmp_path, tmp_path)
     vault = tmp_path / "notes\n[vault]" if of_one else None
     file = user_paths.settings_file if vault is None else user_paths.vault_settings_file(vault)
@@ -175,7 +177,7 @@ def test_an_unknown_key_is_an_error_in_the_schema() -> None:
     assert all(table["additionalProperties"] is False for table in tables)
 
 
-def test_ranges_and_choices_in_the_schema_equal_those_enforced() -> None:
+def test_the_ranges_and_choices_in_the_schema_equal_the_ones_that_are_enforced() -> None:
     assert property_of("search.fuzzy_threshold")["maximum"] == 1
     assert property_of("pack.budget")["minimum"] == 0
     assert "de" in property_of("vault.language")["enum"]

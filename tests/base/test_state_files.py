@@ -44,7 +44,7 @@ NAMES = ("a.md", "ü冲突.md", "not UTF-8 \udce9.md", 'a "quoted"\\ \n\u2028.md
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("lasting", [True, False])
-def test_a_value_is_read_as_written_and_private(tmp_path: Path, name: str, lasting: bool) -> None:
+def test_a_written_value_is_read_back_and_its_file_is_private(tmp_path: Path, name: str, lasting: bool) -> None:
     file = tmp_path / "state" / "value.json"
     for number in (1, 2):
         write_value(file, Shape(name, number), lasting=lasting)
@@ -54,7 +54,7 @@ def test_a_value_is_read_as_written_and_private(tmp_path: Path, name: str, lasti
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"path": 3}', "[" * 100_000, "\udce9", '{"path": "'])
-def test_invalid_content_is_always_reported_the_same_way(tmp_path: Path, damage: str) -> None:
+def test_every_kind_of_invalid_content_raises_the_same_error(tmp_path: Path, damage: str) -> None:
     data = damage.encode("utf-8", "surrogateescape")
     file = tmp_path / "value.json"
     file.write_bytes(data)
@@ -65,7 +65,7 @@ def test_invalid_content_is_always_reported_the_same_way(tmp_path: Path, damage:
     assert list(parse_lines(data + b'\n{"path": "a", "later": true}\n', Shape)) == [Shape("a")]
 
 
-def test_a_log_has_one_value_per_line_and_a_size(tmp_path: Path) -> None:
+def test_a_log_has_one_value_per_line_and_appending_returns_its_size(tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"
     append_lines(file, [Shape(name) for name in NAMES[:2]])
     with file.open("ab") as opened:

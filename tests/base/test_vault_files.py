@@ -101,7 +101,7 @@ def test_a_scanned_file_is_not_read_if_its_folder_became_a_link(vault: Path, out
             load_bytes(vault, file.path, 1000)
 
 
-def test_an_attachment_whose_folder_became_a_link_is_read_after_its_return(vault: Path, outside: Path) -> None:
+def test_an_attachment_is_read_again_once_its_folder_is_no_longer_a_link(vault: Path, outside: Path) -> None:
     (file,) = (file for file in scan(vault, DEFAULTS).files if file.path.endswith(".csv"))
     task = FileTask(file.path, file.size, file.mtime_ns, file.ctime_ns, kind="sheet")
     swap(vault / "x" / "sub", outside)
@@ -112,7 +112,7 @@ def test_an_attachment_whose_folder_became_a_link_is_read_after_its_return(vault
     assert [note.path for note in prepare(PrepareOptions(vault, "o200k", DEFAULTS), [task]).notes] == ["x/sub/b.csv"]
 
 
-def test_a_scan_lists_nothing_outside_if_a_folder_becomes_a_link(
+def test_a_scan_lists_nothing_outside_the_vault_if_a_folder_becomes_a_link(
     vault: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     do_after_listing(monkeypatch, 2, lambda: swap(vault / "x" / "sub", outside))
@@ -121,7 +121,7 @@ def test_a_scan_lists_nothing_outside_if_a_folder_becomes_a_link(
     assert not [path for path in paths if "secret" in path]
 
 
-def test_rules_of_an_ignore_file_are_from_the_listed_folder(
+def test_the_rules_of_an_ignore_file_are_read_from_the_folder_that_is_listed(
     vault: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (outside / ".gitignore").write_text("!a.md\n")
@@ -130,7 +130,7 @@ def test_rules_of_an_ignore_file_are_from_the_listed_folder(
     assert [file.path for file in scan(vault, DEFAULTS).files] == ["x/sub/b.csv"]
 
 
-def test_nothing_outside_is_read_while_a_folder_is_swapped(vault: Path, outside: Path) -> None:
+def test_nothing_outside_the_vault_is_read_while_a_folder_is_swapped_with_a_link(vault: Path, outside: Path) -> None:
     texts: set[bytes] = set()
     with swapping(vault / "x" / "sub", outside):
         for _ in range(TIMES):

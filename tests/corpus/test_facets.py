@@ -80,7 +80,7 @@ def test_file_times_are_exact_to_the_nanosecond(snapshot: Snapshot) -> None:
     assert found == {path: 1_700_000_000_000_000_000 + number for number, path in enumerate(NOTES)}
 
 
-def test_the_creation_day_is_from_a_property_or_the_file_name_or_unknown(snapshot: Snapshot) -> None:
+def test_the_creation_day_is_read_from_a_property_or_the_file_name_else_unknown(snapshot: Snapshot) -> None:
     found = dict(zip(snapshot.table.paths, snapshot.facets.created.tolist(), strict=True))
     epoch = date(1970, 1, 1)
     assert found == {
@@ -91,7 +91,7 @@ def test_the_creation_day_is_from_a_property_or_the_file_name_or_unknown(snapsho
     }
 
 
-def test_dates_of_some_notes_equal_those_of_all(snapshot: Snapshot) -> None:
+def test_the_dates_of_some_notes_equal_these_notes_dates_read_with_all_notes(snapshot: Snapshot) -> None:
     facets = snapshot.facets
     numbers = [facets.numbers[path] for path in (THREE, ONE, TWO)]
     dates = facets.creation_dates(numbers)
@@ -114,7 +114,7 @@ def test_links_are_unique_pairs_of_different_notes(snapshot: Snapshot) -> None:
     assert len(set(found)) == len(found)
 
 
-def test_links_of_facets_resolve_as_by_the_link_resolver(snapshot: Snapshot) -> None:
+def test_links_between_notes_are_the_ones_that_the_link_resolver_finds(snapshot: Snapshot) -> None:
     targets = LinkResolver(snapshot.table.paths)
     written = [*((ONE, link) for link in ("Two", "two", "Two.md", "One", "Three")), (TWO, "a/One"), (TWO, "/a/Two")]
     meant = {(path, to) for path, link in written if (to := targets.resolve(link, path))}
@@ -180,7 +180,7 @@ def test_links_of_a_logseq_vault_lead_to_page_names(
     opened.close()
 
 
-def test_a_vault_that_becomes_one_of_logseq_is_read_again(tmp_path: Path, settings: Settings) -> None:
+def test_a_vault_that_becomes_a_logseq_graph_is_read_again(tmp_path: Path, settings: Settings) -> None:
     vault = tmp_path / "vault"
     (vault / "pages").mkdir(parents=True)
     (vault / "pages/A___B.md").write_text("- Text\n  collapsed:: true\n", encoding="utf-8")
@@ -241,7 +241,7 @@ def test_a_planned_or_distant_day_is_not_the_change_date(tmp_path: Path, setting
     snapshot.close()
 
 
-def test_the_times_of_copied_files_are_unknown(tmp_path: Path, settings: Settings) -> None:
+def test_file_times_set_by_a_copy_do_not_date_a_note(tmp_path: Path, settings: Settings) -> None:
     snapshot = opened_with_times(tmp_path, settings, PLANS, [NOON] * len(PLANS))
     assert snapshot.facets.is_copied.all()
     unknown = {**dict.fromkeys(PLANS, ""), "created.md": "2020-01-01"}
@@ -269,7 +269,7 @@ SESSION = {f"Note {number}.md": "Text.\n" for number in range(12)}
         pytest.param({"Old.md": "---\ncreated: 2020-01-01\n---\n", "New.md": "Text.\n"}, 900, id="an older note"),
     ],
 )
-def test_a_new_vault_has_the_times_of_its_files(
+def test_in_a_new_vault_notes_have_the_times_of_their_files(
     tmp_path: Path, settings: Settings, notes: dict[str, str], gap: int
 ) -> None:
     snapshot = opened_with_times(tmp_path, settings, notes, [NOON + gap * number for number in range(len(notes))])
@@ -291,7 +291,9 @@ def test_a_new_vault_has_the_times_of_its_files(
         ),
     ],
 )
-def test_a_copied_vault_has_no_times(tmp_path: Path, settings: Settings, notes: dict[str, str], gap: int) -> None:
+def test_in_a_copied_vault_no_note_has_a_file_time(
+    tmp_path: Path, settings: Settings, notes: dict[str, str], gap: int
+) -> None:
     snapshot = opened_with_times(tmp_path, settings, notes, [NOON + gap * number for number in range(len(notes))])
     assert snapshot.facets.is_copied.all()
     snapshot.close()

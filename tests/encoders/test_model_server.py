@@ -49,7 +49,7 @@ def reranker_at(server: ModelTestServer, paths: Paths, model: str = "") -> Reran
 # --- embeddings -------------------------------------------------------------------------------------------------------
 
 
-def test_vectors_are_in_the_order_of_the_texts_with_length_1(server: ModelTestServer, paths: Paths) -> None:
+def test_vectors_have_length_1_and_are_in_the_order_of_the_texts(server: ModelTestServer, paths: Paths) -> None:
     embedder = embedder_at(server, paths)
     vectors = embedder.embed_passages(["storm", "sync"])
     expected = np.array([count_letters("storm"), count_letters("sync")])
@@ -92,7 +92,7 @@ def test_a_known_model_gets_its_prompts(
 
 
 @pytest.mark.parametrize(("model", "languages"), [("bge-m3", ("*",)), ("nomic-embed-text", ("en",))])
-def test_languages_are_derived_from_the_name(
+def test_the_languages_of_a_served_model_are_derived_from_its_name(
     server: ModelTestServer, paths: Paths, model: str, languages: tuple[str, ...]
 ) -> None:
     assert embedder_at(server, paths, model).languages == languages
@@ -224,7 +224,7 @@ def test_an_answer_that_is_not_http_is_unreachable(server: ModelTestServer, path
 
 
 @pytest.mark.parametrize("reply", [replies.never_answer, replies.answer_slowly], ids=["hang", "drip"])
-def test_a_query_waits_at_most_its_seconds_however_slowly_bytes_arrive(
+def test_a_query_waits_no_longer_than_its_time_limit_even_if_bytes_arrive_slowly(
     server: ModelTestServer, paths: Paths, monkeypatch: pytest.MonkeyPatch, reply: Reply
 ) -> None:
     embedder = embedder_at(server, paths)
@@ -263,7 +263,9 @@ def test_texts_refused_as_too_long_or_too_many_are_truncated_and_divided(server:
     assert vectors == pytest.approx(expected / np.linalg.norm(expected, axis=1, keepdims=True), rel=1e-5)
 
 
-def test_a_server_that_refuses_every_length_is_an_error_soon(server: ModelTestServer, paths: Paths) -> None:
+def test_a_server_that_refuses_texts_of_any_length_is_an_error_after_few_requests(
+    server: ModelTestServer, paths: Paths
+) -> None:
     embedder = embedder_at(server, paths)
     server.reply = replies.status_answer(413)
     with pytest.raises(ModelError, match="too long"):
@@ -307,7 +309,9 @@ class Names:
         return [(family, socket.SOCK_STREAM, 6, "", (address, port))]
 
 
-def test_a_host_other_than_this_machine_needs_the_setting(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_machine_is_not_contacted_unless_the_setting_allows_it(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def connect(*_: object) -> None:
         pytest.fail("a connection was tried")
 
@@ -412,7 +416,7 @@ def test_an_address_on_another_machine_is_recognised_by_its_spelling() -> None:
 # --- keys -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_key_of_the_environment_is_sent_only_to_the_server_of_its_setting(
+def test_a_key_in_the_environment_is_sent_only_to_the_server_in_the_settings(
     server: ModelTestServer, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_EMBEDDING_KEY", "sk-embedding")
@@ -431,7 +435,7 @@ def write_keys(paths: Paths, text: str, mode: int = 0o600) -> None:
     paths.keys_file.chmod(mode)
 
 
-def test_a_key_of_the_file_is_sent_only_to_its_host(server: ModelTestServer, paths: Paths) -> None:
+def test_a_key_in_the_key_file_is_sent_only_to_the_host_that_it_is_for(server: ModelTestServer, paths: Paths) -> None:
     write_keys(paths, f'"127.0.0.1:{server.port}" = "sk-mine"\n"api.example.com" = "sk-other"\n')
     embedder_at(server, paths)
     assert server.requests[0].headers["Authorization"] == "Bearer sk-mine"

@@ -76,7 +76,7 @@ def test_no_texts_give_no_vectors(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_pooling_is_that_of_the_folder(
+def test_token_vectors_are_pooled_as_the_model_folder_says(
     tmp_path: Path, pooling: dict[str, object], expected: NDArray[np.float32]
 ) -> None:
     embedder = embedder_in(write_embedder(tmp_path, pooling=pooling))
@@ -110,7 +110,7 @@ def test_a_text_is_truncated_to_the_tokens_that_the_model_reads(tmp_path: Path) 
     assert embedder.embed_query("a b c a b c storm west") == pytest.approx(embedder.embed_query("a b c a b c"))
 
 
-def test_invalid_unicode_has_a_vector(tmp_path: Path) -> None:
+def test_a_text_with_invalid_unicode_is_embedded(tmp_path: Path) -> None:
     assert np.isfinite(embedder_in(write_embedder(tmp_path)).embed_query("storm \udcff")).all()
 
 
@@ -129,7 +129,9 @@ def test_languages_are_those_of_the_model_card(tmp_path: Path, card: str, langua
     assert embedder_in(write_embedder(tmp_path, files={"README.md": card})).languages == languages
 
 
-def test_copies_have_the_same_id_and_other_weights_or_options_another(tmp_path: Path) -> None:
+def test_a_copy_of_a_model_has_the_same_id_and_a_model_with_other_weights_or_options_has_another(
+    tmp_path: Path,
+) -> None:
     original = embedder_in(write_embedder(tmp_path / "original"))
     copy = embedder_in(write_embedder(tmp_path / "copy"))
     other = embedder_in(write_embedder(tmp_path / "other", vectors=token_vectors() + 1))
@@ -145,7 +147,7 @@ def test_the_exact_network_is_preferred_to_a_quantised_one(tmp_path: Path) -> No
     assert embedder_in(write_embedder(tmp_path / "both")).id == exact.id
 
 
-def test_a_network_in_the_folder_itself_may_return_the_vector_of_the_text(tmp_path: Path) -> None:
+def test_a_network_file_outside_of_onnx_may_return_one_vector_per_text(tmp_path: Path) -> None:
     embedder = embedder_in(write_embedder(tmp_path, network="model.onnx", output="token_embeddings"))
     assert embedder.embed_query("storm") == pytest.approx(unit_vector(vectors_of("storm").mean(axis=0)), abs=1e-6)
 
@@ -191,7 +193,7 @@ def test_a_cross_encoder_is_not_an_embedder(tmp_path: Path) -> None:
         embedder_in(write_cross_encoder(tmp_path))
 
 
-def test_a_layer_after_pooling_that_the_network_lacks_is_reported(tmp_path: Path) -> None:
+def test_a_model_with_an_extra_layer_that_its_network_file_lacks_is_refused(tmp_path: Path) -> None:
     kinds = ("Transformer", "Pooling", "Dense", "Normalize")
     modules = [{"type": f"sentence_transformers.models.{kind}"} for kind in kinds]
     with pytest.raises(ModelError, match="Dense"):
@@ -227,7 +229,7 @@ def test_a_cross_encoder_scores_each_passage_as_its_network_does(tmp_path: Path)
     assert reranker.score("sync", ["storm west"], 5) == pytest.approx([query @ passage], rel=1e-5)
 
 
-def test_two_classes_are_scored_by_their_difference(tmp_path: Path) -> None:
+def test_a_cross_encoder_with_two_classes_scores_by_their_difference(tmp_path: Path) -> None:
     passages = ["storm west", "sync conflict", "a"]
     one = reranker_in(write_cross_encoder(tmp_path / "one"))
     two = reranker_in(write_cross_encoder(tmp_path / "two", classes=2))
@@ -249,7 +251,7 @@ def test_a_long_passage_is_truncated_and_the_query_is_not(tmp_path: Path) -> Non
     assert long == pytest.approx(short)
 
 
-def test_a_query_takes_at_most_half_of_the_tokens(tmp_path: Path) -> None:
+def test_a_reranker_spends_at_most_half_of_its_tokens_on_the_query(tmp_path: Path) -> None:
     files = {"sentence_bert_config.json": {"max_seq_length": 8}}
     reranker = reranker_in(write_cross_encoder(tmp_path, files=files))
     assert reranker.score("a b c sync storm", ["west"], 5) == pytest.approx(reranker.score("a b", ["west"], 5))

@@ -107,6 +107,6 @@ def test_an_error_of_a_plugin_is_reported_in_one_sentence_with_its_name(text: st
         ("unknown", "unknown is not installed. There are: absent, broken, fails, letters"),
     ],
 )
-def test_an_embedder_that_cannot_be_loaded_is_named(name: str, message: str) -> None:
+def test_the_error_names_a_plugin_embedder_that_cannot_be_loaded(name: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         plugin(name)

@@ -54,7 +54,7 @@ def pieces() -> WordPieceCache:
 
 
 @given(st.lists(st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=6)), max_size=8).map("".join), max_size=4))
-def test_tokens_by_span_equal_those_of_the_whole_text(texts: list[str]) -> None:
+def test_tokens_of_words_tokenized_one_by_one_equal_the_tokens_of_the_whole_text(texts: list[str]) -> None:
     clean = [text.encode("utf-8", "replace").decode() for text in texts]
     assert [ids.tolist() for ids in pieces().ids(clean)] == model().tokenize(clean)
 
@@ -89,17 +89,17 @@ def test_a_tokenizer_that_joins_words_gets_whole_texts() -> None:
 @pytest.mark.parametrize(
     "text", ["", "the", "How to lend out a range of references, in C++ (and not in C)?", "汉字" * 50]
 )
-def test_a_vector_equals_the_models(text: str) -> None:
+def test_a_vector_equals_the_one_of_the_library_model2vec(text: str) -> None:
     assert_as_the_library_makes_them([text, "another"])
 
 
 @given(st.lists(st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=6)), max_size=8).map("".join), max_size=4))
-def test_vectors_of_unusual_texts_equal_the_librarys(texts: list[str]) -> None:
+def test_vectors_of_unusual_texts_equal_the_ones_of_model2vec(texts: list[str]) -> None:
     assert_as_the_library_makes_them([text.encode("utf-8", "replace").decode() for text in texts])
 
 
 @pytest.mark.programs
-def test_vectors_of_the_guide_equal_the_librarys() -> None:
+def test_vectors_of_the_guide_equal_the_ones_of_model2vec() -> None:
     notes = [note.read_text(encoding="utf-8") for note in sorted(DEMO.rglob("*.md"))]
     lines = sorted({line for note in notes for line in note.splitlines()})
     assert len(lines) > 1000
@@ -116,7 +116,7 @@ def test_the_digest_of_the_shipped_model_is_that_of_its_files() -> None:
     assert open_embedder("").measured_id() == SHIPPED_ID
 
 
-def test_the_recorded_median_word_length_is_the_shipped_models() -> None:
+def test_the_recorded_median_length_of_word_vectors_is_right_for_the_shipped_model() -> None:
     assert open_embedder("").measured_median_length() == SHIPPED_MEDIAN_LENGTH
 
 
@@ -166,7 +166,7 @@ def imported_by(model: str) -> set[str]:
 @pytest.mark.usefixtures("nothing_loaded")
 @pytest.mark.programs
 @pytest.mark.parametrize("model", ["", WORDS_FOLDER])
-def test_a_model_is_loaded_as_by_the_library(model: str) -> None:
+def test_a_loaded_model_equals_the_model_as_model2vec_loads_it(model: str) -> None:
     loaded = static_model.open_embedder(model)
     assert loaded.id == static_model.Embedder(StaticModel.from_pretrained(WORDS_FOLDER, force_download=False)).id
 
@@ -178,5 +178,5 @@ def test_a_folder_is_loaded_without_network_access() -> None:
 
 
 @pytest.mark.usefixtures("nothing_loaded")
-def test_the_shipped_model_is_loaded_without_the_library() -> None:
+def test_the_shipped_model_is_loaded_without_importing_model2vec() -> None:
     assert not {"model2vec", "joblib", "tqdm"} & imported_by("")

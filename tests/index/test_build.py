@@ -175,7 +175,7 @@ def test_a_replaced_file_of_the_same_size_and_time_is_found(
     assert matching_notes(index, settings, "basket") == ["Tea.md"]
 
 
-def test_a_restored_vault_is_compared_and_not_indexed_again(
+def test_files_restored_with_new_times_are_compared_by_content_and_not_indexed_again(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Roses.md", ROSES)
@@ -188,7 +188,7 @@ def test_a_restored_vault_is_compared_and_not_indexed_again(
     assert (second.unchanged, second.embedded, second.generation) == (2, 0, first.generation)
 
 
-def test_an_index_with_one_time_per_file_is_still_used(
+def test_an_index_of_an_older_version_with_one_time_per_file_is_still_used(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     os.utime(write("Tea.md", TEA), (1, 1))
@@ -219,7 +219,7 @@ def test_an_index_of_an_older_version_without_name_terms_is_updated_not_rebuilt(
         assert snapshot.name_terms([0, 1]) == before
 
 
-def test_an_index_without_kinds_and_locations_is_still_used(
+def test_an_index_of_an_older_version_without_file_kinds_is_still_used(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Tea.md", TEA)
@@ -232,7 +232,7 @@ def test_an_index_without_kinds_and_locations_is_still_used(
 
 
 @pytest.mark.parametrize("older", [f"{AS_OF_7}; PRAGMA user_version = 7", f"{AS_OF_6}; PRAGMA user_version = 6"])
-def test_an_index_without_row_checksums_gets_them_and_is_still_used(
+def test_an_index_of_an_older_version_gets_row_checksums_and_is_still_used(
     vault: Path, index: Path, settings: Settings, write: WriteNote, older: str
 ) -> None:
     write("Roses.md", ROSES)
@@ -341,7 +341,7 @@ def test_a_vault_that_lost_every_note_does_not_empty_its_index(
     assert (again.generation, again.embedded) == (first.generation, 0)
 
 
-def test_an_unreadable_index_is_one_clear_error(tmp_path: Path, settings: Settings) -> None:
+def test_an_unreadable_index_raises_one_clear_error(tmp_path: Path, settings: Settings) -> None:
     with pytest.raises(IndexUnusableError):
         Snapshot.open(tmp_path / ("x" * 300), settings)
 
@@ -552,7 +552,7 @@ def test_warnings_of_a_note_are_kept_until_it_changes(
 # --- other inputs of an index -----------------------------------------------------------------------------------------
 
 
-def test_another_model_embeds_everything_again_and_reports_it(
+def test_after_a_change_of_the_model_everything_is_embedded_again_and_the_report_says_so(
     vault: Path, index: Path, settings: Settings, write: WriteNote, models: tuple[Path, Path]
 ) -> None:
     write("Roses.md", ROSES)
@@ -586,7 +586,7 @@ def test_a_snapshot_with_another_model_searches_words_and_refuses_vectors(
         _ = snapshot.embedder
 
 
-def test_another_tokenizer_recounts_without_reading_the_vault(
+def test_after_a_change_of_the_tokenizer_tokens_are_recounted_without_reading_the_vault(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Tea.md", TEA).chmod(0)
@@ -604,7 +604,7 @@ def test_another_tokenizer_recounts_without_reading_the_vault(
     ]
 
 
-def test_another_analyzer_rebuilds_the_words_from_the_catalog(
+def test_after_a_change_of_the_analyzer_the_word_index_is_rebuilt_from_the_catalog(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("Roses.md", ROSES)
@@ -631,7 +631,7 @@ def test_a_word_index_of_another_format_is_rebuilt_without_being_read(
     assert build(vault, index, settings).rebuilt == ""
 
 
-def test_another_way_to_cut_fragments_reads_all_notes_again(
+def test_after_a_change_of_the_fragment_rules_all_notes_are_read_again(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("Roses.md", ROSES)
@@ -643,7 +643,7 @@ def test_another_way_to_cut_fragments_reads_all_notes_again(
     assert build(vault, index, settings).rebuilt == ""
 
 
-def test_another_language_setting_reads_all_notes_again(
+def test_after_a_change_of_the_language_setting_all_notes_are_read_again(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Roses.md", "Häuser")

@@ -203,7 +203,7 @@ STEPS = [0]
 
 
 @pytest.mark.hypothesis
-def test_after_any_events_an_index_equals_one_of_a_clean_build(
+def test_after_any_changes_of_the_vault_an_updated_index_equals_a_newly_built_one(
     models: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 2)

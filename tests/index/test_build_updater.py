@@ -91,7 +91,9 @@ def test_a_folder_whose_name_is_a_prefix_of_another_is_separate(
     assert updater.update(["kitchen"]).removed == 2
 
 
-def test_a_named_path_follows_the_rules_of_the_vault(updater: Updater, vault: Path, write: WriteNote) -> None:
+def test_a_named_path_is_indexed_only_if_the_ignore_rules_allow_it(
+    updater: Updater, vault: Path, write: WriteNote
+) -> None:
     write(".excerptignore", "drafts/\n")
     write("drafts/Draft.md", "# Draft\n")
     write(".trash/Old.md", "# Old\n")
@@ -116,7 +118,7 @@ def test_files_checked_or_written_by_this_process_are_not_checked_again(
     assert checked_files == []
 
 
-def test_a_commit_of_another_process_is_checked_and_continued(
+def test_an_update_continues_from_the_commit_of_another_process_after_checking_it(
     updater: Updater, vault: Path, index: Path, settings: Settings, checked_files: list[str]
 ) -> None:
     (vault / "Seed.md").write_text("# Seed\n")
@@ -147,7 +149,7 @@ def test_a_missing_index_is_built_again(updater: Updater, index: Path, settings:
     assert len(texts_by_path(index, settings)) == 3
 
 
-def test_one_changed_note_reads_nothing_of_the_others(
+def test_updating_one_changed_note_reads_no_other_note(
     updater: Updater, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     def state() -> tuple[dict[str, list[int]], dict[Path, bytes]]:

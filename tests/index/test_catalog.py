@@ -127,7 +127,7 @@ def _answers(index: Path, settings: Settings) -> dict[str, object]:
 
 @pytest.mark.programs
 @pytest.mark.parametrize(("table", "column"), FLIPPED)
-def test_an_altered_row_is_reported_never_shown_and_repaired_by_the_next_build(
+def test_an_altered_row_is_reported_and_never_shown_and_the_next_build_repairs_it(
     index_template: Kept, template_content: dict[str, object], tmp_path: Path, table: str, column: str
 ) -> None:
     vault, index, settings = index_template
@@ -161,7 +161,7 @@ def test_an_altered_row_is_not_copied_into_derived_files(index_template: Kept, t
         assert "must not be deleted" in snapshot.note_fragments("Tea.md")[-1].text
 
 
-def test_another_tokenizer_keeps_checksums_valid(index_template: Kept, tmp_path: Path) -> None:
+def test_row_checksums_stay_valid_after_a_change_of_the_tokenizer(index_template: Kept, tmp_path: Path) -> None:
     vault, index, settings = index_template
     index = shutil.copytree(index, tmp_path / "index")
     other = Settings(embedding=settings.embedding, pack=PackSettings(tokenizer="o200k_base"))

@@ -58,7 +58,9 @@ def test_a_new_index_is_up_to_date(indexed: Indexed) -> None:
     assert indexed.is_up_to_date()
 
 
-def test_a_file_as_new_as_the_scan_needs_a_build(indexed: Indexed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_with_a_file_as_new_as_the_scan_is_out_of_date(
+    indexed: Indexed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.undo()
     assert not indexed.is_up_to_date()
 
@@ -77,7 +79,9 @@ IN_THE_VAULT: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", IN_THE_VAULT.values(), ids=IN_THE_VAULT)
-def test_a_change_in_the_vault_needs_a_build(indexed: Indexed, change: Callable[[Path], object]) -> None:
+def test_after_a_change_in_the_vault_the_index_is_out_of_date(
+    indexed: Indexed, change: Callable[[Path], object]
+) -> None:
     change(indexed.vault)
     assert not indexed.is_up_to_date()
 
@@ -88,7 +92,7 @@ def test_a_file_that_is_not_a_note_is_not_a_change(indexed: Indexed) -> None:
     assert indexed.is_up_to_date()
 
 
-def test_a_note_skipped_for_its_content_needs_a_build(indexed: Indexed) -> None:
+def test_an_index_without_a_note_that_was_skipped_for_its_content_is_out_of_date(indexed: Indexed) -> None:
     settings = replace(indexed.settings, vault=VaultSettings(max_bytes=100))
     (indexed.vault / "Large.md").write_text("soil " * 100)
     assert "Large.md" in [one.path for one in build(indexed.vault, indexed.index, settings).skipped]
@@ -112,7 +116,7 @@ def test_a_note_that_was_given_up_is_up_to_date_until_it_changes(indexed: Indexe
     assert not indexed.is_up_to_date()
 
 
-def test_other_settings_need_a_build(indexed: Indexed, models: tuple[Path, Path]) -> None:
+def test_after_a_change_of_settings_the_index_is_out_of_date(indexed: Indexed, models: tuple[Path, Path]) -> None:
     for settings in (
         replace(indexed.settings, vault=VaultSettings(language="de")),
         replace(indexed.settings, vault=VaultSettings(exclude=("beds/",))),
@@ -133,7 +137,7 @@ def test_other_settings_need_a_build(indexed: Indexed, models: tuple[Path, Path]
         (fragments, "FRAGMENTS_VERSION"),
     ],
 )
-def test_another_version_of_the_code_needs_a_build(
+def test_an_index_made_by_another_version_of_the_code_is_out_of_date(
     indexed: Indexed, monkeypatch: pytest.MonkeyPatch, module: object, version: str
 ) -> None:
     monkeypatch.setattr(module, version, 1000)
@@ -157,7 +161,7 @@ def test_an_index_in_need_of_repair_is_not_up_to_date(indexed: Indexed, change: 
 
 
 @pytest.mark.parametrize("pattern", [f"{WORDS_FOLDER}/*.pst", f"{WORDS_FOLDER}/*.lex", "vectors-*"])
-def test_a_damaged_file_needs_a_build(indexed: Indexed, pattern: str) -> None:
+def test_an_index_with_a_damaged_file_is_out_of_date(indexed: Indexed, pattern: str) -> None:
     (file,) = indexed.index.glob(pattern)
     data = bytearray(file.read_bytes())
     data[-1] ^= 0xFF
@@ -167,7 +171,7 @@ def test_a_damaged_file_needs_a_build(indexed: Indexed, pattern: str) -> None:
             snapshot.is_up_to_date(indexed.vault)
 
 
-def test_a_missing_vault_is_the_same_error_as_in_a_build(indexed: Indexed) -> None:
+def test_a_missing_vault_raises_the_same_error_as_a_build(indexed: Indexed) -> None:
     indexed.vault.rename(indexed.vault.with_name("elsewhere"))
     with pytest.raises(VaultError):
         indexed.is_up_to_date()

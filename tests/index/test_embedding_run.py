@@ -129,7 +129,7 @@ def test_the_static_model_answers_until_everything_is_embedded(opened: Vault) ->
     assert not has_vectors_pending(opened.index, opened.settings)
 
 
-def test_vectors_are_those_of_the_embedder(opened: Vault) -> None:
+def test_the_stored_vectors_equal_the_vectors_that_the_embedder_returned(opened: Vault) -> None:
     opened.embed()
     with closing(opened.open()) as snapshot:
         query = snapshot.query_embedder.embed_query("tea")
@@ -199,7 +199,7 @@ def test_texts_without_a_vector_do_not_change_the_mean(opened: Vault, write: Wri
         assert snapshot.search_vectors.mean == pytest.approx(mean, abs=1e-6)
 
 
-def test_many_new_notes_return_to_the_static_model(opened: Vault, write: WriteNote) -> None:
+def test_while_many_new_notes_are_not_embedded_the_static_model_answers(opened: Vault, write: WriteNote) -> None:
     opened.embed()
     for number in range(10):
         write(f"many/{number}.md", f"soil number {number}\n")
@@ -220,7 +220,7 @@ def test_a_rebuild_keeps_the_vectors(opened: Vault, server: ModelTestServer) -> 
     assert (opened.model_in_use, len(embedded_passages(server))) == ("letters", asked)
 
 
-def test_answers_after_updates_equal_those_of_vectors_made_at_once(
+def test_hits_after_several_updates_equal_the_hits_of_one_whole_run(
     opened: Vault, write: WriteNote, tmp_path: Path
 ) -> None:
     opened.embed()
@@ -238,7 +238,7 @@ def test_answers_after_updates_equal_those_of_vectors_made_at_once(
 # --- another model ----------------------------------------------------------------------------------------------------
 
 
-def test_the_previous_embedder_answers_until_the_next_is_done_and_returning_is_free(
+def test_the_previous_embedder_answers_until_the_next_is_done_and_going_back_embeds_nothing(
     opened: Vault, server: ModelTestServer
 ) -> None:
     first = opened.settings
@@ -295,7 +295,7 @@ def test_a_previous_server_with_a_key_is_not_contacted(opened: Vault, server: Mo
     assert opened.model_in_use == "static"
 
 
-def test_without_the_setting_the_static_model_answers_at_once(opened: Vault) -> None:
+def test_once_the_setting_is_removed_the_static_model_answers(opened: Vault) -> None:
     opened.embed()
     chosen, opened.settings = opened.settings, replace(opened.settings, embedding=EmbeddingSettings())
     assert opened.model_in_use == "static"

@@ -188,7 +188,7 @@ def test_a_file_in_place_of_the_index_folder_is_reported_and_kept(
     ],
     ids=["a text that cannot be unpacked", "no UTF-8", "no heading path", "a fragment of no section"],
 )
-def test_a_row_that_sqlite_accepts_is_rebuilt_after_a_reader_reported_it(
+def test_an_altered_row_that_sqlite_accepts_is_rebuilt_after_a_reader_reported_it(
     built_index: Path, vault: Path, settings: Settings, statement: str
 ) -> None:
     before = content(built_index, settings)
@@ -231,7 +231,7 @@ def test_a_fragment_that_the_catalog_lost_is_read_from_the_vault_again(
     assert content(built_index, settings) == before
 
 
-def test_a_missing_index_is_one_clear_error(index: Path, settings: Settings) -> None:
+def test_a_missing_index_raises_one_clear_error(index: Path, settings: Settings) -> None:
     with pytest.raises(IndexUnusableError, match="There is no index yet"):
         Snapshot.open(index, settings)
     assert Snapshot.current_generation(index) == 0

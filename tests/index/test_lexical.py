@@ -48,7 +48,7 @@ def test_postings_have_rows_and_frequencies(tmp_path: Path) -> None:
     assert reader.lengths("text").tolist() == [3.0, 1.0, 2.0]
 
 
-def test_positions_belong_to_the_postings(tmp_path: Path) -> None:
+def test_each_posting_has_the_positions_of_its_term(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a b a")
     add(writer, 2, "c", "b a")
@@ -169,7 +169,9 @@ def test_a_term_is_found_at_any_position_in_the_dictionary(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("read_all", [False, True])
-def test_completions_are_listed_shortest_first_with_and_without_the_lexicon(tmp_path: Path, read_all: bool) -> None:
+def test_completions_are_listed_shortest_first_whether_or_not_the_lexicon_is_loaded(
+    tmp_path: Path, read_all: bool
+) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "synching sync z")
     add(writer, 2, "synchrony syncing sea 東京")
@@ -199,7 +201,7 @@ def test_a_damaged_file_is_detected_before_it_is_used(tmp_path: Path, suffix: st
         open_reader(tmp_path, files, 1).postings("text", "a")
 
 
-def test_positions_are_verified_too(tmp_path: Path) -> None:
+def test_damaged_positions_are_detected_when_they_are_read(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, " ".join(["a"] * 40_000))
     files = writer.commit(1)

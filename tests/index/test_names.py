@@ -26,7 +26,7 @@ def link_row(target: str, text: str | None) -> tuple[int, str, str, None, None, 
     return 1, "markdown", target, None, None, text
 
 
-def test_other_names_are_aliases_the_file_name_and_the_first_heading_if_not_the_title() -> None:
+def test_the_names_beside_the_title_are_aliases_and_a_differing_file_name_and_a_differing_first_heading() -> None:
     labels = [("tag", "", "plant"), ("alias", "", "Love apple")]
     sections = [(0, 0, "", ""), (1, 2, "Before", ""), (2, 1, "Growing tomatoes", ""), (3, 1, "Later", "")]
     found = tokenize_names("Garden/tomato.md", "Tomatoes", "en", labels=labels, sections=sections, links=[])
@@ -74,5 +74,5 @@ def test_a_name_without_a_word_is_left_out() -> None:
     ],
     ids=["relative", "backslash", "spaces", "from the root", "composition", "space in the name"],
 )
-def test_a_link_target_has_the_file_name_of_its_note(target: str, path: str) -> None:
+def test_the_file_name_in_a_link_target_is_stored_with_the_link(target: str, path: str) -> None:
     assert target_file_name(target) == target_file_name(path)

@@ -154,7 +154,7 @@ def test_only_a_file_over_its_limits_is_skipped(
     assert [task.path for each in done for task in each.given_up] == [bad]
 
 
-def test_several_bad_files_affect_no_other(
+def test_several_bad_files_do_not_stop_the_others_from_being_read(
     write: Callable[..., list[FileTask]], options: PrepareOptions, odd_workers: Workers
 ) -> None:
     names = numbered_paths("hang.md", "sleep.md")
@@ -182,7 +182,9 @@ def test_a_hanging_file_is_named_while_it_is_waited_for(
     assert named.count("sleep.md") >= 3
 
 
-def test_small_files_are_prepared_in_the_process(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
+def test_small_files_are_prepared_in_the_builds_own_process(
+    write: Callable[..., list[FileTask]], options: PrepareOptions
+) -> None:
     with Workers(2, prepare=name_the_process) as workers:
         found = outcomes(workers.prepare(options, write(*numbered_paths(), size=1000), ignore_tick))
         assert workers.processes == []
@@ -200,7 +202,7 @@ def test_a_large_file_among_small_ones_is_prepared_by_a_worker_in_order(
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
-def test_a_slow_small_file_is_handed_to_a_worker_and_then_given_up(
+def test_a_small_file_that_takes_too_long_is_handed_to_a_worker_and_then_given_up(
     write: Callable[..., list[FileTask]], options: PrepareOptions, odd_workers: Workers
 ) -> None:
     names = ["a.md", "hang.md", "b.md"]
@@ -267,7 +269,9 @@ def test_an_interrupted_file_does_not_corrupt_the_words_of_the_next(
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
-def test_alarms_are_restored_afterwards(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
+def test_the_alarm_handler_of_the_program_is_restored_after_preparing_files(
+    write: Callable[..., list[FileTask]], options: PrepareOptions
+) -> None:
     before = signal.getsignal(signal.SIGALRM)
     with Workers(1) as workers:
         list(workers.prepare(options, write("a.md", size=10), ignore_tick))
@@ -275,7 +279,7 @@ def test_alarms_are_restored_afterwards(write: Callable[..., list[FileTask]], op
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
-def test_other_threads_prepare_only_smaller_files_in_the_process() -> None:
+def test_outside_the_main_thread_only_smaller_files_are_prepared_in_the_builds_own_process() -> None:
     sizes = [in_process_bytes()]
     thread = threading.Thread(target=lambda: sizes.append(in_process_bytes()))
     thread.start()
@@ -332,7 +336,7 @@ def test_closing_ends_busy_workers(
     assert not any(is_running(process) for process in processes)
 
 
-def test_paused_workers_begin_nothing(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
+def test_paused_workers_begin_no_further_file(write: Callable[..., list[FileTask]], options: PrepareOptions) -> None:
     let_go, done = threading.Event(), threading.Event()
     found: list[PreparedFiles] = []
 

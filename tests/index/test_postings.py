@@ -70,7 +70,7 @@ def test_every_occurrence_is_counted(documents: list[Document]) -> None:
 
 
 @given(st.lists(st.lists(WORDS.map(document), max_size=5), min_size=1, max_size=4))
-def test_merged_parts_equal_one_count_of_all(parts: list[list[Document]]) -> None:
+def test_merged_fields_equal_the_postings_counted_at_once(parts: list[list[Document]]) -> None:
     whole = [one for part in parts for one in part]
     assert counts_of(join([invert(part) for part in parts])) == expected(whole)
 
@@ -88,7 +88,7 @@ class CountedNames(list[bytes]):
         raise AssertionError("all names are read")
 
 
-def test_of_all_known_terms_only_those_of_the_documents_are_read() -> None:
+def test_only_terms_of_the_counted_documents_are_read_not_all_known_terms() -> None:
     names = CountedNames(f"word{number}".encode() for number in range(1_000))
     terms = np.array([7, 7, 900], np.int32)
     field = count_terms(NumberedOccurrences(terms, np.zeros(3, np.int32), np.arange(3, dtype=np.int32), 1), names)
@@ -111,7 +111,7 @@ def test_entries_of_a_term_in_several_fields_are_adjacent(documents: list[Docume
 
 
 @given(st.lists(st.lists(WORDS.map(document), max_size=5), min_size=1, max_size=4))
-def test_merged_segments_equal_one_count_of_all(parts: list[list[Document]]) -> None:
+def test_merged_segments_equal_the_postings_counted_at_once(parts: list[list[Document]]) -> None:
     whole = [one for part in parts for one in part]
     assert content(concatenate_segments([merge_fields([invert(part)]) for part in parts])) == content(
         merge_fields([invert(whole)])
@@ -161,7 +161,7 @@ POSITIONS_OF_TERMS = st.dictionaries(
 
 @pytest.mark.programs
 @given(st.lists(POSITIONS_OF_TERMS, max_size=5))
-def test_columns_are_read_as_they_were_written(
+def test_a_segment_is_read_back_as_it_was_written(
     tmp_path_factory: pytest.TempPathFactory, documents: list[dict[str, list[int]]]
 ) -> None:
     words = segment(*documents)
@@ -190,7 +190,7 @@ def test_a_segment_without_words_can_be_opened(tmp_path: Path) -> None:
     assert list(columns.terms_with_prefix(b"")) == []
 
 
-def test_terms_with_a_prefix_may_span_blocks(tmp_path: Path) -> None:
+def test_terms_with_a_prefix_are_found_across_blocks_of_the_term_file(tmp_path: Path) -> None:
     columns = write_columns(tmp_path, segment({f"{letter}{n:03}": [n] for letter in "abc" for n in range(100)}))
     found = [term for term, _ in columns.terms_with_prefix(b"b0")]
     assert found == [f"b{n:03}".encode() for n in range(100)]
@@ -219,5 +219,5 @@ def test_truncated_files_are_detected(tmp_path: Path, kept: int) -> None:
         (tmp_path / name).write_bytes(data)
 
 
-def test_a_word_with_marks_inside_is_embedded_as_it_is_read() -> None:
+def test_a_word_with_markdown_marks_inside_is_embedded_without_the_marks() -> None:
     assert embedded_text("Note", ("Part",), "un**believ**able") == embedded_text("Note", ("Part",), "unbelievable")

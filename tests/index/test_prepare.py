@@ -19,7 +19,7 @@ from excerpt.vault.readers import digest_of_bytes
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs O_NOFOLLOW")
-def test_a_known_note_replaced_by_a_link_is_skipped_and_not_unchanged(tmp_path: Path) -> None:
+def test_an_indexed_note_that_was_replaced_by_a_link_is_skipped(tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"
     outside.write_text("the very words the note had", encoding="utf-8")
     vault = tmp_path / "vault"
@@ -33,7 +33,7 @@ def test_a_known_note_replaced_by_a_link_is_skipped_and_not_unchanged(tmp_path: 
     assert [skipped.path for skipped in done.skipped] == ["note.md"]
 
 
-def test_a_known_note_over_the_size_limit_is_skipped(tmp_path: Path) -> None:
+def test_an_indexed_note_that_grew_over_the_size_limit_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "note.md").write_text("words " * 100, encoding="utf-8")
     known = digest_of_bytes((tmp_path / "note.md").read_bytes())
 

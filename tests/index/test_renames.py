@@ -119,7 +119,7 @@ def test_an_edited_note_is_found_even_if_it_appears_in_a_later_build(vault_with_
     assert vault_with_notes.current_path("Tea.md") == "Infusions.md"
 
 
-def test_a_new_note_of_another_text_is_not_a_move(vault_with_notes: Vault) -> None:
+def test_a_deleted_note_and_a_new_note_of_another_text_are_not_a_move(vault_with_notes: Vault) -> None:
     vault_with_notes.remove("Tea.md")
     vault_with_notes.write("Soil.md", "# Soil\n\nCompost, water and seed: each bed gets its share in winter.\n")
     vault_with_notes.build()
@@ -165,14 +165,14 @@ def test_a_nearly_empty_note_is_matched_by_its_name_only(vault_with_notes: Vault
     assert vault_with_notes.current_path("a/Plan.md") is None
 
 
-def test_successive_moves_lead_to_the_present_path(vault_with_notes: Vault) -> None:
+def test_after_several_moves_the_old_path_leads_to_the_present_one(vault_with_notes: Vault) -> None:
     for path, to in (("Tea.md", "b.md"), ("b.md", "c/d.md"), ("c/d.md", "e.md")):
         vault_with_notes.move(path, to)
         vault_with_notes.build()
     assert [vault_with_notes.current_path(path) for path in ("Tea.md", "b.md", "c/d.md")] == ["e.md"] * 3
 
 
-def test_a_reused_path_belongs_to_its_new_note(vault_with_notes: Vault) -> None:
+def test_a_path_used_again_belongs_to_the_new_note_not_to_the_moved_one(vault_with_notes: Vault) -> None:
     vault_with_notes.move("Tea.md", "Infusions.md")
     vault_with_notes.build()
     vault_with_notes.write("Tea.md", "# Tea\n\nAnother text, of sugar and kettles.\n")
@@ -245,7 +245,9 @@ def test_similar_texts_have_similar_sketches() -> None:
     assert not set(same.tolist()) & set(renames.sketch_text(ROSES).tolist())
 
 
-def test_a_snapshot_from_before_the_move_differs_from_one_after(vault: Path, index: Path, settings: Settings) -> None:
+def test_a_snapshot_opened_before_a_move_differs_from_one_opened_after_it(
+    vault: Path, index: Path, settings: Settings
+) -> None:
     build(vault, index, settings)
     with closing(Snapshot.open(index, settings)) as before:
         with closing(Catalog.open_to_write(index)) as catalog, catalog.transaction():

@@ -236,7 +236,7 @@ def test_vectors_of_another_model_are_not_reused(small_settings: Settings, model
 
 
 @pytest.mark.programs
-def test_the_same_generation_opened_twice_is_equal(small_settings: Settings) -> None:
+def test_two_snapshots_of_the_same_generation_have_equal_editions(small_settings: Settings) -> None:
     with opened(small_settings) as (vault, index, before):
         edit(vault, [("tea.md", "# Tea\n\nbrew sugar"), ("New.md", "compost")])
         build(vault, index, small_settings)
@@ -290,7 +290,9 @@ def test_the_catalog_log_is_truncated_although_there_is_always_a_reader(
     assert max(sizes[6:]) <= max(sizes[:6])
 
 
-def test_a_repeated_read_stays_with_its_generation(small_settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeated_read_of_a_snapshot_does_not_see_a_newer_generation(
+    small_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(catalog, "_LONG_LOG_BYTES", 1)
     with opened(small_settings) as (vault, index, before):
         text = before.note_text("tea.md")

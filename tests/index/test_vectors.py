@@ -65,7 +65,7 @@ def test_the_mean_is_the_mean_of_the_rows(tmp_path: Path) -> None:
     np.testing.assert_allclose(matrix.mean, matrix.vectors.mean(axis=0), atol=1e-6)
 
 
-def test_similarities_of_some_rows_equal_those_of_all_exactly(tmp_path: Path) -> None:
+def test_similarities_of_selected_rows_equal_the_ones_computed_for_all_rows_exactly(tmp_path: Path) -> None:
     matrix = read(tmp_path, write_rows(tmp_path, 10_000), key_range(1, 10_000))
     query, some = random_vectors(1, seed=3)[0], np.array([9_999, 0, 5_000])
     assert matrix.similarities_at(query, some).tobytes() == matrix.similarities(query)[some].tobytes()
@@ -78,14 +78,14 @@ def test_approximate_similarities_stay_within_the_stated_error(tmp_path: Path) -
         assert np.abs(rough - matrix.similarities(query)).max() <= most < 0.02
 
 
-def test_the_mean_similarity_is_the_mean_of_all(tmp_path: Path) -> None:
+def test_the_mean_similarity_is_the_mean_over_all_rows(tmp_path: Path) -> None:
     matrix = read(tmp_path, write_rows(tmp_path, 10_000), key_range(1, 10_000))
     query = random_vectors(1, seed=3)[0]
     assert matrix.mean_similarity(query) == pytest.approx(matrix.similarities(query).mean(dtype=np.float64), abs=1e-9)
 
 
 @pytest.mark.parametrize("wide", [WIDE, 256, 1500])
-def test_similarities_are_identical_with_and_without_the_library(
+def test_similarities_are_identical_with_and_without_the_fast_multiplication(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wide: int
 ) -> None:
     rows = np.random.default_rng(1).normal(size=(CHUNK_ROWS + 1, wide)).astype(np.float32)
@@ -99,7 +99,7 @@ def test_similarities_are_identical_with_and_without_the_library(
     assert [matrix.similarities(query).tobytes() for query in queries] == found
 
 
-def test_some_rows_equal_those_of_all(tmp_path: Path) -> None:
+def test_selected_rows_equal_the_same_rows_of_the_whole_matrix(tmp_path: Path) -> None:
     matrix = read(tmp_path, write_rows(tmp_path, 10_000), key_range(1, 10_000))
     wanted = np.array([9_999, 0, 4_096, 4_095])
     np.testing.assert_array_equal(matrix.rows(wanted), matrix.vectors[wanted])
@@ -190,7 +190,7 @@ def test_a_text_without_a_known_word_has_a_zero_vector() -> None:
     assert nothing.rows.tolist() == [[0] * WIDE]
 
 
-def test_catalog_values_are_read_as_they_were_written() -> None:
+def test_vectors_stored_in_the_catalog_are_read_back_unchanged() -> None:
     before = quantise(random_vectors(5))
     after = QuantisedVectors.from_bytes(before.to_bytes(), WIDE)
     assert after.rows.tolist() == before.rows.tolist()

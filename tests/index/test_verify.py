@@ -130,7 +130,7 @@ def test_a_skipped_file_is_not_a_new_note(
     assert "zero bytes" in next(iter(health.skipped))
 
 
-def test_a_note_fragmented_by_other_code_is_stale(examine_index: Look, built_index: Path) -> None:
+def test_a_note_whose_fragments_were_made_by_another_version_is_stale(examine_index: Look, built_index: Path) -> None:
     sql(built_index, "UPDATE notes SET cut = '0' WHERE path = 'Tea.md'")
     health = examine_index()
     assert health.stale == [("Tea.md", StaleReason.CUT)]
@@ -220,7 +220,7 @@ def test_altered_links_and_labels_are_found(examine_index: Look, built_index: Pa
     assert fault_lines(examine_index()) == ["Tea.md: The note's rows in the catalog were altered."]
 
 
-def test_a_lost_fragment_is_found_by_its_note_and_by_the_words(
+def test_a_lost_fragment_is_reported_for_its_note_and_for_the_word_index(
     examine_index: Look, repair_parts: Mend, built_index: Path
 ) -> None:
     sql(built_index, f"DELETE FROM fragments WHERE note = {ROSES} AND ordinal = 1")
@@ -343,7 +343,9 @@ def test_files_of_a_killed_build_differ_from_those_of_the_previous_generation(
     assert [name for name, _, newer in examine_index().leftovers if newer] == ["words/words_leftover.pst"]
 
 
-def test_without_its_vault_an_index_is_compared_with_its_checksums(built_index: Path, settings: Settings) -> None:
+def test_an_index_whose_vault_is_missing_is_compared_only_with_its_checksums(
+    built_index: Path, settings: Settings
+) -> None:
     sql(built_index, f"UPDATE fragments SET line_start = line_start + 1 WHERE note = {ROSES} AND ordinal = 0")
     health = examine(built_index, None, None, settings, lambda *_: None)
     assert health.stale == []

@@ -260,7 +260,7 @@ def disk_of(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
 
 
 @pytest.mark.programs
-def test_a_first_index_on_a_full_disk_is_searched_as_far_as_it_is(
+def test_a_first_index_cut_short_by_a_full_disk_can_be_searched(
     vault: Path, settings: Settings, write: WriteNote, disk_of: Callable[[str], Path], tmp_path: Path
 ) -> None:
     for number in range(500):
@@ -361,7 +361,7 @@ def test_files_named_by_a_commit_are_on_disk_before_it(
     assert "lexical index" in build(vault, index, settings).rebuilt
 
 
-def test_commits_of_the_catalog_are_flushed_to_disk(
+def test_the_catalog_is_synced_to_disk_at_each_commit(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write_notes(write, 1)

@@ -109,12 +109,12 @@ def test_only_matches_are_counted(engine: Engine) -> None:
     assert branch_rows(found.folders) == [("Projects", "path:/Projects/", 2, 2)]
 
 
-def test_the_total_equals_that_of_the_search(engine: Engine) -> None:
+def test_the_total_equals_the_number_of_matches_of_a_search(engine: Engine) -> None:
     for query in ("beta", "what does the beta need?", "同步", "tag:project questions", "!s plan | map", "qqxx", ""):
         assert build_vault_map(engine, query).fragments == engine.search(query).matched, query
 
 
-def test_a_branch_that_no_filter_can_express_has_none(tmp_path: Path) -> None:
+def test_a_branch_that_no_filter_can_express_has_an_empty_filter(tmp_path: Path) -> None:
     long = "x" * 101
     snapshot = open_vault(tmp_path, {"a.md": f'---\ntags: ["a /c"]\n{long}: y\nz: "\u200b"\n---\nText.\n'})
     found = build_vault_map(Engine(snapshot, Settings()), "text")
@@ -247,7 +247,7 @@ VAULTS = st.lists(
 @pytest.mark.programs
 @given(VAULTS, st.sampled_from(sorted(QUERIES)), st.sampled_from(["zebra lion", "!s zebra", '" lion | zebra']))
 @settings(max_examples=scaled_examples(10))
-def test_counts_of_any_map_equal_those_of_the_files_and_of_searches_with_its_filters(
+def test_the_counts_of_a_map_equal_counts_in_the_files_and_searches_with_its_filters(
     vault: list[Written], query: str, words: str
 ) -> None:
     with TemporaryDirectory() as folder:

@@ -178,7 +178,7 @@ def test_an_unknown_name_is_an_error(snapshot: Snapshot, name: str, said: str) -
 @pytest.mark.parametrize(
     "name", ["../outside.md", "../outside", "Work/../../outside.md", "{root}/outside.md", "/etc/passwd"]
 )
-def test_no_path_leads_out_of_the_vault(snapshot: Snapshot, name: str) -> None:
+def test_no_note_name_reads_a_file_outside_the_vault(snapshot: Snapshot, name: str) -> None:
     root = Path(snapshot.status().vault).parent
     with pytest.raises(NotFoundError):
         read(snapshot, name.format(root=root))
@@ -272,7 +272,7 @@ def test_a_note_dated_in_the_future_has_the_day_of_its_file(tmp_path: Path) -> N
     assert newest(tmp_path, notes) == [("plain.md", "2026-03-08"), ("plan.md", "2026-01-02")]
 
 
-def test_only_dated_notes_of_a_copied_vault_are_listed(tmp_path: Path) -> None:
+def test_in_a_copied_vault_only_notes_with_a_date_are_listed_as_newest(tmp_path: Path) -> None:
     notes = {"dated.md": (OWN.format("2025-05-06"), "2026-03-08"), "plain.md": ("# Plain\n", "2026-03-08")}
     assert newest(tmp_path, notes) == [("dated.md", "2025-05-06")]
 

@@ -139,7 +139,9 @@ def test_main_notes_are_those_mostly_about_the_topic(hive_overview: Overview) ->
     assert set(stems(paths[:4])) == {"Hives", "Swarms", "Winter", "Harvest"}
 
 
-def test_a_main_note_has_its_share_of_the_topic_and_of_itself(hive_overview: Overview, bee_snapshot: Snapshot) -> None:
+def test_a_main_note_states_its_share_of_the_topic_and_the_share_of_the_note_about_the_topic(
+    hive_overview: Overview, bee_snapshot: Snapshot
+) -> None:
     for note in hive_overview.main_notes:
         fragments = bee_snapshot.note_fragments(note.place.path)
         about = [fragment for fragment in fragments if says_hive(fragment, bee_snapshot)]
@@ -171,7 +173,7 @@ def test_the_first_hits_are_quoted_or_in_a_key_section(bee_engine: Engine, quest
         )
 
 
-def test_a_hit_with_its_own_section_comes_first(bee_engine: Engine) -> None:
+def test_the_section_of_the_first_hit_comes_first(bee_engine: Engine) -> None:
     question = "what is to be done in December against varroa mites"
     first = bee_engine.search(question).hits[0].fragment
     assert build_overview(bee_engine, question).sections[0].place.heading_path == first.heading_path == ("Mites",)
@@ -190,14 +192,14 @@ def test_related_notes_are_linked_with_main_notes_in_either_direction(hive_overv
     }
 
 
-def test_people_without_a_note_are_named(hive_overview: Overview) -> None:
+def test_linked_names_without_a_note_are_listed(hive_overview: Overview) -> None:
     (tom,) = [one for one in hive_overview.names if one.name == "Uncle Tom"]
     assert (tom.path, tom.notes, tom.overall) == (None, 3, 3)
     line = NOTES[tom.place.path].split("\n")[tom.place.line_start - 1]
     assert "[[Uncle Tom]]" in line
 
 
-def test_a_name_outside_the_topic_is_not_listed(tmp_path: Path) -> None:
+def test_a_name_that_only_other_passages_link_to_is_not_listed(tmp_path: Path) -> None:
     far = "## Other things\n\nNothing of that kind. See [[Somebody Else]].\n"
     notes = {f"{n}.md": f"Of lanterns, as [[Ada]] made them.\n\n{far}" for n in range(5)}
     assert [one.name for one in overview_of_vault(tmp_path, notes, "lanterns").names] == ["Ada"]
@@ -341,7 +343,7 @@ def test_file_times_written_by_a_copy_are_ignored(tmp_path: Path) -> None:
 # --- the whole overview -----------------------------------------------------------------------------------------------
 
 
-def test_every_location_is_in_the_vault(hive_overview: Overview, bee_snapshot: Snapshot) -> None:
+def test_every_location_in_an_overview_exists_in_the_vault(hive_overview: Overview, bee_snapshot: Snapshot) -> None:
     places = list(places_of(hive_overview))
     assert len(places) > 20
     for place in places:
@@ -380,7 +382,7 @@ def test_themes_of_a_chinese_vault_are_named_by_words(tmp_path: Path) -> None:
         assert sum(told in one for one in words) == 1, words
 
 
-def test_each_further_value_of_a_group_counts_half_of_the_one_before() -> None:
+def test_each_further_score_of_a_note_counts_half_of_the_one_before() -> None:
     assert combine_values(["a", "b", "b", "b"], [1.0, 0.8, 0.8, 0.4]) == pytest.approx({"b": 1.0, "a": 1 / 1.3})
 
 
@@ -403,7 +405,7 @@ def test_no_overview_is_above_its_budget(hive_overview: Overview, budget: int, t
 
 
 @given(st.integers(60, 900))
-def test_every_line_names_a_note_and_its_existing_lines(hive_overview: Overview, budget: int) -> None:
+def test_every_line_of_an_overview_names_a_note_and_lines_that_exist(hive_overview: Overview, budget: int) -> None:
     for line in lines_of(replace(hive_overview, budget=budget).text):
         named = re.findall(r"`([^`]+\.md)(?::(\d+)(?:-(\d+))?)?`", line)
         assert named, line
@@ -412,12 +414,12 @@ def test_every_line_names_a_note_and_its_existing_lines(hive_overview: Overview,
             assert int(last or first or 1) <= NOTES[path].count("\n") + 1
 
 
-def test_a_large_budget_has_every_part_in_order(hive_overview: Overview) -> None:
+def test_with_a_large_budget_an_overview_has_every_part_in_order(hive_overview: Overview) -> None:
     found = headings_of(replace(hive_overview, budget=LARGE).text)
     assert found == [*HEADINGS, "When (created; 5 notes without)", "Also named"]
 
 
-def test_a_large_budget_has_every_item(hive_overview: Overview) -> None:
+def test_with_a_large_budget_an_overview_has_every_item(hive_overview: Overview) -> None:
     text = replace(hive_overview, budget=LARGE).text
     parts = (
         hive_overview.main_notes,
@@ -431,7 +433,7 @@ def test_a_large_budget_has_every_item(hive_overview: Overview) -> None:
     assert len(lines_of(text)) == sum(map(len, parts)) + 2
 
 
-def test_items_are_dropped_from_the_end(hive_overview: Overview) -> None:
+def test_a_smaller_budget_drops_items_from_the_end_of_each_part(hive_overview: Overview) -> None:
     everything = headings_of(replace(hive_overview, budget=LARGE).text)
     kept = [headings_of(replace(hive_overview, budget=budget).text) for budget in range(0, 500, 10)]
     assert all(found == [one for one in everything if one in found] for found in kept)
@@ -443,12 +445,12 @@ def test_without_budget_the_text_is_empty(hive_overview: Overview) -> None:
     assert replace(hive_overview, budget=10).text == ""
 
 
-def test_nothing_found_gives_an_empty_text(bee_engine: Engine) -> None:
+def test_an_overview_that_finds_nothing_has_an_empty_text(bee_engine: Engine) -> None:
     assert build_overview(bee_engine, "zxqvb wkkjr").text == ""
 
 
 @pytest.mark.parametrize("name", ["a`b", "`", "[x](y)", "# c", "d\u202e", "e\x1b[31m"])
-def test_unusual_names_stay_on_their_line(tmp_path: Path, name: str) -> None:
+def test_note_names_with_unusual_characters_do_not_break_their_line(tmp_path: Path, name: str) -> None:
     snapshot = open_vault(tmp_path, {f"{name}.md": f"---\ntitle: '{name.strip(chr(27))}\n\n  ## x'\n---\nA hive.\n"})
     text = build_overview(Engine(snapshot, Settings()), "hive").text
     snapshot.close()

@@ -40,7 +40,7 @@ def test_the_number_of_lines_is_kept_except_in_comments(text: str) -> None:
     assert extract_prose(text).count("\n") == text.count("\n")
 
 
-def test_sentences_have_their_lines() -> None:
+def test_each_sentence_has_the_line_on_which_it_begins() -> None:
     text = "## A heading\n\nOne is here. Two is there!\n\n- an item\n> [!tip] Three is quoted.\n\n| a | b |\n"
     assert [(one.text, one.line, one.begins_line, one.whole) for one in split_sentences(text)] == [
         ("One is here.", 2, True, True),

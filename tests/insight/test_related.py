@@ -48,7 +48,7 @@ def test_the_note_with_the_same_content_comes_first(engine: Engine) -> None:
     assert paths(find_related_notes(engine, "Boat/Rigging.md"))[0] == "Boat/Sails.md"
 
 
-def test_a_note_is_not_related_to_itself_and_none_is_listed_twice(engine: Engine) -> None:
+def test_a_note_is_not_listed_as_related_to_itself_and_no_note_is_listed_twice(engine: Engine) -> None:
     for path in NOTES:
         found = paths(find_related_notes(engine, path, limit=50))
         assert path not in found
@@ -90,7 +90,7 @@ def test_no_score_can_be_above_one() -> None:
     assert sum(WEIGHTS.values()) == pytest.approx(1)
 
 
-def test_the_best_come_first_and_the_limit_cuts_the_list(engine: Engine) -> None:
+def test_the_most_related_notes_come_first_and_at_most_limit_notes_are_listed(engine: Engine) -> None:
     found = find_related_notes(engine, "Garden/Tomatoes.md", limit=50)
     scores = [note.score for note in found.notes]
     assert scores == sorted(scores, reverse=True)
@@ -130,7 +130,7 @@ def test_stop_words_are_not_listed_as_shared(engine: Engine) -> None:
         assert not told & {"the", "and", "are", "with", "it", "see", "in"}
 
 
-def test_links_have_their_direction(engine: Engine) -> None:
+def test_the_direction_of_a_link_between_two_notes_is_stated(engine: Engine) -> None:
     tomatoes = find_related_notes(engine, "Garden/Tomatoes.md", limit=50)
     assert related_note(tomatoes, "Garden/Rain barrel.md").linked is LinkDirection.TO
     assert related_note(tomatoes, "Garden/Index.md").linked is LinkDirection.FROM
@@ -169,7 +169,7 @@ def test_a_link_with_an_alias_is_a_link(tmp_path: Path) -> None:
     assert (paths(found), found.hidden) == ([], 1)
 
 
-def test_notes_that_connect_both_are_named(engine: Engine) -> None:
+def test_notes_that_link_to_both_notes_or_are_linked_from_both_are_named(engine: Engine) -> None:
     common = related_note(find_related_notes(engine, "Garden/Tomatoes.md"), "Garden/Basil.md").common
     assert {(link.path, link.links_to_both) for link in common} == {
         ("Garden/Rain barrel.md", False),
@@ -242,7 +242,7 @@ def test_an_empty_note_has_no_related_notes_and_no_error(engine: Engine) -> None
     assert not find_related_notes(engine, "Empty.md", line=3).notes
 
 
-def test_shared_words_of_a_script_without_spaces_are_whole_and_counted(tmp_path: Path) -> None:
+def test_shared_words_of_a_script_without_spaces_are_whole_words_with_note_counts(tmp_path: Path) -> None:
     notes = {
         "一.md": "# 一\n\n反向链接插件在侧边栏。点击标签页就能看。\n",
         "二.md": "# 二\n\n从侧边栏打开标签页，再看反向链接。\n",

@@ -21,7 +21,7 @@ def test_only_whole_words_are_names() -> None:
     assert names_in("Synchronous, async, resync.") == []
 
 
-def test_the_longest_name_hides_those_inside_it() -> None:
+def test_a_name_inside_a_longer_name_is_not_found() -> None:
     assert names_in("Obsidian Sync and sync alone") == ["Obsidian Sync", "sync"]
     assert names_in("在同步设置中同步") == ["同步设置", "同步"]
 
@@ -58,7 +58,7 @@ def test_code_and_markup_contain_no_names(text: str) -> None:
     assert names_in(f"See {text}\n" if not text.startswith(("```", "~~~")) else f"See\n{text}") == []
 
 
-def test_text_after_a_fence_is_searched() -> None:
+def test_names_after_a_code_block_are_found() -> None:
     assert names_in("```\ncode\n```\nThen sync.") == ["sync"]
 
 
@@ -69,7 +69,7 @@ def test_blanked_text_keeps_its_length_and_lines(text: str) -> None:
         assert blank.count("\n") == text.count("\n")
 
 
-def test_addresses_are_blanked_and_link_texts_are_not() -> None:
+def test_web_addresses_contain_no_names_but_link_texts_do() -> None:
     left = blank_addresses(
         "[the shown](path/to.md) ![[picture.png]] https://host.example/a <img src='x'> [[Target]] word"
     )

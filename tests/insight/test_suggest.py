@@ -152,7 +152,9 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_each_suggestion_finds_as_many_as_stated_and_fewer_or_more_than_the_query(engine: Engine, query: str) -> None:
+def test_each_suggested_query_has_as_many_matches_as_stated_and_fewer_or_more_than_the_query(
+    engine: Engine, query: str
+) -> None:
     hits = engine.search(query or "path:/").matched
     found = suggest_queries(engine, query)
     for one in found:
@@ -165,13 +167,13 @@ def by_label(engine: Engine, query: str) -> dict[str, Suggestion]:
     return {one.label: one for one in suggest_queries(engine, query)}
 
 
-def test_a_query_is_narrowed_by_a_filter_a_word_or_as_a_phrase(engine: Engine) -> None:
+def test_narrower_queries_add_a_filter_or_add_a_word_or_quote_the_query_as_a_phrase(engine: Engine) -> None:
     found = by_label(engine, "sync conflict")
     assert found['"sync conflict"'].query == '"sync conflict"'
     assert [one for one in found if one.startswith(("path:", "tag:"))]
 
 
-def test_a_query_is_widened_by_dropping_a_filter_or_taking_a_phrase_as_words(engine: Engine) -> None:
+def test_wider_queries_drop_a_filter_or_replace_a_phrase_by_its_words(engine: Engine) -> None:
     found = by_label(engine, "lighthouse path:/Long.md")
     assert found["without path:/Long.md"].query == "lighthouse"
     assert by_label(engine, 'tag:sync/help "sync conflict"')["its phrase as words"].query == (
@@ -179,7 +181,7 @@ def test_a_query_is_widened_by_dropping_a_filter_or_taking_a_phrase_as_words(eng
     )
 
 
-def test_an_empty_query_is_narrowed_to_parts_of_the_vault(engine: Engine) -> None:
+def test_for_an_empty_query_filters_for_parts_of_the_vault_are_suggested(engine: Engine) -> None:
     assert all(one.query == f"{one.label} " for one in suggest_queries(engine, ""))
 
 

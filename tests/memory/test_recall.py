@@ -100,7 +100,7 @@ QUESTIONS = json.loads((Path(__file__).parent / "answered_questions.json").read_
 
 
 @pytest.mark.programs
-def test_of_forty_questions_only_one_gets_a_wrong_memory(
+def test_of_forty_questions_only_one_is_shown_a_wrong_memory(
     recaller: Recaller,
 ) -> None:
     memories: list[str] = QUESTIONS["memories"]
@@ -128,7 +128,9 @@ def test_the_best_answer_comes_first_with_its_confidence(recaller: Recaller) -> 
     assert found[0].confidence is not Confidence.NOTHING
 
 
-def test_without_an_answer_memories_that_share_a_word_are_listed_as_such(recaller: Recaller) -> None:
+def test_if_no_memory_answers_memories_that_share_a_word_are_listed_and_flagged_as_no_answer(
+    recaller: Recaller,
+) -> None:
     # Fixed names: a name made of the current time would affect the similarity.
     for name, text in (
         ("2026-03-01-0930-a1.md", "Sync keeps versions for 12 months"),
@@ -279,7 +281,9 @@ def test_a_deleted_index_is_built_again(recaller_in: Others, tmp_path: Path) -> 
     assert texts(recaller_in(), "conflict") == ["the conflict of versions"]
 
 
-def test_without_an_index_words_are_searched_in_the_files_with_a_warning(recaller_in: Others, tmp_path: Path) -> None:
+def test_if_the_index_cannot_be_used_memories_are_found_by_words_with_a_warning(
+    recaller_in: Others, tmp_path: Path
+) -> None:
     (tmp_path / "memory-index").write_text("a file where the folder should be")
     recaller = recaller_in()
     recaller.store.remember("the conflict of versions")
@@ -332,7 +336,7 @@ def memory_of(source: Source | None, text: str = "text") -> Memory:
     return Memory("m1", text, (), "", "", "", source)
 
 
-def test_a_memory_belongs_to_passages_that_share_its_lines() -> None:
+def test_a_memory_is_found_at_passages_that_share_lines_with_its_source() -> None:
     one = memory_of(Source("a.md", 5, 8, ""))
     assert find_memories_at([one, memory_of(None)], "a.md", 8, 9) == (one,)
     assert find_memories_at([one], "a.md", 5, 5) == (one,)
@@ -346,7 +350,7 @@ def test_a_source_without_lines_is_the_whole_note() -> None:
     assert find_memories_at([one], "a.md", 8, 9) == (one,)
 
 
-def test_the_badge_of_a_memory_follows_its_moved_source(vault: Vault) -> None:
+def test_a_memory_is_found_at_the_moved_lines_of_its_source(vault: Vault) -> None:
     source, text = source_from_lines(vault.snapshot(), f"{SYNC}:13")
     one = memory_of(source, text)
     assert MemoriesByLocation([one], vault.snapshot()).find_at(SYNC, 11, 13) == (one,)
@@ -360,7 +364,7 @@ def test_the_badge_of_a_memory_follows_its_moved_source(vault: Vault) -> None:
     assert badges.find_at(SYNC, 19, 19) == ()
 
 
-def test_a_missing_source_has_no_badge(vault: Vault) -> None:
+def test_a_memory_whose_source_is_gone_is_found_at_no_passage(vault: Vault) -> None:
     source, text = source_from_lines(vault.snapshot(), f"{SYNC}:13")
     (vault.folder / SYNC).unlink()
     assert MemoriesByLocation([memory_of(source, text)], vault.snapshot()).find_at(SYNC, 13, 13) == ()
@@ -373,7 +377,7 @@ def memory(text: str, source: Source | None = None, why: str = "", tags: tuple[s
     return Memory("m1", text, tags, why, "c", "u", source)
 
 
-def test_a_memory_of_the_same_lines_is_offered_before_a_similar_one(recaller: Recaller) -> None:
+def test_a_memory_of_the_same_lines_is_offered_for_merging_before_a_similar_memory(recaller: Recaller) -> None:
     alike = recaller.store.remember("The release ships on the 12th of March, we agreed")
     same = recaller.store.remember("something else entirely", source=HERE)
     recaller.store.remember("Soup on Friday", source=Source("Guides/Sync.md", 11, 12, "e"))
@@ -385,12 +389,14 @@ def test_a_memory_of_the_same_lines_is_offered_before_a_similar_one(recaller: Re
     assert found[1].likeness > 0.85
 
 
-def test_a_different_memory_is_not_offered(recaller: Recaller) -> None:
+def test_a_memory_that_says_something_else_is_not_offered_for_merging(recaller: Recaller) -> None:
     recaller.store.remember("The release ships on the 12th of March")
     assert find_similar_memories("Simmer red lentils with cumin", None, recaller) == []
 
 
-def test_moved_lines_are_the_same_lines(recaller: Recaller, vault: Vault) -> None:
+def test_a_memory_of_lines_that_have_moved_is_offered_for_merging_at_the_new_lines(
+    recaller: Recaller, vault: Vault
+) -> None:
     source, _ = source_from_lines(vault.snapshot(), "Sync:13")
     kept = recaller.store.remember("Each device keeps its own history of changes.", source=source)
     vault.write("Guides/Sync.md", NOTES["Guides/Sync.md"].replace("# Sync\n", "# Sync\n\nOne.\n\nTwo.\n"))
@@ -404,7 +410,7 @@ def test_merging_joins_texts_tags_and_reasons() -> None:
     assert one == memory("One.\n\nTwo.", HERE, "first; second", ("a", "b"))
 
 
-def test_a_text_contained_in_the_other_is_not_repeated() -> None:
+def test_merging_does_not_repeat_a_text_that_the_other_memory_contains() -> None:
     assert merge_memory(memory("One. Two."), "Two.").text == "One. Two."
     there = Source("a.md", 1, 2, "d")
     assert merge_memory(memory("Two.", HERE), "One. Two.", source=there) == memory("One. Two.", there)
@@ -415,5 +421,5 @@ def test_a_second_source_is_named_below_its_text() -> None:
     assert one == memory("One.\n\nTwo.\n\n(a.md, lines 3-4)", HERE)
 
 
-def test_a_memory_without_a_source_takes_that_of_the_merged_one() -> None:
+def test_a_memory_without_a_source_takes_the_source_of_the_memory_merged_into_it() -> None:
     assert merge_memory(memory("One."), "Two.", source=HERE).source == HERE

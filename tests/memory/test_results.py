@@ -24,7 +24,7 @@ def test_corresponding_lines_are_side_by_side_with_their_differences() -> None:
 
 
 @given(TEXTS, TEXTS)
-def test_each_side_contains_its_whole_text(before: str, after: str) -> None:
+def test_each_column_of_a_comparison_contains_the_whole_text_of_its_side(before: str, after: str) -> None:
     rows = side_by_side(before, after)
     assert "\n".join(row.before for row in rows if row.before is not None) == before
     assert "\n".join(row.after for row in rows if row.after is not None) == after

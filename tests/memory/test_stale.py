@@ -34,7 +34,7 @@ def replace_in_note(vault: Vault, old: str, new: str) -> None:
     vault.write(SYNC, NOTES[SYNC].replace(old, new))
 
 
-def test_a_source_from_lines_has_digest_and_headings(vault: Vault) -> None:
+def test_a_source_made_from_lines_has_a_digest_and_headings(vault: Vault) -> None:
     source, text = source_from_lines(vault.snapshot(), "sync:7-8")
     assert text == "A conflict arises when two devices change one note.\nThe newer version wins."
     assert (source.path, source.line_start, source.line_end) == (SYNC, 7, 8)
@@ -100,7 +100,9 @@ def test_a_changed_line_is_shown_with_its_present_text(vault: Vault, conflict_me
     assert found.memory.text == conflict_memory.text
 
 
-def test_a_reworded_single_line_is_changed_and_not_gone(vault: Vault, store: MemoryStore) -> None:
+def test_a_source_of_one_line_that_was_reworded_counts_as_changed_and_not_as_gone(
+    vault: Vault, store: MemoryStore
+) -> None:
     source, text = source_from_lines(vault.snapshot(), "Soup:3")
     memory = store.remember(text, source=source)
     vault.write("Soup.md", "# Lentil soup\n\nServe hot.\n\nSimmer brown lentils with salt until they are very soft.\n")
@@ -121,7 +123,7 @@ def test_a_source_without_remaining_text_is_gone_and_the_memory_keeps_its_text(
     assert found.memory.text == conflict_memory.text
 
 
-def test_a_memory_in_the_users_words_is_compared_by_its_lines(
+def test_a_memory_in_the_users_own_words_is_stale_if_its_source_lines_change(
     vault: Vault, store: MemoryStore, conflict_memory: Memory
 ) -> None:
     own = store.change(conflict_memory.id, lambda memory: replace(memory, text="newest wins"))

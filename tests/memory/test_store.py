@@ -125,7 +125,7 @@ def test_an_empty_memory_is_refused(store: MemoryStore) -> None:
 )
 @example(text="0", why="", query="\xa0", tags=[], path="")
 @example(text="0", why="a\u3000", query="", tags=[], path="")
-def test_any_text_is_read_back_unchanged(
+def test_the_text_of_a_saved_memory_is_read_back_unchanged(
     store: MemoryStore, *, text: str, why: str, query: str, tags: list[str], path: str
 ) -> None:
     source = Source(path, 1, 2, "d", (why,)) if path else None
@@ -195,7 +195,7 @@ def test_an_edit_by_another_program_is_seen(store: MemoryStore) -> None:
     assert store.get(memory.id).text == "newer words"
 
 
-def test_files_in_subfolders_are_memories_and_hidden_ones_are_not(store: MemoryStore) -> None:
+def test_files_in_subfolders_are_memories_and_hidden_files_are_not(store: MemoryStore) -> None:
     write(store, "talks/a.md", "one")
     write(store, ".obsidian/b.md", "two")
     write(store, ".c.md", "three")

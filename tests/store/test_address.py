@@ -38,7 +38,7 @@ def test_a_password_is_refused_and_not_repeated(address: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.3.2.1", "[::1]"])
-def test_a_local_server_needs_no_certificate(host: str) -> None:
+def test_a_server_on_this_machine_needs_no_certificate(host: str) -> None:
     assert "sslmode" not in parse_address(f"postgresql://{host}/db").conninfo
 
 
@@ -50,7 +50,7 @@ def test_a_local_server_needs_no_certificate(host: str) -> None:
         "postgresql://localhost/db?hostaddr=192.0.2.7",
     ],
 )
-def test_another_host_must_be_verified(address: str) -> None:
+def test_the_certificate_of_a_server_on_another_host_is_verified(address: str) -> None:
     assert "sslmode=verify-full" in parse_address(address).conninfo
 
 

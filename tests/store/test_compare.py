@@ -46,7 +46,7 @@ def test_a_mirror_makes_every_stored_note_equal_to_the_local_one() -> None:
     assert (found.write, found.remove, found.kept) == (("a", "b"), ("c",), ())
 
 
-def test_a_note_to_overwrite_is_pushed_whatever_the_store_has() -> None:
+def test_a_note_named_for_overwriting_is_pushed_whatever_the_store_has() -> None:
     found = plan({"a": "1", "b": "2"}, {"a": "3", "b": "4"}, {}, PushRules(overwrite=frozenset({"a"})))
     assert (found.write, found.conflicts) == (("a",), ("b",))
 
@@ -65,7 +65,7 @@ def test_writes_of_an_interrupted_push_are_not_changes_of_others() -> None:
     assert (found.write, found.conflicts) == (("a", "b"), ())
 
 
-def test_a_conflict_left_in_a_merge_is_not_refused_again() -> None:
+def test_after_a_merge_that_left_a_conflict_the_next_push_is_not_refused() -> None:
     ours, theirs = {"a": "1"}, {"a": "2", "b": "1"}
     first = plan_push(ours, theirs, PushRecord({"a": "1"}), (), MERGE)
     again = plan_push(ours, theirs, next_record(first, ours, theirs, ()), (), NO_RULES)
@@ -97,7 +97,7 @@ def test_changes_of_others_are_named_with_the_option_to_push_anyway() -> None:
         assert part in message
 
 
-def test_many_notes_are_counted_and_some_named() -> None:
+def test_a_refusal_counts_all_changed_notes_and_names_a_few() -> None:
     theirs = {f"{number:02}": "1" for number in range(12)}
     assert "12 notes are only in the store: 00, 01, 02, 03, 04 and 7 more." in refusal_text({}, theirs, {})
 

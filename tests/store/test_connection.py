@@ -15,7 +15,7 @@ from tests.store.test_snapshot import matches_by_place
 pytestmark = pytest.mark.store
 
 
-def test_a_database_has_both_extensions(database: str) -> None:
+def test_the_test_database_has_both_extensions_that_a_store_needs(database: str) -> None:
     with psycopg.connect(database) as connection:
         connection.execute("CREATE EXTENSION vector")
         connection.execute("CREATE EXTENSION pg_textsearch")

@@ -108,7 +108,7 @@ def test_a_store_pushed_before_second_terms_answers_by_words(vault: Path, databa
     assert result.confidence == expected.confidence
 
 
-def test_a_push_to_an_older_store_counts_as_a_first_push(vault: Path, database: str) -> None:
+def test_a_push_to_a_store_of_an_older_version_writes_every_note(vault: Path, database: str) -> None:
     (vault / "Many.md").write_text(f"# Many\n\n{_MANY_WORDS}\n", encoding="utf-8")
     push_vault(vault, database)
     expected = statistics(database)
@@ -158,7 +158,7 @@ def test_a_store_has_no_comments_whoever_reads_them_in_the_folder(vault: Path, d
         assert "giraffe" not in stored.read("Barn.md").text
 
 
-def test_counts_equal_those_of_the_index(vault: Path, database: str) -> None:
+def test_the_counts_in_a_store_equal_the_counts_of_the_index(vault: Path, database: str) -> None:
     push_vault(vault, database)
     _, terms = statistics(database)
     with excerpt.open(vault) as opened:
@@ -170,7 +170,7 @@ def test_counts_equal_those_of_the_index(vault: Path, database: str) -> None:
         assert len(terms) == len({term for field in FIELDS for term in lexical.lexicon(field)})
 
 
-def test_after_changes_counts_equal_those_of_a_clean_push(vault: Path, database: str) -> None:
+def test_after_pushed_changes_the_counts_equal_the_ones_of_a_first_push(vault: Path, database: str) -> None:
     push_vault(vault, database)
     (vault / "Honey.md").write_text("# Honey\n\nNectar, thickened by bees.\n\n## Water\n\nLittle.\n", encoding="utf-8")
     (vault / "kitchen" / "Tea.md").unlink()
@@ -258,7 +258,9 @@ def test_the_doctor_counts_the_stored_rows(vault: Path, database: str) -> None:
     assert [one.level for one in doctor_findings(f"{database}?vault=notes")].count(Severity.PROBLEM) == 1
 
 
-def test_a_replica_answers_once_it_has_the_push(vault: Path, database: str, running: Servers) -> None:
+def test_a_reader_of_a_replica_waits_until_the_replica_has_the_push(
+    vault: Path, database: str, running: Servers
+) -> None:
     report = push_vault(vault, database)
     replica = replica_address(database, running)
     with excerpt.open(f"{replica}?vault=notes&after={report.position}") as stored:
@@ -283,7 +285,7 @@ def test_a_replica_that_lags_behind_is_reported(
         "# A&#0;b\n\nA zero in [a link](y%00z) and [[a%00b]].\n",
     ],
 )
-def test_a_character_impossible_in_postgresql_stops_nothing(vault: Path, database: str, text: str) -> None:
+def test_a_note_with_a_character_that_postgresql_cannot_store_is_pushed(vault: Path, database: str, text: str) -> None:
     (vault / "Odd.md").write_text(text, encoding="utf-8")
     assert push_vault(vault, database).added == len(NOTES) + 1
     with excerpt.open(f"{database}?vault=notes") as store:
@@ -303,7 +305,7 @@ def test_a_statement_that_times_out_is_sent_once(database: str) -> None:
     connection.close()
 
 
-def test_a_concurrent_push_changes_nothing_of_an_answer(vault: Path, database: str) -> None:
+def test_a_push_during_a_search_does_not_change_its_answer(vault: Path, database: str) -> None:
     push_vault(vault, database)
     with closing(StoreSnapshot.open(parse_address(f"{database}?vault=notes"), Settings())) as snapshot:
 

@@ -125,7 +125,7 @@ def test_a_push_of_the_same_notes_from_another_copy_changes_nothing(copy_of: Cal
     assert revision(first.address) == before
 
 
-def test_other_line_ends_are_not_a_change(copies: tuple[Copy, Copy]) -> None:
+def test_a_note_that_differs_only_in_line_ends_is_not_pushed(copies: tuple[Copy, Copy]) -> None:
     _, second = copies
     before = revision(second.address)
     for path, text in NOTES.items():
@@ -237,7 +237,7 @@ def test_a_merge_counts_the_stored_notes(copies: tuple[Copy, Copy]) -> None:
 MANY = {f"{number:02}.md": f"# Hive {number}\n\nHoney of colony {number}.\n" for number in range(60)}
 
 
-def test_an_empty_folder_removes_nothing(copy_of: Callable[..., Copy]) -> None:
+def test_a_push_from_an_empty_folder_removes_nothing(copy_of: Callable[..., Copy]) -> None:
     copy_of("first", MANY).push()
     empty = copy_of("empty", {})
     assert "60 notes are only in the store: 00.md, 01.md" in empty.refused()
@@ -246,7 +246,7 @@ def test_an_empty_folder_removes_nothing(copy_of: Callable[..., Copy]) -> None:
     assert (report.removed, report.kept) == (0, 60)
 
 
-def test_a_wrong_folder_replaces_nothing(copy_of: Callable[..., Copy]) -> None:
+def test_a_push_from_a_wrong_folder_replaces_nothing(copy_of: Callable[..., Copy]) -> None:
     copy_of("first", MANY).push()
     wrong = copy_of("wrong", {"00.md": "# Invoices\n", "Taxes.md": "# Taxes\n"})
     assert "59 notes are only in the store" in wrong.refused()
@@ -497,7 +497,9 @@ def test_a_second_installation_finds_what_the_first_pushed_and_pushes_the_same(
     assert "0 added, 0 changed, 0 removed" in output_of(first, "push", str(first.folder), "--to", first.address)
 
 
-def test_another_model_is_refused(copy_of: Callable[[str], Copy], database: str) -> None:
+def test_a_push_by_a_copy_with_another_embedding_model_is_refused(
+    copy_of: Callable[[str], Copy], database: str
+) -> None:
     copy = copy_of("first")
     copy.push()
     with psycopg.connect(database) as connection:
@@ -537,7 +539,7 @@ def test_a_store_of_an_insecure_version_is_neither_read_nor_written(
     assert copy.push().added == len(NOTES)
 
 
-def test_an_installation_without_an_extra_keeps_the_attachments_of_others(
+def test_a_push_keeps_attachments_that_this_installation_cannot_read(
     copy_of: Callable[[str], Copy], without_extras: Path
 ) -> None:
     first, second = copy_of("first"), copy_of("second-copy")
@@ -557,7 +559,9 @@ def test_an_installation_without_an_extra_keeps_the_attachments_of_others(
     assert "Hives.html" not in stored_texts(first.address)
 
 
-def test_ocr_that_is_off_keeps_what_others_have_read(copy_of: Callable[[str], Copy], database: str) -> None:
+def test_a_push_without_ocr_keeps_text_that_other_copies_have_recognised(
+    copy_of: Callable[[str], Copy], database: str
+) -> None:
     first, second = copy_of("first"), copy_of("second-copy")
     (first.home / "config").mkdir(parents=True)
     (first.home / "config" / "excerpt.toml").write_text('[vault.attachments]\nocr = "auto"\n', encoding="utf-8")

@@ -75,7 +75,7 @@ def store_content(database: str, name: str) -> list[list[tuple[object, ...]]]:
         ]
 
 
-def test_after_a_kill_a_push_equals_a_clean_one(
+def test_after_a_killed_push_the_next_push_completes_the_store(
     database: str, running: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, vault = tmp_path / "home", tmp_path / "notes"

@@ -218,7 +218,7 @@ def asked(capsys: pytest.CaptureFixture[str], *command: str) -> str:
 
 
 @pytest.mark.parametrize("json", [False, True])
-def test_every_command_answers_as_if_the_folder_did_not_exist(
+def test_without_the_right_every_command_answers_as_if_the_folder_did_not_exist(
     guarded_addresses: dict[str, str], capsys: pytest.CaptureFixture[str], tmp_path: Path, json: bool
 ) -> None:
     answer = tmp_path / "answer.md"
@@ -253,7 +253,7 @@ def test_only_a_user_with_the_right_sees_the_folder(guarded_addresses: dict[str,
         assert stored.status().notes == len(STAFF)
 
 
-def test_no_row_of_a_table_or_function_reveals_the_folder(
+def test_without_the_right_no_table_or_function_reveals_the_folder(
     guarded_addresses: dict[str, str], users: dict[str, str]
 ) -> None:
     with psycopg.connect(users["reader"], autocommit=True) as connection:
@@ -303,7 +303,7 @@ def test_a_table_is_readable_only_with_the_right_to_its_area(
     assert of_areas == dict.fromkeys(schema.AREA_TABLES, expected)
 
 
-def test_completions_and_corrections_reveal_nothing(guarded_addresses: dict[str, str]) -> None:
+def test_completions_and_corrections_reveal_nothing_of_a_hidden_folder(guarded_addresses: dict[str, str]) -> None:
     with excerpt.open(guarded_addresses["reader"]) as found, excerpt.open(guarded_addresses["bare"]) as expected:
         for operator, begun in (("", "zan"), ("", "col"), ("#", ""), ("path", ""), ("title", "s"), ("zanzibar", "")):
             of_both = [
@@ -317,7 +317,9 @@ def test_completions_and_corrections_reveal_nothing(guarded_addresses: dict[str,
         assert found.why_not("colony", "Salaries") == expected.why_not("colony", "Salaries")
 
 
-async def test_agents_of_a_reader_see_nothing_of_the_folder(guarded_addresses: dict[str, str]) -> None:
+async def test_a_readers_agents_see_nothing_of_a_folder_without_a_right_to_it(
+    guarded_addresses: dict[str, str],
+) -> None:
     told = []
     for who in ("reader", "bare"):
         served = ServedVaults([Path(guarded_addresses[who])])
@@ -333,7 +335,7 @@ async def test_agents_of_a_reader_see_nothing_of_the_folder(guarded_addresses: d
     assert not [text for text in told if "staff/" in text or "Salaries" in text.replace("[[Salaries]]", "")]
 
 
-def test_the_doctor_counts_what_the_reader_may_see(guarded_addresses: dict[str, str]) -> None:
+def test_the_doctor_counts_only_notes_that_the_reader_may_read(guarded_addresses: dict[str, str]) -> None:
     found, expected = (
         [
             re.sub("vault [a-z]+ has generation [0-9]+", "", one.what)
@@ -370,7 +372,7 @@ def test_the_innermost_folder_with_rights_decides(
     assert paths(guarded_addresses["nobody"]) == {"staff/Salaries.md"}
 
 
-def test_a_note_moved_out_of_the_folder_follows_the_other_rights(
+def test_a_note_moved_to_another_folder_gets_the_rights_of_that_folder(
     guarded_addresses: dict[str, str], vault: Path, users: dict[str, str]
 ) -> None:
     (vault / "staff" / "Salaries.md").rename(vault / "Salaries.md")
@@ -392,7 +394,7 @@ def test_revoking_a_right_leaves_the_counts_of_a_clean_push(
     assert "staff/Salaries.md" in paths(guarded_addresses["reader"])
 
 
-def test_an_answer_during_a_revocation_is_one_without_the_right(
+def test_a_search_during_a_revocation_answers_without_the_hidden_notes(
     guarded_addresses: dict[str, str], vault: Path, users: dict[str, str]
 ) -> None:
     staff = name_of(users["nobody"])

@@ -226,7 +226,9 @@ def test_the_plan_of_a_query_does_not_tell_a_hidden_value_from_a_missing_one(
     assert asked > 4_000
 
 
-def test_no_prepared_or_parallel_plan_differs(reader: Reader, pairs: dict[tuple[str, str], Pair]) -> None:
+def test_no_prepared_or_parallel_plan_depends_on_hidden_values(
+    reader: Reader, pairs: dict[tuple[str, str], Pair]
+) -> None:
     told = []
     for setting in ("plan_cache_mode = force_generic_plan", "debug_parallel_query = regress"):
         switch_off(reader, ["enable_seqscan"])
@@ -274,7 +276,7 @@ def test_no_word_or_term_index_reveals_that_a_hidden_row_has_a_word(reader: Read
     assert not [one for one in told if one][:3]
 
 
-def test_scores_of_a_readers_own_table_do_not_use_the_index_of_a_hidden_one(reader: Reader, hidden: int) -> None:
+def test_scores_of_readable_rows_do_not_depend_on_the_index_of_hidden_rows(reader: Reader, hidden: int) -> None:
     connection = reader.connection
     connection.execute("CREATE TEMPORARY TABLE own AS SELECT 'zanzibar colony'::text AS words")
     connection.execute("CREATE INDEX ON own USING bm25 (words) WITH (text_config = 'simple')")

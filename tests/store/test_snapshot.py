@@ -71,7 +71,7 @@ def scores(result: Result) -> list[float]:
 
 @pytest.mark.store
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_query_finds_the_same_hits(folder_and_store: tuple[Vault, Vault], query: str) -> None:
+def test_a_store_finds_the_same_hits_as_the_index(folder_and_store: tuple[Vault, Vault], query: str) -> None:
     folder, stored = folder_and_store
     expected, found = folder.search(query, limit=20), stored.search(query, limit=20)
     assert scores(found) == pytest.approx(scores(expected), abs=ROUNDING)
@@ -87,7 +87,7 @@ def test_a_query_finds_the_same_hits(folder_and_store: tuple[Vault, Vault], quer
 
 
 @pytest.mark.store
-def test_a_pack_has_the_same_bytes(folder_and_store: tuple[Vault, Vault]) -> None:
+def test_a_pack_from_a_store_has_the_same_bytes_as_from_the_index(folder_and_store: tuple[Vault, Vault]) -> None:
     folder, stored = folder_and_store
     assert stored.pack("token budget", budget=800).text == folder.pack("token budget", budget=800).text
 
@@ -107,7 +107,7 @@ def test_status_counts_the_stored_notes(folder_and_store: tuple[Vault, Vault]) -
 
 
 @pytest.mark.store
-def test_a_score_is_explained_the_same_way(folder_and_store: tuple[Vault, Vault]) -> None:
+def test_a_store_explains_a_score_as_the_index_does(folder_and_store: tuple[Vault, Vault]) -> None:
     folder, stored = folder_and_store
     query = "token budget"
     expected, found = folder.explain(folder.search(query, limit=3)), stored.explain(stored.search(query, limit=3))
@@ -173,7 +173,9 @@ async def test_agents_search_a_store_like_a_folder(store: str) -> None:
 @pytest.mark.store
 @pytest.mark.parametrize("note", ["Packs", "Themes", "Token budget", "no such note"])
 @pytest.mark.parametrize("query", ["token budget", '"token budget"', "path:Search budget", "budget -token"])
-def test_why_a_note_is_not_higher_is_the_same(folder_and_store: tuple[Vault, Vault], query: str, note: str) -> None:
+def test_a_store_explains_why_a_note_is_not_ranked_higher_as_the_index_does(
+    folder_and_store: tuple[Vault, Vault], query: str, note: str
+) -> None:
     expected, found = (vault.why_not(query, note) for vault in folder_and_store)
     assert found.path == expected.path
     assert found.absence == expected.absence
@@ -184,7 +186,9 @@ def test_why_a_note_is_not_higher_is_the_same(folder_and_store: tuple[Vault, Vau
 
 @pytest.mark.store
 @pytest.mark.parametrize("answer", ["exact", "altered", "made up"])
-def test_checked_citations_and_quotations_are_the_same(folder_and_store: tuple[Vault, Vault], answer: str) -> None:
+def test_a_store_checks_citations_and_quotations_as_the_index_does(
+    folder_and_store: tuple[Vault, Vault], answer: str
+) -> None:
     folder, stored = folder_and_store
     pack = folder.pack("token budget", budget=600)
     quoted = {
@@ -199,7 +203,9 @@ def test_checked_citations_and_quotations_are_the_same(folder_and_store: tuple[V
 
 @pytest.mark.store
 @pytest.mark.parametrize("topic", ["token budget", "search", "modified:>1980-01-01 pack", "zzzz"])
-def test_overviews_are_the_same(folder_and_store: tuple[Vault, Vault], topic: str) -> None:
+def test_an_overview_from_a_store_equals_the_one_from_the_index(
+    folder_and_store: tuple[Vault, Vault], topic: str
+) -> None:
     expected, found = (vault.overview(topic) for vault in folder_and_store)
     assert found.matched == pytest.approx(expected.matched, rel=0.02)  # vectors of 16 bits are rounded
     for part in ("confidence", "fragments", "notes", "vault_fragments", "standouts", "names"):
@@ -215,7 +221,9 @@ def test_overviews_are_the_same(folder_and_store: tuple[Vault, Vault], topic: st
 
 @pytest.mark.store
 @pytest.mark.parametrize("note", ["Packs", "Token budget", "Themes", "Searching:20"])
-def test_related_notes_are_the_same(folder_and_store: tuple[Vault, Vault], note: str) -> None:
+def test_related_notes_from_a_store_equal_the_ones_from_the_index(
+    folder_and_store: tuple[Vault, Vault], note: str
+) -> None:
     expected, found = (vault.related(note) for vault in folder_and_store)
     there = {one.path: one for one in found.notes}
     surely = [one for one in expected.notes if one.score > expected.notes[-1].score + 0.03]
@@ -235,7 +243,7 @@ def test_related_notes_are_the_same(folder_and_store: tuple[Vault, Vault], note:
 
 @pytest.mark.store
 @pytest.mark.parametrize("query", ["", "token budget", "#guide", '"token budget"', "title:search", "search OR memory"])
-def test_maps_are_the_same(folder_and_store: tuple[Vault, Vault], query: str) -> None:
+def test_a_map_from_a_store_equals_the_one_from_the_index(folder_and_store: tuple[Vault, Vault], query: str) -> None:
     expected, found = (vault.map(query).to_dict() | {"generation": 0} for vault in folder_and_store)
     assert found == expected
 
@@ -244,7 +252,9 @@ def test_maps_are_the_same(folder_and_store: tuple[Vault, Vault], query: str) ->
 @pytest.mark.parametrize(
     ("operator", "begun"), [("", "pack"), ("", "sc"), ("#", ""), ("path", "H"), ("title", "s"), ("modified", "")]
 )
-def test_completions_are_the_same(folder_and_store: tuple[Vault, Vault], operator: str, begun: str) -> None:
+def test_completions_from_a_store_equal_the_ones_from_the_index(
+    folder_and_store: tuple[Vault, Vault], operator: str, begun: str
+) -> None:
     expected, found = (
         complete(vault._load_engine().snapshot, operator, begun, date(2026, 1, 1)) for vault in folder_and_store
     )
@@ -253,7 +263,9 @@ def test_completions_are_the_same(folder_and_store: tuple[Vault, Vault], operato
 
 @pytest.mark.store
 @pytest.mark.parametrize("query", ["pakcing", "tag:giude budget", "token budget"])
-def test_corrections_are_the_same(folder_and_store: tuple[Vault, Vault], query: str) -> None:
+def test_corrections_from_a_store_equal_the_ones_from_the_index(
+    folder_and_store: tuple[Vault, Vault], query: str
+) -> None:
     expected, found = (correct(vault._load_engine(), query) for vault in folder_and_store)
     assert found == expected
 
@@ -271,7 +283,9 @@ def test_suggested_queries_find_as_many_matches_as_stated(folder_and_store: tupl
 
 @pytest.mark.store
 @pytest.mark.parametrize("query", ["token budget", "copy a pack"])
-def test_confidence_and_highlights_are_the_same(folder_and_store: tuple[Vault, Vault], query: str) -> None:
+def test_confidence_and_highlights_from_a_store_equal_the_ones_from_the_index(
+    folder_and_store: tuple[Vault, Vault], query: str
+) -> None:
     expected, found = (vault.search(query, limit=10) for vault in folder_and_store)
     assert [(hit.confidence, hit.spans, hit.named) for hit in found.hits] == [
         (hit.confidence, hit.spans, hit.named) for hit in expected.hits
@@ -333,7 +347,7 @@ def test_candidates_contain_a_term_of_each_required_group(corpus: Corpus) -> Non
     assert paths_of(found, rows) == ["food/Mead.md"]
 
 
-def test_the_engine_filters_the_same_notes(corpus: Corpus) -> None:
+def test_filters_on_a_store_find_the_same_notes_as_on_the_index(corpus: Corpus) -> None:
     engine = Engine(corpus, Settings(), today=lambda: date(2026, 1, 1))
     assert {hit.fragment.path for hit in engine.search("honey path:food").hits} == {"food/Honey.md", "food/Mead.md"}
     assert [hit.fragment.path for hit in engine.search('"keeps for 50 %"').hits] == ["food/Honey.md"]
@@ -348,7 +362,7 @@ def test_terms_are_counted_over_the_vault(corpus: Corpus) -> None:
     assert "honey" in corpus.lexical.lexicon("text")
 
 
-def test_occurrences_equal_those_of_the_text(whole: Corpus) -> None:
+def test_the_stored_occurrences_of_terms_equal_the_ones_in_the_text(whole: Corpus) -> None:
     queen = whole.lexical.postings("text", "queen")
     assert paths_of(whole, queen.rows.tolist()) == ["Bees.md"]
     assert queen.tf.tolist() == [1]
@@ -358,7 +372,7 @@ def test_occurrences_equal_those_of_the_text(whole: Corpus) -> None:
     assert np.count_nonzero(places.fields == FIELDS.index("heading")) == 1
 
 
-def test_vectors_have_length_one_and_their_mean(whole: Corpus) -> None:
+def test_loaded_vectors_have_length_one_and_their_mean_is_the_stored_mean(whole: Corpus) -> None:
     rows = whole.vectors.rows(np.arange(4))
     assert np.linalg.norm(rows, axis=1) == pytest.approx(np.ones(4), abs=0.01)
     assert whole.vectors.mean == pytest.approx(rows.mean(axis=0), abs=0.01)

@@ -57,7 +57,7 @@ def test_a_comment_within_a_line_is_left_out(text: str, left: str) -> None:
         "%% never closed\n\nc",
     ],
 )
-def test_code_maths_and_signs_without_an_end_are_text(text: str) -> None:
+def test_comment_signs_in_code_or_maths_or_without_an_end_are_text(text: str) -> None:
     assert (parsed(text).text, parsed(text).comments) == (text, ())
 
 
@@ -86,7 +86,7 @@ def test_comments_in_blocks_leave_all_other_lines_where_they_are(text: str, left
     assert parsed(text).text == left
 
 
-def test_what_is_in_a_comment_is_no_tag_link_heading_or_property() -> None:
+def test_tags_and_links_and_headings_and_properties_in_a_comment_do_not_count() -> None:
     note = parsed("# A %% #b [[c]] %%\n\n%%\n# D\n#e [[f]] rating:: 5\n%%\n\n<!-- #g [h](i.md) -->\ntext #j")
     assert (note.tags, note.links, dict(note.properties)) == (("j",), (), {})
     assert [section.heading_path for section in note.sections[1:]] == [("A",)]
@@ -139,7 +139,7 @@ _PIECES = st.sampled_from(
 
 
 @given(st.lists(_PIECES, max_size=40).map("".join))
-def test_what_is_left_has_no_comments_again(text: str) -> None:
+def test_a_text_without_its_comments_has_no_further_comments(text: str) -> None:
     left, _ = take_out_comments(text, 0, ())
     assert take_out_comments(left, 0, ())[0] == left
 
@@ -160,7 +160,7 @@ class CountedText(str):
 @pytest.mark.parametrize(
     "piece", ["<!-- ", "%% a %", "x <!-- y ", "> %%\n\n", "| %% |\n", "> %%a%%\n", "`%%", "%%%", "a %% b\n\n"]
 )
-def test_a_megabyte_of_marks_is_searched_once(piece: str) -> None:
+def test_a_megabyte_of_comment_marks_is_read_in_one_pass(piece: str) -> None:
     text = CountedText(piece * (1_000_000 // len(piece)))
     text.searched = 0
     take_out_comments(text, 0, ())

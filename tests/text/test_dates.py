@@ -92,7 +92,7 @@ def test_periods_are_parsed(text: str, first: date, last: date) -> None:
 
 
 @pytest.mark.parametrize(("typed", "read"), [("2025-", "2025"), ("2025-0", "2025"), ("2025-03-", "2025-03")])
-def test_a_day_being_typed_is_the_month_or_year_so_far(typed: str, read: str) -> None:
+def test_a_date_that_is_still_being_typed_means_its_month_or_year(typed: str, read: str) -> None:
     assert is_period(typed)
     assert parse_period(typed, TODAY) == parse_period(read, TODAY)
 

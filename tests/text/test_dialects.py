@@ -25,7 +25,7 @@ def test_a_logseq_block_that_begins_with_a_property_keeps_its_list_marker() -> N
     assert logseq("- One\n- collapsed:: true\n  Two\n").lines == ["- One", "-", "  Two", ""]
 
 
-def test_the_first_block_names_the_page() -> None:
+def test_properties_in_the_first_block_of_a_logseq_page_name_the_page() -> None:
     note = logseq(
         "alias:: Tea book, TB, [[Old, one]]\ntags:: reading, [[plants]], #green\ntitle:: The Book\n\n- Text\n"
     )
@@ -37,7 +37,7 @@ def test_the_first_block_names_the_page() -> None:
     assert note.text.strip() == "- Text"
 
 
-def test_other_properties_stay_and_are_properties() -> None:
+def test_other_properties_of_a_logseq_block_stay_in_the_text_and_count() -> None:
     note = logseq("type:: book\nauthor:: [[Ada]]\n\n- Text\n")
     assert dict(note.properties) == {"type": ("book",), "author": ("[[Ada]]",)}
     assert [link.target for link in note.links] == ["Ada"]
@@ -48,7 +48,7 @@ def test_names_below_the_first_block_are_text() -> None:
     assert (note.title, note.lines[1]) == ("a", "- title:: Not it")
 
 
-def test_code_is_not_data() -> None:
+def test_properties_in_a_code_block_are_not_removed_as_data() -> None:
     text = "- One\n  ```yaml\n  id:: x\n  ```\n  id:: y\n"
     assert logseq(text).lines[2:5] == ["  id:: x", "  ```", ""]
 
@@ -68,16 +68,16 @@ def test_a_logbook_is_data() -> None:
         ("journals/2024_05_01.md", "2024_05_01"),
     ],
 )
-def test_the_name_of_a_page_is_decoded(path: str, title: str) -> None:
+def test_the_name_of_a_logseq_page_is_decoded_from_its_file_name(path: str, title: str) -> None:
     assert logseq("- Text\n", path).title == title
 
 
-def test_references_to_blocks_are_links() -> None:
+def test_references_to_logseq_blocks_are_links() -> None:
     note = logseq(f"- See (({UUID})) and\n- {{{{embed (({UUID.upper()}))}}}} not ((x))\n- `code`\n")
     assert [(link.target, link.kind, link.line) for link in note.links] == [(UUID, "wikilink", 1), (UUID, "embed", 2)]
 
 
-def test_in_other_vaults_the_same_lines_are_text() -> None:
+def test_in_a_vault_without_logseq_the_same_lines_are_text() -> None:
     text = f"title:: The Book\n\n- Text\n  id:: {UUID}\n"
     assert parse_note("a.md", text).text == text
 
@@ -104,7 +104,7 @@ def test_definitions_that_foam_generates_are_data() -> None:
         FOAM.partition("[//begin]")[0] + '[todo]: todo.md "Todo"\n',
     ],
 )
-def test_other_definitions_are_text(text: str) -> None:
+def test_link_definitions_that_foam_did_not_generate_are_text(text: str) -> None:
     assert parse_note("a.md", text).text == text
 
 
@@ -150,7 +150,7 @@ def test_a_link_of_joplin_is_to_the_file_of_that_id() -> None:
 
 
 @pytest.mark.parametrize("text", ["A\n\nid: 1\nname: 2", "type_: one two\nthree", "", "\n\n"])
-def test_text_without_metadata_at_its_end_stays(text: str) -> None:
+def test_a_note_without_joplin_metadata_at_its_end_is_unchanged(text: str) -> None:
     assert joplin(text).text == text
 
 

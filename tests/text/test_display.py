@@ -65,7 +65,7 @@ def test_json_of_any_text_equals_it_without_control_characters(text: str) -> Non
 
 
 @given(st.text())
-def test_the_length_is_kept_and_no_control_character_is_left(text: str) -> None:
+def test_replacing_control_characters_keeps_the_length_of_a_text(text: str) -> None:
     shown = visible_line(text)
     assert len(shown) == len(text)
     assert not any(unicodedata.category(c) in ("Cc", "Cs") for c in shown)
@@ -126,7 +126,7 @@ NEVER_ONE = (
 """Files whose numbers are never 1: large limits, terminal sizes, and counts of at least two."""
 
 
-def test_one_thing_is_singular() -> None:
+def test_a_count_of_one_has_the_singular_noun() -> None:
     assert [format_count(number, "note") for number in (0, 1, 2_000)] == ["0 notes", "1 note", "2,000 notes"]
     assert format_count(1, "memory", "memories") == "1 memory"
 
@@ -149,6 +149,6 @@ def test_no_message_has_a_number_before_a_fixed_plural() -> None:
     assert [found for file in files for found in plurals_without_format_count(file)] == []
 
 
-def test_one_line_is_a_number_and_several_a_range() -> None:
+def test_one_line_is_written_as_a_number_and_several_lines_as_a_range() -> None:
     assert (line_range(8, 8), line_range(8, 12)) == ("8", "8-12")
     assert (format_lines(8, 8), format_lines(8, 12, "–")) == ("line 8", "lines 8–12")

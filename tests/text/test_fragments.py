@@ -48,7 +48,7 @@ def test_no_fragment_is_joined_above_the_maximum() -> None:
     assert fragment_lines(f"{some_words(4)}\n\n{some_words(7)}") == [(1, 1), (3, 3)]
 
 
-def test_a_small_rest_joins_the_previous_fragment() -> None:
+def test_a_small_last_fragment_is_joined_to_the_previous_one() -> None:
     assert fragment_lines(f"{some_words(8)}\n\n{some_words(2)}") == [(1, 3)]
 
 
@@ -88,7 +88,7 @@ def test_an_empty_note_is_one_fragment_without_text() -> None:
     assert (fragment.title, fragment.text, fragment.tokens) == ("Ada", "", 0)
 
 
-def test_a_fragment_has_its_position() -> None:
+def test_a_fragment_has_its_lines_and_its_ordinal_and_its_headings() -> None:
     note = parse_note("dir/Note.md", "open\n\n# A\n## B\ntext")
     _, fragment = fragments_of(note, len)
     assert (fragment.path, fragment.title, fragment.heading_path) == ("dir/Note.md", "Note", ("A", "B"))

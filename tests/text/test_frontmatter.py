@@ -109,9 +109,7 @@ def test_unreadable_frontmatter_is_a_warning_and_not_text(yaml: str) -> None:
         ("stray words", {}),
     ],
 )
-def test_keys_beside_an_invalid_line_are_read_and_what_is_clear_of_it(
-    line: str, properties: dict[str, tuple[str, ...]]
-) -> None:
+def test_beside_an_invalid_line_all_other_keys_are_read(line: str, properties: dict[str, tuple[str, ...]]) -> None:
     front = read_frontmatter(f"---\ntitle: One\n{line}\ntags: [b, c]\nstatus: open\n---\nbody")
     assert (front.title, front.tags) == ("One", ("b", "c"))
     assert front.properties == {**properties, "status": ("open",)}
@@ -140,7 +138,7 @@ def test_tags_that_yaml_reads_as_comments_are_tags_with_a_warning(yaml: str) -> 
 
 
 @pytest.mark.parametrize("yaml", ["tags: # which", "# tags: #bees", "x: #bees", "note: |\n  tags: #bees"])
-def test_comments_are_no_tags(yaml: str) -> None:
+def test_yaml_comments_after_other_keys_are_not_tags(yaml: str) -> None:
     front = read_frontmatter(f"---\n{yaml}\nstatus: open\n---\n")
     assert (front.tags, front.warnings) == ((), ())
 
@@ -159,7 +157,7 @@ def test_the_warning_names_the_line_of_the_note() -> None:
     assert "line 3" in warning
 
 
-def test_a_multiplying_alias_is_limited() -> None:
+def test_a_yaml_alias_that_multiplies_its_content_is_limited() -> None:
     bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"{after}: &{after} [{', '.join([f'*{before}'] * 10)}]\n"
         for before, after in zip("abcdefghi", "bcdefghij", strict=True)
@@ -168,7 +166,7 @@ def test_a_multiplying_alias_is_limited() -> None:
     assert any("more than" in warning for warning in front.warnings)
 
 
-def test_a_multiplying_empty_alias_ends() -> None:
+def test_a_yaml_alias_that_multiplies_empty_content_is_limited() -> None:
     bomb = "a: &a ['', '', '', '', '', '', '', '', '', '']\n" + "".join(
         f"{after}: &{after} [{', '.join([f'*{before}'] * 10)}]\n"
         for before, after in zip("abcdefghi", "bcdefghij", strict=True)
@@ -176,11 +174,11 @@ def test_a_multiplying_empty_alias_ends() -> None:
     assert read_frontmatter(f"---\n{bomb}---\n").warnings
 
 
-def test_an_alias_without_an_anchor_is_text() -> None:
+def test_a_yaml_alias_without_an_anchor_is_read_as_text() -> None:
     assert read_frontmatter("---\ntitle: *Draft\n---\n").title == "*Draft"
 
 
-def test_a_recursive_alias_ends() -> None:
+def test_a_yaml_alias_that_contains_itself_is_read_in_finite_time() -> None:
     assert read_frontmatter("---\nb: 1\na: &a [*a, *a]\n---\n").properties == {"b": ("1",)}
 
 

@@ -46,7 +46,7 @@ from excerpt.text.inline import SpanKind, inline_spans, readable_text
         ("a &amp; b", SpanKind.ENTITY, "&amp;", "&amp;", "&"),
     ],
 )
-def test_each_kind_of_span_has_position_text_and_value(
+def test_each_kind_of_inline_span_has_a_position_and_a_text_and_a_value(
     text: str, kind: SpanKind, whole: str, read: str, value: str
 ) -> None:
     (span,) = inline_spans(text)
@@ -56,7 +56,7 @@ def test_each_kind_of_span_has_position_text_and_value(
     assert span.value == value
 
 
-def test_nested_spans_follow_their_outer_one() -> None:
+def test_nested_inline_spans_are_listed_after_the_span_around_them() -> None:
     text = "**a [*b*](c) d** `**e**`"
     assert [(span.kind, text[span.start : span.end]) for span in inline_spans(text)] == [
         (SpanKind.STRONG, "**a [*b*](c) d**"),
@@ -108,5 +108,5 @@ def test_spans_are_in_the_text_ascending_and_nested(text: str) -> None:
         ("code `a[^1]`", "code a[^1]"),
     ],
 )
-def test_marks_of_footnotes_are_not_read_and_similar_text_is(text: str, read: str) -> None:
+def test_footnote_marks_are_hidden_and_text_that_looks_similar_is_not(text: str, read: str) -> None:
     assert readable_text(text) == read

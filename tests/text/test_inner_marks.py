@@ -53,7 +53,7 @@ def record_parsed_lines(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("$$\na**b**c\n$$\n\nun**believ**able", "$$\na**b**c\n$$\n\nunbelievable"),
     ],
 )
-def test_marks_between_letters_are_removed(written: str, read: str) -> None:
+def test_markdown_marks_between_letters_are_removed(written: str, read: str) -> None:
     assert joined(written) == read
 
 
@@ -82,7 +82,7 @@ def test_marks_between_letters_are_removed(written: str, read: str) -> None:
         "",
     ],
 )
-def test_other_marks_stay(text: str) -> None:
+def test_marks_that_are_not_within_a_word_stay(text: str) -> None:
     assert joined(text) == text
 
 
@@ -97,7 +97,7 @@ def test_a_range_in_the_joined_text_is_that_of_the_word_as_written() -> None:
 
 
 @given(st.text(st.sampled_from("ab日é2 *=`<b>/|\n$\\"), max_size=60))
-def test_nothing_but_marks_is_removed(text: str) -> None:
+def test_joining_a_word_removes_only_its_marks(text: str) -> None:
     result = join_marked_words(text)
     if result is None:
         return
@@ -108,7 +108,7 @@ def test_nothing_but_marks_is_removed(text: str) -> None:
     assert not set(removed) - set("*=<>/b")
 
 
-def test_a_line_without_a_pair_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_without_a_pair_of_marks_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = record_parsed_lines(monkeypatch)
     join_marked_words("x**y is a power\nvolume*of*it\none<b>two\n")
     assert parsed == []

@@ -44,7 +44,7 @@ def test_a_line_of_the_header_or_outside_of_a_table_has_no_context(number: int) 
         ("| a | b |\n|---|---|\n|---|---|\n| 1 | 2 |", (1, 4)),
     ],
 )
-def test_tables_of_any_script_and_place_are_found(text: str, lines: tuple[int, int]) -> None:
+def test_tables_are_found_in_any_script_and_within_lists_and_quotes(text: str, lines: tuple[int, int]) -> None:
     assert find_tables(text.split("\n")) == [lines]
 
 
@@ -59,7 +59,7 @@ def test_tables_of_any_script_and_place_are_found(text: str, lines: tuple[int, i
         "",
     ],
 )
-def test_bars_alone_are_no_table(text: str) -> None:
+def test_lines_with_bars_but_no_separator_row_are_no_table(text: str) -> None:
     assert find_tables(text.split("\n")) == []
 
 
@@ -84,7 +84,7 @@ _BLOCK = st.one_of(
 
 
 @given(st.lists(st.tuples(_BLOCK, st.sampled_from(["\n", "\n\n"])), max_size=6))
-def test_every_table_of_the_parser_is_found(blocks: list[tuple[str, str]]) -> None:
+def test_every_table_that_the_markdown_parser_finds_is_found(blocks: list[tuple[str, str]]) -> None:
     text = "".join(f"{block}{gap}" for block, gap in blocks)
     parsed = [
         (block.line_start, block.line_end)

@@ -40,7 +40,7 @@ def test_text_has_lf_line_ends_and_no_byte_order_mark() -> None:
     assert parse_note("a.md", "\ufeffone\r\ntwo\rthree\n").text == "one\ntwo\nthree\n"
 
 
-def test_lines_end_as_in_editors() -> None:
+def test_lines_end_only_where_editors_end_them() -> None:
     assert parse_note("a.md", "a\r\nb\rc\nd\x0ce\u2028f\x85g").lines == ["a", "b", "c", "d\x0ce\u2028f\x85g"]
     assert normalise_newlines("a\r\r\nb") == "a\n\nb"
 
@@ -92,11 +92,11 @@ def test_a_given_language_is_not_detected() -> None:
         ("\n\n  \n", [("other", 1, 1)]),
     ],
 )
-def test_blocks_have_their_lines(text: str, found: list[tuple[str, int, int]]) -> None:
+def test_each_block_has_its_first_and_last_line(text: str, found: list[tuple[str, int, int]]) -> None:
     assert kinds(text) == found
 
 
-def test_lines_are_those_of_the_file_below_frontmatter_and_with_crlf() -> None:
+def test_line_numbers_count_the_lines_of_the_file_with_frontmatter_and_crlf() -> None:
     assert kinds("---\r\na: b\r\n---\r\n\r\ntext\r\n\r\n- a\r\n") == [("paragraph", 5, 5), ("list", 7, 7)]
 
 
@@ -131,7 +131,7 @@ def test_sections_nest_by_level() -> None:
     )
 
 
-def test_there_is_always_an_opening_section() -> None:
+def test_a_note_always_has_a_section_before_its_first_heading() -> None:
     assert parse_note("a.md", "# A").sections[0] == Section(0, 0, "", (), 1, 1, ())
 
 

@@ -49,7 +49,7 @@ def expected_occurrences(text: str, language: str) -> Found:
 
 
 @given(DOCUMENTS)
-def test_occurrences_are_those_of_each_document(documents: list[tuple[str, str]]) -> None:
+def test_the_terms_of_several_documents_are_kept_apart(documents: list[tuple[str, str]]) -> None:
     encoder = TermEncoder()
     found = encoder.decode([encoder.encode(text, language) for text, language in documents])
     by_document: defaultdict[int, Found] = defaultdict(list)
@@ -62,7 +62,7 @@ def test_occurrences_are_those_of_each_document(documents: list[tuple[str, str]]
 
 
 @given(DOCUMENTS)
-def test_the_terms_of_a_text_are_the_same_twice(documents: list[tuple[str, str]]) -> None:
+def test_the_cached_terms_of_a_text_equal_the_computed_ones(documents: list[tuple[str, str]]) -> None:
     encoder = TermEncoder()
     for text, language in documents * 2:
         terms, positions = encoder.terms_of(text, language)

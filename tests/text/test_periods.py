@@ -92,11 +92,11 @@ def periods_in(text: str) -> list[tuple[str, str]]:
         ("between May 2024 and July 2024", "between May 2024 and July 2024", "2024-05-01..2024-07-31"),
     ],
 )
-def test_a_period_is_found_with_its_preposition(text: str, words: str, value: str) -> None:
+def test_a_date_in_a_query_is_found_with_its_preposition(text: str, words: str, value: str) -> None:
     assert periods_in(text) == [(words, value)]
 
 
-def test_several_periods_are_found_separately() -> None:
+def test_several_dates_in_a_query_are_found_separately() -> None:
     assert periods_in("May 2024 and July 2024") == [("May 2024", "2024-05"), ("July 2024", "2024-07")]
 
 
@@ -148,7 +148,7 @@ TRAPS = {
 
 
 @pytest.mark.parametrize("text", [text for texts in TRAPS.values() for text in texts.split("|")])
-def test_other_words_are_not_a_period(text: str) -> None:
+def test_words_that_only_resemble_a_date_are_not_a_date(text: str) -> None:
     assert periods_in(text) == []
     assert periods_in(text.capitalize()) == []
 
@@ -156,20 +156,20 @@ def test_other_words_are_not_a_period(text: str) -> None:
 @pytest.mark.parametrize(
     "text", [r"the lease \last week", r"\3 March 2025", r"plans \from May 2024 to July 2024", r"决定\去年"]
 )
-def test_after_a_backslash_a_period_is_plain_words(text: str) -> None:
+def test_a_date_after_a_backslash_is_plain_words(text: str) -> None:
     assert periods_in(text) == []
     assert remove_plain_marks(text, TODAY) == text.replace("\\", "")
 
 
-def test_a_backslash_before_a_period_keeps_the_others() -> None:
+def test_a_backslash_before_one_date_leaves_the_other_dates_recognised() -> None:
     assert periods_in(r"\last week or in May 2024") == [("in May 2024", "2024-05")]
 
 
-def test_a_backslash_before_other_words_is_kept() -> None:
+def test_a_backslash_before_words_that_are_no_date_is_kept() -> None:
     assert remove_plain_marks(r"\alpha in May 2024", TODAY) == r"\alpha in May 2024"
 
 
-def test_a_pasted_text_has_no_periods() -> None:
+def test_dates_in_a_long_pasted_text_are_not_recognised() -> None:
     assert periods_in("in May 2024 " + "x" * MAX_TEXT_CHARS) == []
 
 
@@ -177,7 +177,7 @@ PARTS = ("in", "3", "may", "May 2024", "ago", "last", "week", "-", "Q2", "von", 
 
 
 @given(st.text(max_size=60) | st.lists(st.sampled_from(PARTS)).map(" ".join))
-def test_periods_are_ordered_and_their_value_is_a_valid_filter(text: str) -> None:
+def test_recognised_dates_are_in_order_and_their_values_are_valid_filters(text: str) -> None:
     end = 0
     for found in find_periods(text, TODAY):
         assert end <= found.start < found.end <= len(text)

@@ -60,7 +60,7 @@ def test_text_that_is_not_a_property_is_not_read(text: str) -> None:
     assert properties(text) == {}
 
 
-def test_the_values_of_frontmatter_and_text_are_joined() -> None:
+def test_the_property_values_of_frontmatter_and_text_are_joined() -> None:
     assert properties("---\nrating: 3\n---\n\nrating:: 4\n\nrating:: 3\n") == {"rating": ("3", "4")}
 
 

@@ -41,7 +41,7 @@ def test_a_word_with_marks_inside_is_one_match() -> None:
     )
 
 
-def test_comments_are_removed_and_similar_text_is_not() -> None:
+def test_comments_are_removed_from_a_snippet_and_similar_text_is_not() -> None:
     text = (
         "Sow <!-- in *rows* -->beans%% `not` yet %% here.\n<!-- until\nA --> B is 100%% sure, `<!-- kept -->` <br> too"
     )
@@ -51,7 +51,7 @@ def test_comments_are_removed_and_similar_text_is_not() -> None:
     )
 
 
-def test_tasks_items_and_cells_are_separated_on_one_line() -> None:
+def test_tasks_and_list_items_and_table_cells_are_separated_on_one_line() -> None:
     listed = "- [x] one\n- [ ] two\n- three\n1. four"
     text = f"Do this:\n\n{listed}\n\n| a | b |\n| --- | --- |\n| c | d |\n\n> [!tip] Five\n> six"
     assert snippet_with_matches(text, width=90)[0] == "Do this: ☑ one ☐ two • three 1. four · a | b · c | d · Five six"
@@ -103,7 +103,7 @@ def test_a_sentence_with_a_distant_match_starts_with_its_first_word() -> None:
     assert found == []
 
 
-def test_only_the_visible_part_of_a_sentence_counts() -> None:
+def test_a_snippet_starts_with_a_sentence_whose_visible_part_has_matches() -> None:
     text = "Far on " + "word " * 40 + "sync conflict. Two devices conflict. " + "More. " * 20
     assert snippet_with_matches(text, "sync", "conflict")[0].startswith("Two devices conflict.")
 
@@ -113,7 +113,7 @@ def test_initials_and_abbreviations_do_not_end_a_sentence() -> None:
     assert snippet_with_matches(text, "sync")[0].startswith("Ask J. Doe")
 
 
-def test_items_and_lines_of_code_are_sentences() -> None:
+def test_a_snippet_can_start_with_a_list_item_or_a_line_of_code() -> None:
     items = "Pad this line:\n\n" + "- one more\n" * 9 + "- [ ] the sync\n" + "- last\n" * 9
     assert snippet_with_matches(items, "sync")[0].startswith("the sync • last")
     code = "Run this:\n\n```\n" + "ls\n" * 30 + "sync all\n" + "ls\n" * 30 + "```"

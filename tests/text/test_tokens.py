@@ -26,7 +26,7 @@ def test_a_special_token_in_a_note_is_text() -> None:
     assert open_tokenizer("o200k").count("<|endoftext|>") > 1
 
 
-def test_chars_by_four_rounds_up() -> None:
+def test_the_tokenizer_that_divides_characters_by_four_rounds_up() -> None:
     assert [open_tokenizer("chars/4").count("x" * n) for n in (0, 1, 4, 5)] == [0, 1, 1, 2]
 
 
@@ -52,7 +52,7 @@ def test_a_file_that_is_not_a_tokenizer_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "name"), [("chars4", "chars/4"), ("characters/4", "chars/4"), ("o200k_base", "o200k")]
 )
-def test_alternative_names_are_accepted(other: str, name: str) -> None:
+def test_alternative_names_of_tokenizers_are_accepted(other: str, name: str) -> None:
     assert open_tokenizer(other).name == name
 
 

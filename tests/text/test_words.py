@@ -148,7 +148,7 @@ def test_other_words_are_not_found(text: str, query: str) -> None:
     assert not found(text, query)
 
 
-def test_a_compound_is_whole_at_its_first_part_followed_by_its_parts() -> None:
+def test_a_compound_is_one_term_at_its_first_position_and_its_parts_follow() -> None:
     terms, positions = terms_of("a state-of-the-art idea", "en")
     assert list(zip(terms, positions, strict=True)) == [
         *(("a", 0), ("stateoftheart", 1), ("state", 1), ("of", 2), ("the", 3), ("art", 4), ("idea", 5)),
@@ -161,14 +161,14 @@ def test_a_camel_case_word_takes_one_position_like_its_plain_spelling() -> None:
     assert {term: camel[term] for term in plain} == plain
 
 
-def test_cjk_text_is_pairs_and_single_characters_at_one_position_each() -> None:
+def test_chinese_text_has_terms_of_two_characters_and_of_one_at_each_position() -> None:
     terms, positions = terms_of("数据库, 水 x", "zh")
     assert list(zip(terms, positions, strict=True)) == [
         *(("数", 0), ("数据", 0), ("据", 1), ("据库", 1), ("库", 2), ("水", 3), ("x", 4)),
     ]
 
 
-def test_a_query_uses_pairs_and_a_character_only_if_it_is_alone() -> None:
+def test_a_chinese_query_is_searched_by_pairs_and_a_single_character_only_if_alone() -> None:
     assert [word.terms for word in query_terms("数据库 水", ["zh"])] == [("数据",), ("据库",), ("水",)]
 
 
@@ -250,7 +250,7 @@ def test_a_word_with_accents_and_the_word_without_them_find_each_other(word: str
 
 
 @given(ACCENTED_WORDS)
-def test_an_occurrence_of_a_word_matches_once(word: str) -> None:
+def test_a_word_with_two_terms_is_matched_once_per_occurrence(word: str) -> None:
     for written in (word, fold(word)):
         for typed in (word, fold(word)):
             (asked,) = query_terms(typed, [])
@@ -265,13 +265,13 @@ _LATIN_AND_SIGNS = st.characters(max_codepoint=0x2BFF).filter(lambda sign: not w
         st.one_of(st.text(_LATIN_AND_SIGNS, max_size=4), st.sampled_from("-_.'’&/+#‐‑\u00ad\u200d a1é")), max_size=8
     )
 )
-def test_the_fast_pattern_finds_the_same_without_accents_and_wide_scripts(parts: list[str]) -> None:
+def test_the_fast_pattern_finds_the_same_words_in_text_of_plain_latin_letters(parts: list[str]) -> None:
     text = "".join(parts)
     quick, any_text = words._narrow_chunk(), words._wide_chunk()
     assert [one.span() for one in quick.finditer(text)] == [one.span() for one in any_text.finditer(text)]
 
 
-def test_every_accent_and_wide_letter_is_recognised() -> None:
+def test_every_combining_mark_and_letter_of_unspaced_scripts_is_recognised() -> None:
     letters = map(chr, range(0x80, 0x110000))
     rest = [one for one in letters if one.isprintable() and not words._MARKED_OR_WIDE.search(one)]
     odd = [one for one in rest if (found := words._wide_chunk().search(one)) and (found.lastgroup or found[0] != one)]
@@ -314,7 +314,7 @@ def test_different_spellings_fold_to_one_word(one: str, other: str, language: st
     ("one", "other", "language"),
     [("кот", "код", "ru"), ("schon", "schein", "de"), ("की", "का", "hi"), ("が", "か", "ja")],
 )
-def test_different_words_stay_different(one: str, other: str, language: str) -> None:
+def test_words_that_differ_in_more_than_spelling_fold_to_different_words(one: str, other: str, language: str) -> None:
     assert stem(one, language) != stem(other, language)
 
 
@@ -331,7 +331,7 @@ def test_a_very_long_word_is_truncated() -> None:
     assert stem("x1" * 1000, "") == "x1" * (MAX_TERM_CHARACTERS // 2)
 
 
-def test_folding_keeps_the_whole_word() -> None:
+def test_folding_removes_no_letter_of_a_word() -> None:
     assert fold("Crème Brûlée, Straße 5") == "creme brulee, strasse 5"
 
 
@@ -392,11 +392,11 @@ def test_a_quotation_does_not_change_the_language() -> None:
         ("`a**b**c` is code", "b"),
     ],
 )
-def test_a_word_with_marks_inside_is_found_as_it_is_read(text: str, query: str) -> None:
+def test_a_word_with_markdown_marks_inside_is_found_without_the_marks(text: str, query: str) -> None:
     assert found(text, query)
 
 
-def test_a_word_with_marks_inside_takes_one_position_and_is_all_of_the_text_as_written() -> None:
+def test_a_word_with_markdown_marks_inside_takes_one_position_and_its_span_includes_the_marks() -> None:
     text = "an un**believ**able story"
     analysis = analyze(text, "en")
     assert analysis.positions == [0, 1, 2]

@@ -80,7 +80,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("lines", "path", "ruled_out"), TABLE)
-def test_an_ignore_file_excludes_what_it_does_in_git(lines: bytes, path: str, ruled_out: bool) -> None:
+def test_an_ignore_file_excludes_the_same_files_as_in_git(lines: bytes, path: str, ruled_out: bool) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert is_ignored(lines, path) == ruled_out
@@ -88,7 +88,7 @@ def test_an_ignore_file_excludes_what_it_does_in_git(lines: bytes, path: str, ru
 
 @NEEDS_GIT
 @pytest.mark.skipif(os.name != "posix", reason="Windows allows few of these names")
-def test_the_expected_table_equals_the_output_of_git(tmp_path: Path) -> None:
+def test_the_expected_results_of_these_tests_equal_the_output_of_git(tmp_path: Path) -> None:
     lists = {f"t{number}": lines for number, (lines, _, _) in enumerate(TABLE)}
     paths = [f"t{number}/{path}" for number, (_, path, _) in enumerate(TABLE)]
     ruled_out = ignored_by_git(tmp_path, lists, paths)

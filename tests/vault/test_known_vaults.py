@@ -52,7 +52,7 @@ def test_the_vaults_opened_longest_ago_are_dropped(user_paths: Paths, monkeypatc
 
 
 @pytest.mark.parametrize("damage", ["", "{", '{"path": 7}', '{"path": "", "opened": 0}', "[" * 100_000])
-def test_a_damaged_file_affects_only_its_vault(user_paths: Paths, damage: str) -> None:
+def test_a_damaged_file_of_one_recent_vault_does_not_hide_the_others(user_paths: Paths, damage: str) -> None:
     add_recent_vault(user_paths, Path("/notes/a"))
     (user_paths.state / "vaults" / "other.json").write_text(damage)
     assert opened(user_paths) == ["/notes/a"]
@@ -95,13 +95,13 @@ def test_lists_of_several_obsidian_installations_are_joined(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"vaults": []}', '{"vaults": {"a": {"ts": 1}}}', "\x00"])
-def test_a_list_in_another_format_is_ignored(tmp_path: Path, text: str) -> None:
+def test_a_list_of_obsidian_vaults_in_another_format_is_ignored(tmp_path: Path, text: str) -> None:
     (tmp_path / "obsidian").mkdir()
     (tmp_path / "obsidian" / "obsidian.json").write_text(text)
     assert obsidian_vaults({"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}, "linux") == ()
 
 
-def test_a_relative_path_in_the_list_is_ignored(tmp_path: Path) -> None:
+def test_a_relative_path_in_obsidians_list_of_vaults_is_ignored(tmp_path: Path) -> None:
     obsidian(tmp_path, a=("notes", 1))
     assert obsidian_vaults({"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}, "linux") == ()
 
@@ -149,7 +149,7 @@ def test_every_known_vault_is_listed_except_those_that_need_confirmation(
     )
 
 
-def test_the_key_of_several_vaults_ignores_their_order_and_that_of_one_vault_is_its_folder() -> None:
+def test_the_key_of_one_vault_is_its_folder_and_the_key_of_several_ignores_their_order() -> None:
     work, family = Path("/home/ada/work"), Path("/home/ada/family")
     assert VaultFolders.of([work, family]).key == VaultFolders.of([family, work]).key
     assert VaultFolders.of([work, family]).key not in (work, family)

@@ -29,12 +29,12 @@ MOUNTINFO = """\
         ("/", True),
     ],
 )
-def test_a_folder_gives_no_events_if_any_part_is_on_another_file_system(folder: str, silent: bool) -> None:
+def test_a_folder_with_a_part_on_a_network_file_system_gives_no_change_events(folder: str, silent: bool) -> None:
     found = mounts_of(Path(folder), mounts_from_linux(MOUNTINFO))
     assert any(mount.lacks_change_events for mount in found) == silent
 
 
-def test_the_later_of_two_file_systems_at_one_path_counts() -> None:
+def test_of_two_file_systems_mounted_at_one_path_the_later_counts() -> None:
     mounts = [Mount(Path("/"), "ext4"), Mount(Path("/notes"), "nfs"), Mount(Path("/notes"), "ext4")]
     assert not any(mount.lacks_change_events for mount in mounts_of(Path("/notes/sub"), mounts))
 

@@ -53,7 +53,9 @@ def test_a_file_has_its_size_and_time(write: Callable[..., Path]) -> None:
 
 
 @pytest.mark.parametrize("year", [1900, 2300, 2400])
-def test_a_time_outside_64_bits_is_replaced_by_the_nearest_one_within(write: Callable[..., Path], year: int) -> None:
+def test_a_file_time_that_does_not_fit_into_64_bits_is_replaced_by_the_nearest_that_does(
+    write: Callable[..., Path], year: int
+) -> None:
     vault = write("a.md")
     seconds = int((datetime(year, 1, 1, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
     os.utime(vault / "a.md", (seconds, seconds))
@@ -101,7 +103,7 @@ def test_the_settings_override_ignore_files(write: Callable[..., Path]) -> None:
     assert paths(vault, VaultSettings(exclude=("b.md", "node_modules"))) == ["a.md"]
 
 
-def test_include_settings_read_only_what_they_name(write: Callable[..., Path]) -> None:
+def test_with_an_include_setting_only_the_named_files_are_read(write: Callable[..., Path]) -> None:
     vault = write("a.md", "Projects/b.md", "Projects/old/c.md", "x/Projects/d.md", "Journal/2025.md", "Journal/e.md")
     assert paths(vault, VaultSettings(include=("/Projects/", "Journal/20*.md"))) == [
         "Journal/2025.md",
@@ -111,7 +113,7 @@ def test_include_settings_read_only_what_they_name(write: Callable[..., Path]) -
     assert paths(vault, VaultSettings(include=("Projects", "!old/"))) == ["Projects/b.md", "x/Projects/d.md"]
 
 
-def test_included_files_are_still_excluded_by_other_rules(write: Callable[..., Path]) -> None:
+def test_files_of_an_include_setting_are_still_excluded_by_other_rules(write: Callable[..., Path]) -> None:
     vault = write("a/b.md", "a/c.md", "a/d.md")
     (vault / ".gitignore").write_text("b.md\n")
     assert paths(vault, VaultSettings(include=("a/",), exclude=("c.md",))) == ["a/d.md"]
@@ -185,7 +187,9 @@ def test_a_folder_named_like_an_ignore_file_excludes_nothing(write: Callable[...
     assert paths(write(".gitignore/x", "a.md")) == ["a.md"]
 
 
-def test_links_are_named_and_not_followed(write: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_symbolic_links_are_reported_and_not_followed(
+    write: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     outside = tmp_path_factory.mktemp("outside")
     (outside / "secret.md").write_text("secret")
     vault = write("a.md", "x/b.md")
@@ -208,7 +212,7 @@ def test_links_are_named_and_not_followed(write: Callable[..., Path], tmp_path_f
     assert "out of the vault" in found["out"]
 
 
-def test_an_ignored_link_is_not_named(write: Callable[..., Path]) -> None:
+def test_a_symbolic_link_that_is_ignored_is_not_reported(write: Callable[..., Path]) -> None:
     vault = write("a.md")
     (vault / "latest").symlink_to("/")
     (vault / ".gitignore").write_text("latest/\n")
@@ -223,14 +227,14 @@ def test_the_vault_itself_may_be_reached_by_a_link(
     assert paths(link) == ["a.md"]
 
 
-def test_special_files_are_named(write: Callable[..., Path]) -> None:
+def test_a_pipe_in_the_vault_is_reported_as_skipped(write: Callable[..., Path]) -> None:
     vault = write("a.md", "folder.md/b.md")
     os.mkfifo(vault / "pipe.md")
     assert paths(vault) == ["a.md", "folder.md/b.md"]
     assert "pipe" in skip_reasons(vault)["pipe.md"]
 
 
-def test_a_name_that_is_not_utf8_is_named_as_far_as_possible(write: Callable[..., Path]) -> None:
+def test_a_file_name_that_is_not_utf8_is_reported_in_a_readable_form(write: Callable[..., Path]) -> None:
     vault = write("a.md")
     try:
         Path(os.fsdecode(os.fsencode(vault) + b"/bad\xff.md")).write_text("x")
@@ -241,7 +245,7 @@ def test_a_name_that_is_not_utf8_is_named_as_far_as_possible(write: Callable[...
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may list every folder")
-def test_a_folder_that_cannot_be_listed_is_named(write: Callable[..., Path]) -> None:
+def test_a_folder_that_cannot_be_listed_is_reported(write: Callable[..., Path]) -> None:
     vault = write("a.md", "x/b.md")
     (vault / "x").chmod(0)
     try:
@@ -276,7 +280,7 @@ def test_requested_paths_follow_the_rules_of_the_whole_vault(write: Callable[...
     assert [skipped.path for skipped in found.skipped] == ["link"]
 
 
-def test_the_listed_folders_are_named(write: Callable[..., Path]) -> None:
+def test_a_scan_returns_the_folders_that_it_has_listed(write: Callable[..., Path]) -> None:
     vault = write("a/b/c.md", "a/.b/d.md", "e/f.md", **{".gitignore": "e/\n"})
     assert sorted(scan(vault, DEFAULTS).folders) == ["", "a/", "a/b/"]
     assert sorted(scan(vault, DEFAULTS, only={"a"}).folders) == ["", "a/", "a/b/"]

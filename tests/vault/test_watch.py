@@ -191,7 +191,7 @@ def test_polling_reports_notes_excluded_by_an_ignore_file(vault: Path) -> None:
     watched.end()
 
 
-def test_many_simultaneous_changes_are_few_batches(watched: Watched) -> None:
+def test_many_simultaneous_changes_are_reported_in_few_batches(watched: Watched) -> None:
     paths = [f"Note {number}.md" for number in range(400)]
     for path in paths:
         watched.write(path)
@@ -229,7 +229,9 @@ def test_a_replaced_vault_folder_is_watched_from_then_on(watched: Watched, tmp_p
     assert watched.until_followed("New.md") == {"New.md"}
 
 
-def test_a_vault_that_cannot_be_watched_is_polled(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vault_without_file_system_events_is_scanned_regularly_instead(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(*_: object) -> object:
         raise OSError("OS file watch limit reached.")
 

@@ -41,7 +41,7 @@ def test_a_vault_stays_watched_while_one_of_two_watchers_runs(tmp_path: Path) ->
         assert is_watched(tmp_path)
 
 
-def test_a_killed_watcher_is_forgotten(tmp_path: Path) -> None:
+def test_a_vault_is_not_watched_any_more_after_its_watcher_was_killed(tmp_path: Path) -> None:
     with holder(tmp_path) as process:
         process.kill()
         process.wait()
@@ -50,11 +50,11 @@ def test_a_killed_watcher_is_forgotten(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unwritable_folder_is_ignored_silently(tmp_path: Path) -> None:
+def test_marking_a_vault_as_watched_does_nothing_if_the_folder_of_locks_is_unwritable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with mark_watched(tmp_path / "file"):
         assert not is_watched(tmp_path / "file")
 
 
-def test_an_unusable_folder_counts_as_unwatched(tmp_path: Path) -> None:
+def test_a_vault_counts_as_unwatched_if_the_folder_of_locks_is_unusable(tmp_path: Path) -> None:
     assert not is_watched(tmp_path / ("x" * 300))

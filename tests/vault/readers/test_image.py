@@ -47,7 +47,7 @@ def test_a_jpeg_may_have_long_metadata_before_its_size() -> None:
     )
 
 
-def test_a_webp_may_be_lossless_or_have_other_chunks() -> None:
+def test_the_size_of_a_webp_is_read_if_it_is_lossless_or_has_extra_chunks() -> None:
     image = Image.new("RGB", (321, 123), "white")
     assert image_size(image_bytes(image, "WEBP", lossless=True)) == (321, 123)
     assert image_size(image_bytes(image, "WEBP", icc_profile=b"y" * 100)) == (321, 123)
@@ -101,14 +101,14 @@ def test_without_ocr_an_image_is_a_note_without_text_with_a_warning() -> None:
 
 
 @pytest.mark.needs("tesseract")
-def test_with_ocr_its_text_is_one_section_with_its_origin() -> None:
+def test_with_ocr_the_text_of_an_image_is_one_section_that_names_ocr_as_its_origin() -> None:
     note = ImageReader().read(image_bytes(text_image(SHOPPING)), "shots/list.png", ReadOptions(ocr=Ocr.AUTO))
     assert (note.text, note.unread, note.warnings) == (SHOPPING, 0, ())
     assert [one.heading_path for one in note.sections] == [(), ("Text in the image (OCR)",)]
 
 
 @pytest.mark.needs("tesseract")
-def test_an_image_without_text_is_complete() -> None:
+def test_an_image_in_which_ocr_finds_no_text_counts_as_read() -> None:
     note = ImageReader().read(image_bytes(Image.new("RGB", (400, 300), "white")), "a.png", ReadOptions(ocr=Ocr.AUTO))
     assert (note.text, note.unread, note.warnings) == ("", 0, ())
 

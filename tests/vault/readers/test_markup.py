@@ -130,7 +130,7 @@ def test_links_within_the_vault_are_read(text: str, name: str, targets: list[str
     assert all(link.target.rpartition("/")[2] in note.lines[link.line - 1] for link in note.links)
 
 
-def test_drawers_of_org_are_data() -> None:
+def test_org_drawers_are_data_and_not_text() -> None:
     note = read(ORG, "a.org")
     assert note.lines[7:11] == [""] * 4
     assert note.properties == {"date": ("2024-05-01 Wed",), "id": ("64f1b2c3",), "custom_id": ("green",)}
@@ -143,7 +143,7 @@ def test_a_drawer_of_org_without_an_end_ends_before_the_next_heading() -> None:
     assert note.text.split("\n")[5] == "found"
 
 
-def test_links_to_ids_are_links_of_org() -> None:
+def test_links_to_ids_are_read_in_org_files() -> None:
     note = read("See [[id:64F1-b2][die Größe]], [[id:ab::*Head]] and [[https://example.org][web]].\n", "a.org")
     assert [(link.target, link.text) for link in note.links] == [("id:64F1-b2", "die Größe"), ("id:ab", None)]
 

@@ -81,7 +81,7 @@ def test_the_words_of_slides_are_found(slides: Note) -> None:
     assert recall(DARWIN, text_at(slides, 1)) >= 0.98
 
 
-def test_notes_tables_and_groups_are_part_of_their_slide(slides: Note) -> None:
+def test_speaker_notes_and_tables_and_grouped_shapes_are_part_of_their_slide(slides: Note) -> None:
     assert text_at(slides, 1).endswith("Notes: Ask who keeps pigeons.")
     assert "Month | Cost\nMay | 320 €" in text_at(slides, 2)
     assert text_at(slides, 3) == "A box within a group"
@@ -110,7 +110,7 @@ def test_a_heading_with_nothing_below_it_is_still_found(document: Note) -> None:
     assert "Still to be written" in document.text
 
 
-def test_the_title_of_a_document_is_the_one_printed_in_it(document: Note) -> None:
+def test_the_title_of_a_document_is_its_paragraph_of_the_style_title(document: Note) -> None:
     assert document.title == "On pigeons"
 
 

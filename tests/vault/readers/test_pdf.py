@@ -117,7 +117,7 @@ def test_words_hyphenated_with_the_unicode_hyphen_are_joined() -> None:
     assert text_of_page(note, 1) == "A considerable international bridge is well-known, a well\u2010known one."
 
 
-def test_listings_and_rows_keep_their_lines() -> None:
+def test_code_listings_and_table_rows_keep_their_lines() -> None:
     prose = [
         "The river carries sand and gravel from the hills down",
         "to the sea, and each spring it leaves a new bank of it",
@@ -141,7 +141,7 @@ def test_ligatures_are_letters(note: Note) -> None:
 
 
 @pytest.mark.needs("Chinese font")
-def test_other_scripts_are_read(note: Note) -> None:
+def test_text_in_other_scripts_than_latin_is_read(note: Note) -> None:
     assert "漢字" in text_of_page(note, 4)
     assert "مرحبا" in text_of_page(note, 4)
     assert "تعيش الفقمة في المياه وتأكل الأسماك" in text_of_page(note, 4)

@@ -76,7 +76,7 @@ def test_attachments_can_be_disabled() -> None:
     assert read_suffixes(settings) == (".md", ".markdown", ".mdx", ".qmd")
 
 
-def test_a_note_has_the_lines_of_its_file() -> None:
+def test_a_note_is_titled_by_its_file_name_and_has_lf_line_ends() -> None:
     note = MarkdownReader().read(b"# One\r\n", "x/a.md", ReadOptions())
     assert (note.path, note.title, note.text) == ("x/a.md", "a", "# One\n")
 
@@ -279,7 +279,7 @@ def error_or_end(data: bytes, ending: str) -> str:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_an_empty_file_is_valid(ending: str) -> None:
+def test_an_empty_file_is_an_empty_note(ending: str) -> None:
     assert ending in ("txt", "ipynb", "canvas", "excalidraw") or error_or_end(b"", ending)
 
 
@@ -303,7 +303,7 @@ def test_an_archive_bomb_is_refused(ending: str) -> None:
 
 
 @pytest.mark.parametrize("ending", PACKED)
-def test_an_archive_of_something_else_is_refused(ending: str) -> None:
+def test_a_zip_archive_that_is_not_the_expected_format_is_refused(ending: str) -> None:
     data = BytesIO()
     with ZipFile(data, "w") as archive:
         archive.writestr("photo.jpg", b"x")

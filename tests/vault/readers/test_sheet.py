@@ -55,7 +55,7 @@ def test_a_sheet_is_read_in_ranges_of_forty_rows_each_with_the_header() -> None:
     assert "member 41 | 61.5" in note.text
 
 
-def test_a_range_starts_at_the_first_value() -> None:
+def test_the_cell_range_of_a_table_starts_at_its_first_value() -> None:
     rows: list[list[object]] = [[], [], *([None, *row] for row in table_of_rows(4))]
     note = SheetReader().read(workbook(Sales=rows), "sales.xlsx", ENGLISH)
     assert locations_of(note) == [("Sales!B3:C6", "Sales B3:C6")]
@@ -103,7 +103,7 @@ def test_a_large_table_ends_at_its_text_limit() -> None:
     ],
     ids=["csv", "xlsx"],
 )
-def test_text_cut_within_a_range_is_a_warning(reader: SheetReader | CsvReader, data: bytes) -> None:
+def test_text_that_is_cut_within_a_range_of_rows_causes_a_warning(reader: SheetReader | CsvReader, data: bytes) -> None:
     note = reader.read(data, "a", ENGLISH)
     assert len(note.text) <= MAX_TEXT
     assert "Only the first 200,000 characters of the file are read." in note.warnings
@@ -146,7 +146,7 @@ def test_an_open_document_spreadsheet_is_read() -> None:
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_the_delimiter_is_the_one_of_most_lines(delimiter: str) -> None:
+def test_the_delimiter_of_a_csv_file_is_the_one_that_divides_most_lines_equally(delimiter: str) -> None:
     text = "\n".join(delimiter.join(row) for row in (["name", "note"], ["ann", '"a, b; c"'], ["bob", "d"]))
     assert CsvReader().read(text.encode(), "a.csv", ENGLISH).text == "name | note\nann | a, b; c\nbob | d"
 
