@@ -378,6 +378,20 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionWord:
+    """A content word of a query: no word such as "how", and none that names a period.
+
+    `weight` is its rarity in the vault, `terms` are the stems that match it. `is_found` says whether any fragment that
+    passes the query's filters has it.
+    """
+
+    text: str
+    weight: float
+    terms: frozenset[str]
+    is_found: bool
+
+
+@dataclass(frozen=True, slots=True)
 class QueryHint:
     """A suggestion for a word in a query that looks like the key of a filter (`tags:`) but is not one.
 
@@ -424,7 +438,7 @@ class Result:
     sentence what the hits lack, then why.
     `is_without_meaning`: the embedding model has not answered (yet), so the hits are ranked by words.
     `confidence` is that of the whole result; if it is `unsure`, `notice` is a sentence that names the missing words,
-    and `lack` its clause on them.
+    and `lack` its clause on them. `words` are the content words of the query, of all its alternatives.
     """
 
     query: str
@@ -442,6 +456,7 @@ class Result:
     is_without_meaning: bool = False
     notice: str = ""
     lack: str = ""
+    words: tuple[QuestionWord, ...] = ()
 
     @property
     def best_first(self) -> tuple[Hit, ...]:
@@ -618,7 +633,8 @@ class PackResult:
     `needs` holds, for each hit that did not fit (they are the last ones in `left_out`), the tokens that it would take
     as a passage of its own. `left_out_comments` is the number of comments of the notes' author in the lines of the
     passages, which are not in their text. `notice` is the first line of the text of an `unsure` pack: the words that
-    were not found; "" for another pack.
+    were not found; "" for another pack. `uncovered_words` are the content words of the query that no passage has, in
+    its text, its headings or the title of its note.
     """
 
     query: str
@@ -638,6 +654,7 @@ class PackResult:
     confidence: Confidence | None = None
     left_out_comments: int = 0
     notice: str = ""
+    uncovered_words: tuple[QuestionWord, ...] = ()
 
     @property
     def packs(self) -> tuple[Pack, ...]:

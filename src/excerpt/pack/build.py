@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 
 from excerpt.base.cancellation import check_cancelled
 from excerpt.base.kinds import Confidence, Fill, Scope, StopReason, Strategy
-from excerpt.base.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, Result
+from excerpt.base.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, QuestionWord, Result
 from excerpt.base.settings import PackSettings
 from excerpt.pack.budget import (
     CandidateChoices,
@@ -25,6 +25,7 @@ from excerpt.pack.budget import (
     build_choices,
     iterate_selections,
 )
+from excerpt.pack.coverage import find_uncovered_words
 from excerpt.pack.expand import HitSpan, build_frame_sample, expand_fragment, find_expansion_range, merge_hit_spans
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
@@ -224,6 +225,7 @@ def build_pack(
     duplicate: DuplicateRule = find_near_copy,
     confidence: Confidence | None = None,
     notice: str = "",
+    words: Sequence[QuestionWord] = (),
 ) -> PackResult:
     """Return packs of the best `hits` (best first), or of the fragments with the ids `marked`, in their order.
 
@@ -234,7 +236,8 @@ def build_pack(
     exceeds `settings.budget` tokens of `tokenizer`, and a larger budget never gives less value. Without `ranked`,
     the packs are the same, but in the order of the vault and with score 0. `overrides` are the user's decisions by
     hand; `duplicate` finds the better hit that a fragment repeats. `confidence` is that of the search for `hits`,
-    `notice` what `renderer` says of an unsure one in its first line. The result is deterministic.
+    `notice` what `renderer` says of an unsure one in its first line, `words` are the content words of the query. The
+    result is deterministic.
     """
     confidence = None if marked else confidence
     requested_budget = settings.budget
@@ -289,6 +292,7 @@ def build_pack(
         confidence=confidence,
         left_out_comments=sum(notes[pack.path].count_comments(pack.line_start, pack.line_end) for pack in passages),
         notice=notice if passages and confidence is Confidence.UNSURE else "",
+        uncovered_words=find_uncovered_words(words, passages, [each.hit for each in gathered.hit_spans]),
     )
 
 
@@ -611,5 +615,6 @@ def search_queries(engine: Engine, queries: Sequence[str], strategy: Strategy, l
     query = " | ".join(queries)
     result = Result(query, strategy, scored_queries[0].strategy, hits, matched, elapsed, engine.snapshot.generation)
     confidence, lack, notice = engine.judge(ranking)
-    result = replace(result, confidence=confidence, lack=lack, notice=notice)
+    words = engine.weigh_words(scored_queries)
+    result = replace(result, confidence=confidence, lack=lack, notice=notice, words=words)
     return engine.mark_missing_vectors(result, scored_queries)

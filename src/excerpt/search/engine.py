@@ -19,7 +19,7 @@ from msgspec import Struct, field, structs
 
 from excerpt.base.cancellation import check_cancelled
 from excerpt.base.kinds import Confidence, FilterKind, Strategy
-from excerpt.base.model import Hit, HitOrders, PastUse, QueryPeriod, Result, Signal, Span
+from excerpt.base.model import Hit, HitOrders, PastUse, QueryPeriod, QuestionWord, Result, Signal, Span
 from excerpt.base.settings import Fusion, Settings
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.search.accents import add_accents_signal
@@ -42,7 +42,7 @@ from excerpt.search.evidence import (
 )
 from excerpt.search.filters import FILTER_FIELDS, sort_newest_first
 from excerpt.search.highlight import HighlightFinder, HighlightTerms, merge_highlight_terms, select_highlight_terms
-from excerpt.search.interpretation import describe_missing_words
+from excerpt.search.interpretation import describe_missing_words, weigh_words
 from excerpt.search.list_order import IndexArray, join_orders, limit_hits_per_note, score_places
 from excerpt.search.prefetch import build_candidate_query, build_note_query, build_period_query
 from excerpt.search.query import (
@@ -344,6 +344,7 @@ class Engine:
             sort,
             notice=notice,
             lack=lack,
+            words=self.weigh_words(scored_queries),
         )
         result = self.mark_missing_vectors(result, scored_queries)
         if queries != whole:
@@ -373,6 +374,10 @@ class Engine:
         lack = describe_missing_words(evidences, self.snapshot.languages)
         nearest = "nearest in meaning" if is_by_meaning and not (sort or ranking.sort) else "nearest"
         return confidence, lack, f"{lack}; these are {nearest}."
+
+    def weigh_words(self, scored_queries: Sequence[ScoredQuery]) -> tuple[QuestionWord, ...]:
+        """Return the content words of a query, which is given as its scored alternatives."""
+        return weigh_words([scored_query.evidence for scored_query in scored_queries], self.snapshot.languages)
 
     def mark_missing_vectors(self, result: Result, scored_queries: Sequence[ScoredQuery]) -> Result:
         """Return `result` with a warning if the vector of one of `scored_queries` was not ready."""
@@ -918,5 +923,6 @@ def search_by_strategy(engine: Engine, text: str, limit: int) -> tuple[Result, .
         matched = count_matching_rows(scored_queries)
         result = Result(text, strategy, scored_queries[0].strategy, hits, matched, elapsed, engine.snapshot.generation)
         confidence, lack, notice = engine.judge(ranking)
-        results.append(replace(result, confidence=confidence, lack=lack, notice=notice))
+        words = engine.weigh_words(scored_queries)
+        results.append(replace(result, confidence=confidence, lack=lack, notice=notice, words=words))
     return tuple(results)

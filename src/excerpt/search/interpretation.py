@@ -13,8 +13,9 @@ from datetime import date
 import numpy as np
 
 from excerpt.base.kinds import FilterKind
+from excerpt.base.model import QuestionWord
 from excerpt.corpus.interface import Corpus
-from excerpt.search.bm25 import WordMatches
+from excerpt.search.bm25 import ExpandedWord, WordMatches
 from excerpt.search.evidence import MAX_LANGUAGES, Evidence, Flags, analyze_text
 from excerpt.search.filters import flag_allowed_rows
 from excerpt.search.query import (
@@ -155,29 +156,34 @@ def describe_missing_words(evidences: Sequence[Evidence], languages: Sequence[st
 
     `evidences` are those of its alternatives. Words such as "how", and words that name a period, are not named.
     """
-    found: dict[str, bool] = {}
-    weights: dict[str, float] = {}
-    is_found_together = False
-    for evidence in evidences:
-        match_by_word = _select_content_words(evidence, languages)
-        for word, match in match_by_word.items():
-            found[word] = found.get(word, False) or _is_found(match, evidence.is_allowed)
-        weights |= {word.surface: match.idf for word, match in zip(evidence.words, evidence.matches, strict=True)}
-        is_found_together = is_found_together or _are_found_together([*match_by_word.values()], evidence)
-    if missing := {word: weights[word] for word, is_found in found.items() if not is_found}:
+    words = weigh_words(evidences, languages)
+    if missing := {word.text: word.weight for word in words if not word.is_found}:
         return f"No passage has {_name_words(missing)}"
-    if found and not is_found_together:
-        return f"No passage has {_name_words({word: weights[word] for word in found})} together"
+    if words and not any(
+        _are_found_together([match for _, match in _select_content_words(evidence, languages).values()], evidence)
+        for evidence in evidences
+    ):
+        return f"No passage has {_name_words({word.text: word.weight for word in words})} together"
     return _NO_SURE_PASSAGE
 
 
-def _select_content_words(evidence: Evidence, languages: Sequence[str]) -> dict[str, WordMatches]:
-    """Return the content words of a query with their matches."""
+def weigh_words(evidences: Sequence[Evidence], languages: Sequence[str]) -> tuple[QuestionWord, ...]:
+    """Return the content words of a query with their weights; `evidences` are those of its alternatives."""
+    words: dict[str, QuestionWord] = {}
+    for evidence in evidences:
+        for text, (word, match) in _select_content_words(evidence, languages).items():
+            is_found = (text in words and words[text].is_found) or _is_found(match, evidence.is_allowed)
+            words[text] = QuestionWord(text, match.idf, frozenset(word.terms), is_found)
+    return tuple(words.values())
+
+
+def _select_content_words(evidence: Evidence, languages: Sequence[str]) -> dict[str, tuple[ExpandedWord, WordMatches]]:
+    """Return the content words of a query with their terms and matches."""
     folded = [fold(word.surface) for word in evidence.words]
     stop_words = select_stop_words(set(folded), ("en", *languages[:MAX_LANGUAGES]))
     columns = zip(evidence.words, folded, evidence.matches, evidence.is_period_word.tolist(), strict=True)
     return {
-        word.surface: match
+        word.surface: (word, match)
         for word, surface, match, is_period_word in columns
         if not (word.is_part or is_period_word or surface in stop_words)
     }

@@ -917,6 +917,7 @@ class Vault:
             ids=tuple(ids),
             confidence=result.confidence if result is not None else None,
             notice=result.notice if result is not None else "",
+            words=result.words if result is not None else (),
         )
         packer = self._open_packer()
         return packer.links.add_links(packer.build_result(engine.snapshot, with_fill(request, engine)))

@@ -12,7 +12,7 @@ from weakref import ref
 from msgspec import Struct, structs
 
 from excerpt.base.kinds import Confidence, Format, StopReason, Strategy
-from excerpt.base.model import TOO_LARGE, Fragment, Hit, Memory, OmittedHit, PackResult, Result
+from excerpt.base.model import TOO_LARGE, Fragment, Hit, Memory, OmittedHit, PackResult, QuestionWord, Result
 from excerpt.base.settings import PackSettings
 from excerpt.pack.selection import NO_OVERRIDES, MarkedFragment, PackOverrides
 from excerpt.service.request_queue import Priority
@@ -35,7 +35,7 @@ class PackRequest(Struct, frozen=True):
     `ids` are those of further fragments to pack. `overrides` are the user's changes (dropped passages, order, scopes).
     `ranked` says that passages are in the order of the scores or the user's own order, else in the order of the vault.
     `memories` are the marked memories. `confidence` is the confidence of the search for `hits`; `notice` is its
-    sentence if that is unsure.
+    sentence if that is unsure. `words` are the content words of the queries.
     """
 
     queries: tuple[str, ...]
@@ -49,6 +49,7 @@ class PackRequest(Struct, frozen=True):
     ids: tuple[str, ...] = ()
     confidence: Confidence | None = None
     notice: str = ""
+    words: tuple[QuestionWord, ...] = ()
 
 
 class LeftOutRow(Struct, frozen=True):
@@ -223,6 +224,7 @@ class Packer:
             ranked=request.ranked,
             confidence=request.confidence,
             notice=notice,
+            words=() if request.marks or request.ids else request.words,
         )
 
     def _with_memories(self, source: NoteSourceWithMoves, request: PackRequest) -> NoteSourceWithMoves:
@@ -337,7 +339,7 @@ class AskPackResults(Struct, frozen=True):
         snapshot = engine.without_comments.snapshot
         first = _prepare_request(self.requests[0], engine)
         requests = (
-            structs.replace(each, hits=first.hits, confidence=first.confidence, notice=first.notice)
+            structs.replace(each, hits=first.hits, confidence=first.confidence, notice=first.notice, words=first.words)
             for each in self.requests
         )
         return tuple(self.packer.build_result(snapshot, with_fill(each, engine)) for each in requests)
@@ -368,7 +370,9 @@ def _prepare_request(request: PackRequest, engine: Engine) -> PackRequest:
             hits = tuple(
                 replace(by_id[hit.fragment.id], rerank=hit.rerank) for hit in request.hits if hit.fragment.id in by_id
             )
-        request = structs.replace(request, hits=hits, confidence=result.confidence, notice=result.notice)
+        request = structs.replace(
+            request, hits=hits, confidence=result.confidence, notice=result.notice, words=result.words
+        )
     return with_fill(request, engine)
 
 

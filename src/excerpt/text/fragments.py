@@ -1,25 +1,28 @@
 """Division of a note's sections into fragments, the passages that are indexed, ranked and shown.
 
 Blocks of one section are joined until they are large enough to rank, except over lines that are no text. A block is
-divided only if it alone is over the maximum size: at its list items, else at a blank line, else at any line.
+divided only if it alone is over the maximum size: at its list items, else at a blank line, else at any line. In a
+transcript, a message that is large enough by itself is not joined to others.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from excerpt.base.kinds import Dialect
 from excerpt.base.model import Block, Fragment, Note, Section
 from excerpt.text.dialects import CHANGED_DIALECTS
 from excerpt.text.languages import WIDE_CHARACTERS
+from excerpt.text.transcripts import find_messages
 
-FRAGMENTS_VERSION = 4
+FRAGMENTS_VERSION = 5
 """Version of what is read of a note and of its division into fragments; an index with an older one is rebuilt."""
 
 
@@ -83,7 +86,12 @@ def fragments_of(
     heading to the last, and an empty note one without text, so that searches can find them.
     """
     lines = note.lines
-    cut = [(section, *lines_of) for section in note.sections for lines_of in _fragment_ranges(section, lines, limits)]
+    messages = find_messages(lines)
+    cut = [
+        (section, *lines_of)
+        for section in note.sections
+        for lines_of in _fragment_ranges(section, lines, limits, messages)
+    ]
     if not cut and len(note.sections) > 1:
         cut = [(note.sections[0], note.sections[1].line_start, note.sections[-1].line_end)]
     counts: Counter[str] = Counter()
@@ -146,39 +154,74 @@ def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _fragment_ranges(section: Section, lines: Sequence[str], limits: FragmentLimits) -> list[tuple[int, int]]:
-    """Return the first and last line of each fragment of a section."""
+def _fragment_ranges(
+    section: Section, lines: Sequence[str], limits: FragmentLimits, messages: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Return the first and last line of each fragment of a section; `messages` are the first lines of messages."""
     ranges: list[tuple[int, int]] = []
     sizes: list[int] = []
     open_size = 0  # of the range that blocks are still added to, 0 if none
-    for block in section.blocks:
-        if open_size and not _are_blank_between(ranges[-1][1], block.line_start, lines):
+    for blocks in _group_by_message(section.blocks, messages):
+        is_message = blocks[0].line_start in messages
+        size_of_all = sum(_count_block_words(block, lines) for block in blocks) if is_message else 0
+        if size_of_all > limits.target:
             open_size = 0
-        size = count_words("\n".join(lines[block.line_start - 1 : block.line_end]))
-        if size > limits.maximum:
-            pieces = list(_split_block(block, lines, limits))
-            ranges += [(first, last) for first, last, _ in pieces]
-            sizes += [size for _, _, size in pieces]
-            open_size = 0
-        elif open_size and open_size + size <= limits.maximum:
-            ranges[-1] = (ranges[-1][0], block.line_end)
-            open_size += size
-            sizes[-1] = open_size
-        else:
-            ranges.append((block.line_start, block.line_end))
-            open_size = max(size, 1)
-            sizes.append(open_size)
-        if open_size >= limits.target:
+        for block in blocks:
+            if open_size and not _are_blank_between(ranges[-1][1], block.line_start, lines):
+                open_size = 0
+            size = _count_block_words(block, lines)
+            if size > limits.maximum:
+                pieces = list(_split_block(block, lines, limits))
+                ranges += [(first, last) for first, last, _ in pieces]
+                sizes += [size for _, _, size in pieces]
+                open_size = 0
+            elif open_size and open_size + size <= limits.maximum:
+                ranges[-1] = (ranges[-1][0], block.line_end)
+                open_size += size
+                sizes[-1] = open_size
+            else:
+                ranges.append((block.line_start, block.line_end))
+                open_size = max(size, 1)
+                sizes.append(open_size)
+            if open_size >= limits.target:
+                open_size = 0
+        if size_of_all > limits.target:
             open_size = 0
     if (
         len(ranges) > 1
         and sizes[-1] < limits.min_last
         and sizes[-2] + sizes[-1] <= limits.maximum
+        and ranges[-1][0] not in messages
         and _are_blank_between(ranges[-2][1], ranges[-1][0], lines)
     ):
         _, last = ranges.pop()
         ranges[-1] = (ranges[-1][0], last)
     return ranges
+
+
+def _group_by_message(blocks: Sequence[Block], messages: Sequence[int]) -> Iterator[list[Block]]:
+    """Yield the blocks of each message, and those before the first one; a block is divided where a message begins."""
+    group: list[Block] = []
+    for block in blocks:
+        inner = messages[bisect_left(messages, block.line_start) : bisect_right(messages, block.line_end)]
+        starts = sorted({block.line_start, *inner})
+        for first, after in zip(starts, [*starts[1:], block.line_end + 1], strict=True):
+            if group and first in inner:
+                yield group
+                group = []
+            group.append(
+                block
+                if len(starts) == 1
+                else replace(
+                    block, line_start=first, line_end=after - 1, cuts=tuple(c for c in block.cuts if first < c < after)
+                )
+            )
+    if group:
+        yield group
+
+
+def _count_block_words(block: Block, lines: Sequence[str]) -> int:
+    return count_words("\n".join(lines[block.line_start - 1 : block.line_end]))
 
 
 def _are_blank_between(last: int, first: int, lines: Sequence[str]) -> bool:
