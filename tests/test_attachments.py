@@ -79,7 +79,7 @@ def test_locations_are_headings_below_those_of_the_file(opened: excerpt.Vault) -
     assert opened.search("neap tides").hits[0].fragment.heading_path == ("Tides", "Cell 3")
 
 
-def test_a_filter_selects_the_kind(opened: excerpt.Vault) -> None:
+def test_the_filter_kind_selects_attachments_of_one_kind(opened: excerpt.Vault) -> None:
     paths = {hit.fragment.path for hit in opened.search("kind:canvas").hits}
     assert paths == set()  # without attachments, `kind` is a property
     (opened.folder / "Harbour.md").write_text("# Harbour\n\nBoats wait.\n", encoding="utf-8")
@@ -89,19 +89,21 @@ def test_a_filter_selects_the_kind(opened: excerpt.Vault) -> None:
     assert "plan.canvas" not in {hit.fragment.path for hit in opened.search("-kind:canvas").hits}
 
 
-def test_an_embed_links_note_and_file(opened: excerpt.Vault) -> None:
+def test_an_embed_in_a_note_is_a_link_to_the_attachment(opened: excerpt.Vault) -> None:
     assert {hit.fragment.path for hit in opened.search("link:tides.ipynb").hits} == {"Harbour.md"}
     assert {hit.fragment.path for hit in opened.search("from:Harbour").hits} == {"tides.ipynb"}
 
 
-def test_an_attachment_scores_less_with_a_signal_that_says_so(opened: excerpt.Vault) -> None:
+def test_an_attachment_scores_less_than_a_note_and_a_signal_states_the_difference(opened: excerpt.Vault) -> None:
     hit = opened.search("spring tides").hits[0]
     parts = {signal.name: signal.part for signal in hit.signals}
     assert parts["attachment"] == pytest.approx(-0.2 * (hit.score - parts["attachment"]), rel=1e-5)
     assert sum(parts.values()) == pytest.approx(hit.score, rel=1e-5)
 
 
-def test_without_attachments_the_signal_does_not_exist(opened: excerpt.Vault, vault: Path) -> None:
+def test_in_a_vault_without_attachments_no_hit_has_the_signal_for_attachments(
+    opened: excerpt.Vault, vault: Path
+) -> None:
     for file in ("tides.ipynb", "plan.canvas", "log.txt"):
         (vault / file).unlink()
     opened.refresh()
@@ -194,7 +196,7 @@ def test_missing_libraries_are_reported_in_one_line_and_the_rest_works(
     assert told == (4, "1 html, 2 pdf, 1 slides", "pip install '.[attachments]'")
 
 
-def test_a_script_without_a_main_guard_is_run_once(vault: Path, tmp_path: Path) -> None:
+def test_reading_attachments_does_not_run_a_users_script_without_main_guard_twice(vault: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         f"import excerpt\nprint('begun')\nwith excerpt.open({str(vault)!r}) as v:\n"
@@ -207,7 +209,7 @@ def test_a_script_without_a_main_guard_is_run_once(vault: Path, tmp_path: Path) 
 # --- reading, packs, checks -------------------------------------------------------------------------------------------
 
 
-def test_a_location_is_read_by_its_address(opened: excerpt.Vault) -> None:
+def test_a_page_of_an_attachment_is_read_by_its_address(opened: excerpt.Vault) -> None:
     found = opened.read("tides.ipynb#cell=2")
     assert (found.text, found.place, found.kind) == (TIDES[1], "cell=2", "notebook")
     with pytest.raises(excerpt.NotFoundError, match="no heading cell=9"):

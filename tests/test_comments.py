@@ -95,7 +95,9 @@ def test_half_a_word_in_quotation_marks_is_found_in_comments_too(
 
 
 @pytest.mark.parametrize("query", OPEN)
-def test_comments_change_no_answer_to_everybody(everybody: excerpt.Vault, vault: Path, query: str) -> None:
+def test_comments_change_no_answer_to_readers_other_than_the_author(
+    everybody: excerpt.Vault, vault: Path, query: str
+) -> None:
     def places(opened: excerpt.Vault) -> list[tuple[str, int, int, float, int]]:
         hits = opened.search(query).hits
         return [(hit.path, hit.line_start, hit.line_end, hit.score, hit.fragment.tokens) for hit in hits]
@@ -113,7 +115,7 @@ def test_comments_change_no_answer_to_everybody(everybody: excerpt.Vault, vault:
 
 
 @pytest.mark.parametrize("query", [*OPEN, "mill"])
-def test_the_author_finds_all_else_in_the_same_order(
+def test_comments_do_not_change_the_order_of_other_hits_for_the_author(
     author: excerpt.Vault, everybody: excerpt.Vault, query: str
 ) -> None:
     found = [[(hit.path, hit.score) for hit in opened.search(query)] for opened in (author, everybody)]
@@ -134,7 +136,7 @@ def test_the_lines_and_tokens_of_a_hit_are_those_of_its_text(author: excerpt.Vau
         assert hit.fragment.tokens == author.tokens(hit.text)
 
 
-def test_a_note_of_comments_alone_is_an_empty_file_to_everybody(vault: Path) -> None:
+def test_a_note_of_only_comments_is_an_empty_note_to_other_readers(vault: Path) -> None:
     write_vault(vault, {"Secret plan.md": "%% a zebra for the birthday %%\n"})
     with excerpt.open(vault) as opened:
         assert matched(opened, "zebra") == []
@@ -143,7 +145,7 @@ def test_a_note_of_comments_alone_is_an_empty_file_to_everybody(vault: Path) -> 
         assert matched(opened, "zebra") == ["zebra"]
 
 
-def test_several_vaults_are_read_so_too(vault: Path, home: Path) -> None:
+def test_comments_in_several_vaults_are_found_only_by_the_author(vault: Path, home: Path) -> None:
     other = write_vault(vault.parent / "other", {"Zoo.md": "# Zoo\n\nThe zoo %% walrus pool %% opens at nine.\n"})
     with excerpt.open([vault, other]) as joined:
         assert matched(joined, "walrus") == []
@@ -179,7 +181,7 @@ def test_reading_a_note_shows_where_a_comment_is_left_out(author: excerpt.Vault,
 
 
 @pytest.mark.parametrize("scope", ["none", "neighbors", "section", "note"])
-def test_no_pack_has_a_comment_and_it_says_how_many_are_left_out(author: excerpt.Vault, scope: str) -> None:
+def test_a_pack_has_no_comment_and_says_how_many_are_left_out(author: excerpt.Vault, scope: str) -> None:
     packed = author.pack("red barn roof", scope=scope)
     assert "The red barn needs a roof." in packed.text
     assert not any(word in packed.text for word in ("giraffe", "walrus", "%%"))
@@ -187,7 +189,7 @@ def test_no_pack_has_a_comment_and_it_says_how_many_are_left_out(author: excerpt
     assert packed.tokens == author.tokens(packed.text)
 
 
-def test_a_comment_is_no_reason_to_pack_a_passage(author: excerpt.Vault) -> None:
+def test_a_passage_that_only_its_comment_matches_is_not_packed(author: excerpt.Vault) -> None:
     assert author.pack("giraffe walrus").passages == ()
 
 
@@ -359,7 +361,7 @@ def test_a_card_of_a_comment_alone_keeps_it_before_the_labels_of_its_arrows(home
         assert author.read("Board.canvas").text.startswith("%% zebra %%\n\nfeed → Donkeys\n")
 
 
-def test_a_label_at_a_card_with_comments_is_text_that_can_be_saved() -> None:
+def test_the_label_of_an_arrow_at_a_card_with_comments_has_only_characters_that_can_be_saved() -> None:
     nodes = [
         {"id": "a", "type": "text", "text": "%% giraffe %% Feed the goats."},
         {"id": "b", "type": "text", "text": "Hay\udc00"},
@@ -440,7 +442,7 @@ def test_a_new_text_by_somebody_else_stands_above_the_comments_of_a_memory(
     assert author.memories.edit(kept.id, text="Goats").text == "Goats"
 
 
-def test_a_merged_memory_brings_its_comments(author: excerpt.Vault, everybody: excerpt.Vault) -> None:
+def test_merging_two_memories_keeps_the_comments_of_both(author: excerpt.Vault, everybody: excerpt.Vault) -> None:
     kept, merged = (author.memories.remember(text).memory for text in ("Goats eat hay.", "Sheep %% walrus %% too."))
     assert everybody.memories.edit(kept.id, merge=merged.id).text == "Goats eat hay.\n\nSheep too."
     assert author.memories.get(kept.id).text == "Goats eat hay.\n\nSheep %% walrus %% too."

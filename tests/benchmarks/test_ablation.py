@@ -28,7 +28,7 @@ def summaries_of(auto: float, best: float, others: float = 0.5) -> dict[str, dic
     return {name: {"cacm": Summary(value, None, None, 1.0)} for name, value in values.items()}
 
 
-def test_auto_may_be_slightly_below_the_best_strategy() -> None:
+def test_the_strategy_auto_may_rank_slightly_worse_than_the_best_strategy() -> None:
     assert against_best(summaries_of(0.7, 0.7 + 0.9 * BELOW_BEST)).startswith("- pass")
     assert against_best(summaries_of(0.7, 0.7 + 1.1 * BELOW_BEST)).startswith("- FAIL")
 
@@ -38,11 +38,11 @@ def test_the_largest_loss_of_auto_is_reported() -> None:
 
 
 @pytest.mark.parametrize(("auto", "word"), [(0.6, "pass"), (0.5, "FAIL"), (0.4, "FAIL")])
-def test_auto_must_beat_reciprocal_rank_fusion(auto: float, word: str) -> None:
+def test_the_strategy_auto_must_rank_better_than_reciprocal_rank_fusion(auto: float, word: str) -> None:
     assert against_rrf(summaries_of(auto, auto)).startswith(f"- {word}")
 
 
-def test_every_signal_is_left_out_once() -> None:
+def test_each_signal_is_left_out_of_the_ranking_in_one_variant() -> None:
     assert [name for name, _ in without_each()] == [*SIGNALS, "links", "name"]
     for name, variant in without_each()[: len(SIGNALS)]:
         assert variant.weights is not None
@@ -50,7 +50,7 @@ def test_every_signal_is_left_out_once() -> None:
         assert [signal for signal in SIGNALS if getattr(weights, signal) != getattr(HYBRID, signal)] == [name]
 
 
-def test_every_weight_is_halved_and_doubled() -> None:
+def test_each_weight_is_halved_in_one_variant_and_doubled_in_another() -> None:
     turned = {variant.name: variant for variant in halved_and_doubled()}
     assert len(turned) == 2 * (len(SIGNALS) + 1)
     doubled = turned[f"words {2 * HYBRID.words:g}"].weights

@@ -38,12 +38,12 @@ def test_reading_ends_at_the_token_limit() -> None:
     assert until_read(long, NOTE, ["long.md", "target.md"]) == math.inf
 
 
-def test_the_best_way_to_grep_is_chosen_afterwards() -> None:
+def test_grep_is_rated_by_the_way_of_searching_that_turned_out_best() -> None:
     of = measurement_of(400, ({}, {}))
     assert (of.held(GREP, 500), of.held(BEST, 500), of.held(BEST, 399)) == (0, 2, 0)
 
 
-def test_a_median_is_never_if_most_questions_are_unanswered() -> None:
+def test_the_median_cost_is_never_if_most_questions_stay_unanswered() -> None:
     assert measurement_of(400, ({}, {}, {500: 450})).median(PACK) == "never"
 
 

@@ -52,30 +52,34 @@ def hits_of_engine(snapshot: Snapshot, text: str, strategy: Strategy, settings: 
 
 
 @pytest.mark.parametrize("text", QUERIES)
-def test_the_shipped_ranking_equals_the_engines(snapshot: Snapshot, text: str) -> None:
+def test_the_benchmarks_own_ranking_equals_the_ranking_of_the_engine(snapshot: Snapshot, text: str) -> None:
     assert hits_of_variant(snapshot, text, auto()) == hits_of_engine(snapshot, text, Strategy.AUTO, SearchSettings())
 
 
 @pytest.mark.parametrize("text", QUERIES)
 @pytest.mark.parametrize("strategy", [s for s in Strategy if s is not Strategy.AUTO])
-def test_each_strategy_equals_the_engines(snapshot: Snapshot, text: str, strategy: Strategy) -> None:
+def test_the_benchmarks_own_ranking_by_each_strategy_equals_the_ranking_of_the_engine(
+    snapshot: Snapshot, text: str, strategy: Strategy
+) -> None:
     expected = hits_of_engine(snapshot, text, strategy, SearchSettings())
     assert hits_of_variant(snapshot, text, Variant("one", strategy, STRATEGY_WEIGHTS)) == expected
 
 
 @pytest.mark.parametrize("text", QUERIES)
-def test_reciprocal_rank_fusion_equals_the_engines(snapshot: Snapshot, text: str) -> None:
+def test_the_benchmarks_own_reciprocal_rank_fusion_equals_the_ranking_of_the_engine(
+    snapshot: Snapshot, text: str
+) -> None:
     expected = hits_of_engine(snapshot, text, Strategy.HYBRID, SearchSettings(fusion=Fusion.RRF))
     assert hits_of_variant(snapshot, text, Variant("RRF", Strategy.HYBRID, None)) == expected
 
 
 @pytest.mark.parametrize("per_note", [0, 1, 2])
-def test_diversity_equals_the_engines(snapshot: Snapshot, per_note: int) -> None:
+def test_the_limit_of_hits_per_note_is_applied_as_by_the_engine(snapshot: Snapshot, per_note: int) -> None:
     expected = hits_of_engine(snapshot, QUERIES[4], Strategy.AUTO, SearchSettings(per_note=per_note))
     assert hits_of_variant(snapshot, QUERIES[4], replace(auto(), per_note=per_note, listed=2 * per_note)) == expected
 
 
-def test_a_variant_without_links_is_the_engine_without_them(snapshot: Snapshot) -> None:
+def test_a_variant_without_links_ranks_as_the_engine_with_links_switched_off(snapshot: Snapshot) -> None:
     settings = SearchSettings(boosts=BoostSettings(links=False))
     scores = []
     for text in QUERIES[:5]:

@@ -49,7 +49,7 @@ def test_an_interval_has_the_width_of_the_normal_distribution() -> None:
     assert interval.high - interval.low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.05)
 
 
-def test_differences_are_by_query() -> None:
+def test_two_models_are_compared_query_by_query() -> None:
     assert differences([1.0, 0.5], [0.5, 0.0]).low == 0.5
 
 
@@ -81,7 +81,9 @@ class CountingEmbedder(WordEmbedder):
         return super().embed_passages(texts)
 
 
-def test_saved_batches_are_not_embedded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_of_texts_whose_vectors_are_saved_are_not_embedded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(vector_cache, "PART_TEXTS", 2)
     embedder, texts = CountingEmbedder(), ["alpha", "beta", "gamma"]
     first = embed_passages(embedder, texts, tmp_path)

@@ -87,7 +87,7 @@ def test_a_judged_question_has_the_grades_of_its_documents(tmp_path: Path) -> No
 # --- scores -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_rank_is_that_of_the_first_relevant_note() -> None:
+def test_the_rank_of_a_query_is_the_rank_of_its_first_relevant_note() -> None:
     assert reciprocal_rank(["A.md", "B.md"], {"B.md": 1, "A.md": 1}) == 1
     assert reciprocal_rank(["A.md", "B.md"], {"B.md": 1}) == 0.5
     assert reciprocal_rank(["A.md"], {"B.md": 1}) == 0

@@ -113,7 +113,7 @@ def test_sentences_are_counted_and_uncited_ones_listed_with_an_option(
     assert re.search(r"^ +1  uncited +Nothing backs this up\.$", listed.out, re.M)
 
 
-def test_a_sentence_not_found_is_counted_first_and_exits_with_1(
+def test_sentences_whose_words_are_not_found_are_counted_first_and_the_exit_code_is_1(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
 ) -> None:
     pack = write_pack(excerpt, vault, tmp_path)
@@ -174,7 +174,7 @@ def test_the_json_has_the_documented_keys(excerpt: Excerpt, vault: Path, tmp_pat
     assert data["more"] == dict.fromkeys(("citations", "quotations", "sentences", "uncited", "unchecked"), 0)
 
 
-def test_unchecked_parts_are_named_and_exit_with_3_with_strict(
+def test_parts_that_could_not_be_checked_are_named_and_with_strict_the_exit_code_is_3(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
 ) -> None:
     pack = write_pack(excerpt, vault, tmp_path)
@@ -221,7 +221,7 @@ def test_the_report_of_an_answer_is_limited(
 
 
 @pytest.mark.programs
-def test_untrue_quotations_are_reported_first_among_thousands(
+def test_of_thousands_of_quotations_the_untrue_ones_are_reported_first(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
 ) -> None:
     pack = write_pack(excerpt, vault, tmp_path)
@@ -260,7 +260,7 @@ def test_unreadable_input_is_wrong_usage(
     assert "Traceback" not in told.err
 
 
-def test_a_missing_pack_or_both_inputs_from_stdin_are_wrong_usage(excerpt: Excerpt, vault: Path) -> None:
+def test_check_without_a_pack_or_with_both_inputs_from_stdin_is_wrong_usage(excerpt: Excerpt, vault: Path) -> None:
     assert excerpt("check", "-", "--vault", vault).code == 2
     assert excerpt("check", "-", "--pack", "-", "--vault", vault).code == 2
 

@@ -10,7 +10,7 @@ from tests.cli.conftest import Excerpt
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_is_installed_once_and_names_its_file(
+def test_installing_shell_completion_prints_the_file_and_a_second_time_changes_nothing(
     excerpt: Excerpt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -41,7 +41,7 @@ def test_an_unsupported_shell_is_refused_with_the_supported_ones(
     assert "bash, zsh and fish" in answer.err
 
 
-def test_completion_builds_no_index_and_reads_no_damaged_one(
+def test_shell_completion_builds_no_index_and_ignores_a_damaged_one(
     excerpt: Excerpt, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_VAULT", str(vault))

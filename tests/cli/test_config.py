@@ -19,7 +19,7 @@ def settings_file(home: Path) -> Path:
     return file
 
 
-def test_path_is_printed_whether_the_file_exists_or_not(excerpt: Excerpt, home: Path) -> None:
+def test_config_path_prints_the_path_of_the_settings_file_even_if_it_is_missing(excerpt: Excerpt, home: Path) -> None:
     assert excerpt("config", "--path").out == f"{home / 'config' / 'excerpt.toml'}\n"
 
 
@@ -48,7 +48,7 @@ def test_a_key_in_an_address_is_not_printed(excerpt: Excerpt, settings_file: Pat
     assert "secret" not in answer.out + answer.err
 
 
-def test_check_says_that_a_file_is_valid(excerpt: Excerpt, settings_file: Path) -> None:
+def test_config_check_says_that_a_settings_file_is_valid(excerpt: Excerpt, settings_file: Path) -> None:
     settings_file.write_text("[pack]\nbudget = 123\n", encoding="utf-8")
     answer = excerpt("config", "--check")
     assert answer.code == 0
@@ -64,7 +64,9 @@ def test_check_says_that_a_file_is_valid(excerpt: Excerpt, settings_file: Path) 
         ('quit = "ctrl+i"', "ctrl+i"),
     ],
 )
-def test_check_names_keys_that_the_app_cannot_use(excerpt: Excerpt, settings_file: Path, keys: str, said: str) -> None:
+def test_config_check_names_key_bindings_that_the_app_cannot_use(
+    excerpt: Excerpt, settings_file: Path, keys: str, said: str
+) -> None:
     settings_file.write_text(f"[screen.keys]\n{keys}\n", encoding="utf-8")
     done = excerpt("config", "--check")
     assert done.code == 2
@@ -78,7 +80,7 @@ def test_the_schema_is_printed_even_if_the_file_is_invalid(excerpt: Excerpt, set
     assert "budget" in json.loads(answer.out)["$defs"]["PackSettings"]["properties"]
 
 
-def test_check_reports_a_missing_file(excerpt: Excerpt, home: Path) -> None:
+def test_config_check_reports_a_missing_settings_file(excerpt: Excerpt, home: Path) -> None:
     answer = excerpt("config", "--check")
     assert answer.code == 0
     assert "does not exist" in answer.out
@@ -131,7 +133,7 @@ def test_the_effective_settings_of_a_vault_are_printed(
     assert "budget = 123\n" in excerpt("config").out
 
 
-def test_check_reads_the_settings_of_the_vault(excerpt: Excerpt, vault_file: Path, vault: Path) -> None:
+def test_config_check_reads_the_settings_of_the_vault_too(excerpt: Excerpt, vault_file: Path, vault: Path) -> None:
     missing = excerpt("config", "--vault", vault, "--check")
     assert missing.code == 0
     assert str(vault_file) in missing.out
@@ -191,7 +193,7 @@ def test_a_changed_include_setting_applies_from_the_next_build(excerpt: Excerpt,
     assert found() == {"Colour.md", "Sync.md"}
 
 
-def test_edit_creates_the_file_opens_it_and_checks_it(
+def test_config_edit_creates_the_settings_file_and_opens_it_in_the_editor_and_checks_it(
     excerpt: Excerpt, vault: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     editor = tmp_path / "editor.py"

@@ -65,7 +65,7 @@ def test_a_note_without_read_permission_is_skipped_with_its_reason(excerpt: Exce
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX special files")
-def test_folders_pipes_and_links_are_not_notes(excerpt: Excerpt, vault: Path) -> None:
+def test_a_folder_or_a_pipe_or_a_link_with_the_name_of_a_note_is_not_a_note(excerpt: Excerpt, vault: Path) -> None:
     os.mkfifo(vault / "Pipe.md")
     (vault / "Folder.md").mkdir()
     (vault / "Dangling.md").symlink_to(vault / "nowhere.md")

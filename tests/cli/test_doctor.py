@@ -51,7 +51,7 @@ def test_a_healthy_index_lists_the_checks_and_exits_with_0(excerpt: Excerpt, vau
 
 
 @pytest.mark.usefixtures("indexed")
-def test_quick_names_the_omitted_checks(excerpt: Excerpt, vault: Path) -> None:
+def test_doctor_quick_names_the_checks_that_it_leaves_out(excerpt: Excerpt, vault: Path) -> None:
     said = finding_lines(excerpt("doctor", "--vault", vault, "--quick"), "ok")
     assert any("(--quick)" in line for line in said)
 
@@ -73,7 +73,7 @@ def test_sentences_are_wrapped_at_the_width_of_the_terminal(
     assert [line for line in lines if len(line) > 80 and " " in line[11:]] == []  # only a path may be longer
 
 
-def test_a_command_stays_on_one_line(
+def test_a_command_in_the_doctors_advice_stays_on_one_line(
     excerpt: Excerpt, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     excerpt("remember", "Lentils keep well.", "--vault", vault)
@@ -83,9 +83,7 @@ def test_a_command_stays_on_one_line(
     assert f"\n{' ' * 11}excerpt doctor --vault ITS-FOLDER-NOW --adopt {vault}\n" in answer.out
 
 
-def test_a_damaged_file_is_named_repaired_by_fix_and_healthy_afterwards(
-    excerpt: Excerpt, vault: Path, indexed: Path
-) -> None:
+def test_the_doctor_names_a_damaged_file_and_with_fix_repairs_it(excerpt: Excerpt, vault: Path, indexed: Path) -> None:
     file = next((indexed / "words").glob("*.pst"))
     flip_byte(file)
     found = excerpt("doctor", "--vault", vault)
@@ -130,7 +128,7 @@ def test_notes_that_are_not_indexed_yet_are_a_warning_and_fix_indexes_them(excer
     assert not any("Hue.md" in line or "Colour.md" in line for line in finding_lines(mended, "warning"))
 
 
-def test_leftovers_of_a_killed_build_are_removed(excerpt: Excerpt, vault: Path, indexed: Path) -> None:
+def test_doctor_fix_removes_files_that_a_killed_build_left(excerpt: Excerpt, vault: Path, indexed: Path) -> None:
     leftover = indexed / "words" / "words_leftover.pst"
     leftover.write_bytes(b"half")
     os.utime(leftover, ns=(leftover.stat().st_mtime_ns + 10**11,) * 2)
@@ -189,7 +187,7 @@ def test_a_vault_that_lost_all_notes_keeps_its_index(excerpt: Excerpt, vault: Pa
     assert any("3 notes, 5 fragments" in line for line in finding_lines(answer, "ok"))
 
 
-def test_without_a_vault_the_other_checks_run(excerpt: Excerpt) -> None:
+def test_if_there_is_no_vault_the_doctor_runs_the_other_checks(excerpt: Excerpt) -> None:
     answer = excerpt("doctor")
     assert any("`excerpt doctor --vault" in line for line in finding_lines(answer, "warning"))
     assert "\nversions\n" in answer.out

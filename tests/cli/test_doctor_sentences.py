@@ -272,7 +272,7 @@ SCENES = (
 )
 
 
-def test_the_findings_are_those_of_the_golden_file(excerpt: Excerpt, tmp_path: Path) -> None:
+def test_the_doctors_sentences_equal_the_golden_file(excerpt: Excerpt, tmp_path: Path) -> None:
     found: list[tuple[str, list[str]]] = []
     known: set[str] = set()
     for scene in SCENES:

@@ -51,7 +51,9 @@ def test_the_shipped_model_is_shown_with_its_speed(excerpt: Excerpt, vault: Path
     assert "passages a second" in answer.out
 
 
-def test_an_embedder_is_chosen_measured_run_and_used(excerpt: Excerpt, vault: Path, letters_model: str) -> None:
+def test_a_chosen_embedder_is_measured_and_embeds_the_vault_and_is_used_by_searches(
+    excerpt: Excerpt, vault: Path, letters_model: str
+) -> None:
     choose_model(letters_model)
     assert "has not embedded the notes yet" in excerpt("index", "--vault", vault).err
     before = excerpt("embedding", "--vault", vault, "--json").json
@@ -65,7 +67,7 @@ def test_an_embedder_is_chosen_measured_run_and_used(excerpt: Excerpt, vault: Pa
     assert excerpt("search", "banana", "--vault", vault, "--json").json["hits"][0]["path"] == "Colour.md"
 
 
-def test_a_trial_embeds_candidates_only_and_changes_nothing(
+def test_a_trial_of_a_model_embeds_only_possible_hits_and_does_not_change_searches(
     excerpt: Excerpt, vault: Path, letters_model: str, server: ModelTestServer
 ) -> None:
     excerpt("gold", "add", "two devices change one note", "Sync#Conflicts", "--vault", vault)
@@ -82,7 +84,9 @@ def test_a_trial_embeds_candidates_only_and_changes_nothing(
 
 
 @pytest.mark.programs  # loads the real model several times
-def test_minilm_is_tried_run_and_used_by_its_name(excerpt: Excerpt, vault: Path) -> None:
+def test_the_setting_minilm_can_be_tried_and_embeds_the_vault_and_is_used_by_searches(
+    excerpt: Excerpt, vault: Path
+) -> None:
     excerpt("gold", "add", "two devices change one note", "Sync#Conflicts", "--vault", vault)
     tried = excerpt("embedding", "--try", "minilm", "--vault", vault, "--json").json
     assert (tried["model"], tried["dimensions"], tried["languages"]) == ("minilm", 384, ["en"])
@@ -93,7 +97,7 @@ def test_minilm_is_tried_run_and_used_by_its_name(excerpt: Excerpt, vault: Path)
     assert excerpt("search", "banana", "--vault", vault, "--json").json["hits"][0]["path"] == "Colour.md"
 
 
-def test_minilm_without_its_extra_is_reported_in_one_sentence_and_words_still_find(
+def test_if_minilm_is_not_installed_one_sentence_says_so_and_words_are_still_searched(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choose_model("minilm")
@@ -104,7 +108,7 @@ def test_minilm_without_its_extra_is_reported_in_one_sentence_and_words_still_fi
     assert excerpt("search", "banana", "--vault", vault).code == 0
 
 
-def test_status_offers_minilm_once_and_only_to_a_person(
+def test_status_offers_minilm_once_and_only_on_a_terminal(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offer = "Better answers to questions in your own words"
@@ -184,7 +188,9 @@ def test_the_watching_process_embeds_new_notes_and_reports_progress(
 
 
 @pytest.mark.programs
-def test_a_pause_stops_embedding_too(home: Path, vault: Path, letters_model: str, server: ModelTestServer) -> None:
+def test_pausing_indexing_also_pauses_embedding(
+    home: Path, vault: Path, letters_model: str, server: ModelTestServer
+) -> None:
     choose_model(letters_model)
     is_asked, may_answer = threading.Event(), threading.Event()
 

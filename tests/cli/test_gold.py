@@ -24,11 +24,15 @@ def test_a_question_is_added_listed_and_removed(excerpt: Excerpt, vault: Path) -
 
 
 @pytest.mark.parametrize("words", [("add", "sync", "Nowhere"), ("add", "sync", "Sync#Nothing"), ("remove", "sync")])
-def test_removing_an_unknown_question_is_not_found(excerpt: Excerpt, vault: Path, words: tuple[str, ...]) -> None:
+def test_removing_an_unknown_question_of_the_gold_set_is_an_error(
+    excerpt: Excerpt, vault: Path, words: tuple[str, ...]
+) -> None:
     assert excerpt("gold", *words, "--vault", vault).code == 1
 
 
-def test_an_export_is_a_batch_that_can_be_imported(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+def test_an_exported_gold_set_can_be_searched_as_a_batch_and_imported(
+    excerpt: Excerpt, vault: Path, tmp_path: Path
+) -> None:
     excerpt("gold", "add", *QUESTION, "--vault", vault)
     file = tmp_path / "gold.jsonl"
     file.write_text(excerpt("gold", "export", "--vault", vault).out, encoding="utf-8")
@@ -60,7 +64,7 @@ def test_a_run_reports_changes_and_exits_with_1_if_results_got_worse(excerpt: Ex
     assert excerpt("gold", "run", "--vault", vault).code == 0
 
 
-def test_a_missing_target_is_an_error(excerpt: Excerpt, vault: Path) -> None:
+def test_adding_a_gold_question_with_a_target_that_the_vault_lacks_is_an_error(excerpt: Excerpt, vault: Path) -> None:
     excerpt("gold", "add", *QUESTION, "Colour", "--vault", vault)
     (vault / "Colour.md").unlink()
     answer = excerpt("gold", "run", "--vault", vault, "--json")

@@ -108,7 +108,9 @@ def guide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[excerpt.Vault]:
         ("how do I use this with Claude", "Agents.md"),
     ],
 )
-def test_a_newcomers_question_finds_the_note_that_answers_first(question: str, path: str, guide: excerpt.Vault) -> None:
+def test_a_newcomers_question_finds_first_the_page_that_answers_it(
+    question: str, path: str, guide: excerpt.Vault
+) -> None:
     assert guide.search(question, limit=5).hits[0].path == path
 
 
@@ -130,7 +132,7 @@ def test_the_pictures_of_the_guide_are_used_and_current() -> None:
         assert (DEMO / target).read_bytes() == (newest / Path(target).name).read_bytes()
 
 
-def test_the_key_table_equals_the_apps() -> None:
+def test_the_guides_table_of_keys_equals_the_keys_of_the_app() -> None:
     page = (DEMO / "Keys.md").read_text(encoding="utf-8")
     assert page == key_page.rewritten(page), "`make keys` writes it anew"
     assert len(page.split()) < 900
@@ -144,14 +146,14 @@ def test_every_key_named_in_a_note_is_bound(path: str) -> None:
     assert {key.lower() for key in named} <= keys
 
 
-def test_the_settings_table_equals_the_programs() -> None:
+def test_the_guides_tables_of_settings_equal_the_settings_of_the_program() -> None:
     page = (DEMO / "Settings.md").read_text(encoding="utf-8")
     assert page == settings_page.rewritten(page), "`make settings` writes it anew"
     written = {f"{heading}.{cells[0].strip('`')}" for heading, cells in rows("Settings.md") if cells[0] != "key"}
     assert written == {setting.key for setting in all_settings()}
 
 
-def test_every_signal_is_described() -> None:
+def test_the_guide_describes_every_signal_of_a_score() -> None:
     assert set(listed_names("Scores.md", "Signals")) == {
         *SIGNALS,
         *BOOST_WEIGHTS,
@@ -233,11 +235,11 @@ def test_every_option_of_every_command_is_described() -> None:
     assert options == set()
 
 
-def test_the_documented_tokenizers_are_those_that_ship() -> None:
+def test_the_guide_lists_exactly_the_tokenizers_that_ship() -> None:
     assert sorted(listed_names("Token budget.md")) == sorted({*TOKENIZERS} - {"chars/4"})
 
 
-def test_the_memory_shown_can_be_parsed(tmp_path: Path) -> None:
+def test_the_memory_file_shown_in_the_guide_can_be_parsed(tmp_path: Path) -> None:
     example = re.search(r"^```markdown\n(.*?)^```", (DEMO / "Memories.md").read_text(encoding="utf-8"), re.M | re.S)
     assert example
     (tmp_path / "shown.md").write_text(example[1], encoding="utf-8")

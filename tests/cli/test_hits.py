@@ -91,7 +91,7 @@ def test_wrapping_drops_only_the_spaces_at_line_breaks(text: str, width: int) ->
     assert all(sum(2 if c == "日" else 1 for c in line) <= width for line in lines)
 
 
-def test_a_hit_is_a_line_of_path_number_and_text(
+def test_with_the_option_lines_a_hit_is_one_line_with_path_and_line_number_and_text(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(vault.parent)
@@ -102,7 +102,7 @@ def test_a_hit_is_a_line_of_path_number_and_text(
     assert (answer.code, answer.err) == (0, "")
 
 
-def test_outside_the_vault_the_path_of_a_hit_is_absolute(
+def test_in_a_working_directory_outside_the_vault_the_path_of_a_hit_is_absolute(
     excerpt: Excerpt, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
@@ -116,7 +116,9 @@ def test_without_a_hit_no_line_is_printed(excerpt: Excerpt, vault: Path) -> None
     assert (answer.code, answer.out) == (1, "")
 
 
-def test_hits_of_several_vaults_are_lines_with_their_paths(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+def test_with_the_option_lines_hits_of_several_vaults_have_the_paths_of_their_files(
+    excerpt: Excerpt, vault: Path, tmp_path: Path
+) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "Dal.md").write_text("Lentils of another vault.\n")

@@ -40,7 +40,7 @@ def test_json_output_is_the_report(excerpt: Excerpt, vault: Path) -> None:
     assert (report["added"], report["changed"], report["removed"], report["unchanged"]) == (0, 1, 1, 1)
 
 
-def test_rebuild_reads_everything_again(excerpt: Excerpt, vault: Path) -> None:
+def test_index_rebuild_reads_every_note_again(excerpt: Excerpt, vault: Path) -> None:
     excerpt("index", "--vault", vault)
     assert excerpt("index", "--vault", vault, "--rebuild", "--json").json["added"] == 3
 
@@ -155,7 +155,7 @@ def test_ocr_reads_images_when_requested_and_stays_on(excerpt: Excerpt, with_ima
 
 @pytest.mark.programs
 @pytest.mark.needs("tesseract")
-def test_ocr_that_is_on_already_changes_no_settings(excerpt: Excerpt, with_image: Path) -> None:
+def test_the_option_ocr_changes_no_settings_if_ocr_is_on_already(excerpt: Excerpt, with_image: Path) -> None:
     file = user_paths().vault_settings_file(with_image)
     file.parent.mkdir(parents=True)
     file.write_text('[vault.attachments]\nocr = "tesseract" # as installed\n', encoding="utf-8")
@@ -173,7 +173,7 @@ def test_ocr_can_be_requested_together_with_progress(excerpt: Excerpt, with_imag
 
 
 @pytest.mark.programs
-def test_ocr_without_its_program_changes_nothing(
+def test_the_option_ocr_changes_nothing_if_no_ocr_program_is_installed(
     excerpt: Excerpt, with_image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

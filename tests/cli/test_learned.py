@@ -32,7 +32,7 @@ def test_nothing_learned_is_reported_and_exits_with_1(excerpt: Excerpt, vault: P
     assert "opened, marked or copied" in answer.err
 
 
-def test_queries_are_listed_with_their_notes_the_most_recent_first(
+def test_learned_queries_are_listed_with_the_opened_notes_the_most_recent_first(
     excerpt: Excerpt, vault: Path, filled_log: UseLog
 ) -> None:
     answer = excerpt("learned", "--vault", vault)
@@ -53,24 +53,26 @@ def test_json_has_the_file_counts_and_times(excerpt: Excerpt, vault: Path, fille
     assert sync["last"].endswith("Z")
 
 
-def test_one_query_can_be_listed_ignoring_case(excerpt: Excerpt, vault: Path, filled_log: UseLog) -> None:
+def test_what_was_learned_for_one_query_can_be_listed_ignoring_case(
+    excerpt: Excerpt, vault: Path, filled_log: UseLog
+) -> None:
     assert len(excerpt("learned", "SYNC conflict", "--vault", vault).out.splitlines()) == 1
     assert excerpt("learned", "bread", "--vault", vault).code == 1
 
 
-def test_one_query_can_be_forgotten(excerpt: Excerpt, vault: Path, filled_log: UseLog) -> None:
+def test_what_was_learned_for_one_query_can_be_forgotten(excerpt: Excerpt, vault: Path, filled_log: UseLog) -> None:
     assert "2 events" in excerpt("learned", "SYNC conflict", "--clear", "--vault", vault).out
     assert [event.query for event in filled_log.events()] == ["theme"]
 
 
-def test_everything_can_be_forgotten(excerpt: Excerpt, vault: Path, filled_log: UseLog) -> None:
+def test_everything_that_was_learned_can_be_forgotten(excerpt: Excerpt, vault: Path, filled_log: UseLog) -> None:
     assert "3 events" in excerpt("learned", "--vault", vault, "--clear", "--all").out
     assert excerpt("learned", "--vault", vault, "--json").json["learned"] == []
     assert excerpt("learned", "--vault", vault, "--clear", "--all", "--json").json == {"forgotten": 0}
 
 
 @pytest.mark.parametrize("options", [("--clear",), ("--all",), ("theme", "--clear", "--all")])
-def test_forget_requires_a_query_or_all(
+def test_clearing_what_was_learned_requires_a_query_or_the_option_all(
     excerpt: Excerpt, vault: Path, filled_log: UseLog, options: tuple[str, ...]
 ) -> None:
     assert excerpt("learned", *options, "--vault", vault).code == 2
@@ -91,7 +93,9 @@ def test_earlier_questions_are_listed_with_the_query_and_forgotten_by_their_own_
     assert log.events() == ()
 
 
-def test_only_the_named_vault_is_forgotten(excerpt: Excerpt, vault: Path, tmp_path: Path, filled_log: UseLog) -> None:
+def test_only_what_was_learned_in_the_named_vault_is_forgotten(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, filled_log: UseLog
+) -> None:
     other = tmp_path / "other"
     other.mkdir()
     excerpt("learned", "--vault", other, "--clear", "--all")

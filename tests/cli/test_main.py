@@ -180,7 +180,7 @@ def test_at_a_terminal_a_new_user_is_asked_for_a_vault(excerpt: Excerpt, asked: 
     assert asked == [""]
 
 
-def test_at_a_terminal_a_missing_last_vault_is_reported_and_another_asked_for(
+def test_at_a_terminal_a_missing_last_vault_is_reported_and_the_user_is_asked_for_another(
     excerpt: Excerpt, asked: list[str], tmp_path: Path
 ) -> None:
     add_recent_vault(user_paths(), tmp_path / "gone")

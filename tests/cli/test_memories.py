@@ -94,7 +94,7 @@ def test_recall_without_an_answer_lists_memories_that_share_a_word(excerpt: Exce
     assert "12 months" in answer.out
 
 
-def test_recall_by_source_and_date(excerpt: Excerpt, vault: Path) -> None:
+def test_recall_can_be_restricted_by_source_and_date(excerpt: Excerpt, vault: Path) -> None:
     excerpt("remember", "A thought", "--vault", vault)
     memory = remember_sentence(excerpt, vault)
     found = excerpt("recall", "--source", "Colour", "--vault", vault, "--json").json["memories"]
@@ -167,7 +167,7 @@ def test_a_duplicate_memory_is_reported_and_can_be_merged(excerpt: Excerpt, vaul
     assert [each["id"] for each in excerpt("recall", "--vault", vault, "--json").json["memories"]] == [first["id"]]
 
 
-def test_remembering_into_a_memory_creates_no_new_one(excerpt: Excerpt, vault: Path) -> None:
+def test_merging_a_text_into_a_memory_creates_no_new_memory(excerpt: Excerpt, vault: Path) -> None:
     first = excerpt("remember", "One.", "--vault", vault, "--json").json
     into = excerpt("remember", "Two.", "--merge", first["id"], "--vault", vault, "--json").json
     assert (into["id"], into["text"]) == (first["id"], "One.\n\nTwo.")
@@ -220,7 +220,9 @@ def test_a_changed_source_is_shown_and_updated(excerpt: Excerpt, vault: Path) ->
     assert excerpt("recall", "--stale", "--vault", vault).code == 1
 
 
-def test_a_moved_source_is_followed_and_a_missing_one_can_be_kept(excerpt: Excerpt, vault: Path) -> None:
+def test_a_memory_can_follow_its_moved_source_or_be_kept_if_its_source_is_missing(
+    excerpt: Excerpt, vault: Path
+) -> None:
     memory = remember_sentence(excerpt, vault)
     (vault / "Colour.md").rename(vault / "Fruit.md")
     assert "moved: the source is now at Fruit.md:1" in excerpt("recall", "--sources", "--vault", vault).out
@@ -263,7 +265,7 @@ def test_a_copy_of_a_memory_is_reported_and_kept_when_the_memory_is_forgotten(
     assert "same text" in forgotten.err
 
 
-def test_a_link_among_the_memories_is_reported_and_not_read(
+def test_a_symbolic_link_among_the_memory_files_is_reported_and_not_read(
     excerpt: Excerpt, home: Path, vault: Path, tmp_path: Path
 ) -> None:
     excerpt("remember", "Lentils keep well.", "--vault", vault)

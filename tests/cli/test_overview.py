@@ -28,7 +28,7 @@ def vault(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_text_is_markdown_and_the_count_goes_to_stderr(excerpt: Excerpt, vault: Path) -> None:
+def test_an_overview_is_printed_as_markdown_and_its_token_count_on_stderr(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("overview", "lantern", "--vault", vault)
     assert answer.code == 0
     heading, counts, first = answer.out.split("\n")[:5:2]
@@ -45,7 +45,7 @@ def test_the_overview_keeps_its_budget(excerpt: Excerpt, vault: Path) -> None:
     assert 60 < open_tokenizer("o200k").count(text) <= 120
 
 
-def test_several_words_are_one_topic(excerpt: Excerpt, vault: Path) -> None:
+def test_several_words_on_the_command_line_are_one_topic(excerpt: Excerpt, vault: Path) -> None:
     assert excerpt("overview", "oil", "lantern", "--vault", vault, "--json").json["topic"] == "oil lantern"
 
 

@@ -84,7 +84,7 @@ def test_the_json_has_the_documented_keys(excerpt: Excerpt, vault: Path) -> None
     assert data["tokens"] == open_tokenizer("o200k").count(excerpt("pack", "sync conflict", "--vault", vault).out)
 
 
-def test_the_scope_can_be_chosen(excerpt: Excerpt, vault: Path) -> None:
+def test_the_scope_of_a_pack_can_be_chosen_by_an_option(excerpt: Excerpt, vault: Path) -> None:
     def texts(*options: str) -> list[str]:
         asked = ("pack", "sync conflict", "--limit", "1", "--vault", str(vault), "--format", "json", *options)
         return [pack["text"] for pack in excerpt(*asked).json["passages"]]
@@ -104,7 +104,7 @@ def test_an_unknown_tokenizer_is_wrong_usage_that_names_the_known_ones(excerpt: 
     assert answer.out == ""
 
 
-def test_one_passage_is_singular_in_the_summary(excerpt: Excerpt, vault: Path) -> None:
+def test_the_summary_of_a_pack_of_one_passage_uses_the_singular(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "lentils", "--vault", vault, "--limit", "1")
     assert answer.err.startswith("excerpt: strong · 1 passage · ")
 
@@ -157,7 +157,9 @@ def test_several_queries_make_one_pack(excerpt: Excerpt, vault: Path) -> None:
     assert answer.json["query"] == "red lentils | ripe banana"
 
 
-def test_without_ranking_packs_are_in_vault_order_without_scores(excerpt: Excerpt, vault: Path) -> None:
+def test_with_the_order_of_the_vault_passages_are_sorted_by_path_and_have_no_scores(
+    excerpt: Excerpt, vault: Path
+) -> None:
     asked = ("pack", "red lentils", "ripe banana", "sync conflict", "--vault", vault, "--json")
     ranked, unranked = excerpt(*asked), excerpt(*asked, "--rank", "none")
     assert paths(unranked) == sorted(paths(ranked)) != paths(ranked)
@@ -171,7 +173,7 @@ def test_fragment_ids_are_packed_in_their_order(excerpt: Excerpt, vault: Path) -
     assert answer.code == 0
 
 
-def test_an_unknown_id_is_reported(excerpt: Excerpt, vault: Path) -> None:
+def test_packing_an_unknown_fragment_id_is_reported(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "--id", "000000000000", "--vault", vault)
     assert (answer.code, answer.out) == (1, "")
     assert "000000000000" in answer.err
@@ -215,7 +217,7 @@ def test_without_marks_the_command_says_how_to_mark(excerpt: Excerpt, vault: Pat
     assert "marked" in answer.err
 
 
-def test_a_query_ids_or_marks_are_required(excerpt: Excerpt, vault: Path) -> None:
+def test_pack_requires_a_query_or_fragment_ids_or_marks(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "--vault", vault)
     assert answer.code == 2
     assert all(word in answer.err for word in ("QUERY", "--id", "--from-marks"))
@@ -293,7 +295,7 @@ def test_an_output_file_is_unchanged_if_nothing_was_found(excerpt: Excerpt, vaul
     assert (tmp_path / "prompt.md").read_text() == "before"
 
 
-def test_no_known_vault_is_written_to(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+def test_an_output_file_in_any_known_vault_is_refused(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     add_recent_vault(user_paths(), other)
@@ -306,7 +308,9 @@ def test_no_known_vault_is_written_to(excerpt: Excerpt, vault: Path, tmp_path: P
 
 @pytest.mark.parametrize("place", ["prompt.md", "deep/prompt.md"])
 @pytest.mark.parametrize("holds", ["Note.md", "Only a picture.png"])
-def test_no_indexed_vault_is_written_to(excerpt: Excerpt, vault: Path, tmp_path: Path, place: str, holds: str) -> None:
+def test_an_output_file_in_any_indexed_vault_is_refused(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, place: str, holds: str
+) -> None:
     other = tmp_path / "other"
     (other / "deep").mkdir(parents=True)
     (other / holds).write_text("# Note\n")
@@ -320,7 +324,7 @@ def test_no_indexed_vault_is_written_to(excerpt: Excerpt, vault: Path, tmp_path:
 
 
 @pytest.mark.parametrize("place", ["prompt.md", "Cooking/../deep/prompt.md"])
-def test_the_vault_is_never_written_to(excerpt: Excerpt, vault: Path, tmp_path: Path, place: str) -> None:
+def test_an_output_file_in_the_vault_is_refused(excerpt: Excerpt, vault: Path, tmp_path: Path, place: str) -> None:
     (tmp_path / "way in").symlink_to(vault)
     before = sorted(vault.rglob("*"))
     for file in (vault / place, tmp_path / "way in" / place):
@@ -398,7 +402,7 @@ def test_a_template_without_the_notice_has_it_in_its_first_line(excerpt: Excerpt
         assert packed.out.count("No passage") == 1
 
 
-def test_several_queries_fill_the_budget(excerpt: Excerpt, vault: Path) -> None:
+def test_a_pack_of_several_queries_fills_the_budget(excerpt: Excerpt, vault: Path) -> None:
     assert excerpt("pack", "sync conflict", "--vault", vault, "--json").json["stopped"] == "enough"
     queries = ("sync conflict", "quantum chromodynamics")
     both = excerpt("pack", *queries, "--vault", vault, "--json").json

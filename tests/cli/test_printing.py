@@ -85,7 +85,7 @@ def test_json_has_the_fields_of_values_in_their_order_at_any_depth(capsys: pytes
     )
 
 
-def test_a_value_without_a_json_form_is_an_error() -> None:
+def test_printing_a_value_without_a_json_form_raises_an_error() -> None:
     with pytest.raises(TypeError, match="range cannot be written as JSON"):
         to_json_value({"lines": range(3)})
 

@@ -34,13 +34,13 @@ def test_an_unknown_note_exits_with_1(excerpt: Excerpt, vault: Path, name: str) 
     assert "Colour.md" in told.err
 
 
-def test_a_changed_note_is_read_as_it_is_now(excerpt: Excerpt, vault: Path) -> None:
+def test_read_prints_the_present_text_of_a_changed_note(excerpt: Excerpt, vault: Path) -> None:
     excerpt("index", "--vault", vault)
     (vault / "Colour.md").write_text("Green.\n", encoding="utf-8")
     assert excerpt("read", "--vault", vault, "Colour").out == "Green.\n"
 
 
-def test_peek_shows_size_labels_beginning_and_outline(excerpt: Excerpt, vault: Path) -> None:
+def test_peek_shows_the_size_and_tags_and_first_lines_and_outline_of_a_note(excerpt: Excerpt, vault: Path) -> None:
     shown = excerpt("peek", "--vault", vault, "Sync").out
     assert "tags: howto" in shown
     assert "also: Synchronising" in shown

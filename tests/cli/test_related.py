@@ -51,7 +51,7 @@ def test_the_json_has_the_documented_fields(excerpt: Excerpt, vault: Path) -> No
     assert list(mismatches(answer.json, documented_fields("related"))) == []
 
 
-def test_a_line_number_selects_its_passage(excerpt: Excerpt, vault: Path) -> None:
+def test_related_with_a_line_number_compares_only_the_passage_at_that_line(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("related", "Tomatoes:11", "--vault", vault, "--json").json
     assert (answer["path"], answer["line"]) == ("Garden/Tomatoes.md", 11)
     assert answer["fragment_id"] == answer["notes"][0]["matches"][0]["passage"]["fragment_id"]
@@ -85,7 +85,7 @@ def test_an_unknown_note_exits_with_1_and_a_sentence(excerpt: Excerpt, vault: Pa
     assert "Tomatoes.md" in answer.err
 
 
-def test_a_note_without_related_ones_exits_with_1_and_a_sentence(excerpt: Excerpt, vault: Path) -> None:
+def test_if_no_note_is_related_a_sentence_says_so_and_the_exit_code_is_1(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("related", "Empty", "--vault", vault)
     assert (answer.code, answer.out) == (1, "")
     assert "Empty" in answer.err

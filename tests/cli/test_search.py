@@ -57,7 +57,7 @@ def test_the_summary_says_that_words_and_meaning_take_turns(excerpt: Excerpt, va
     assert "by words and meaning" in answer.err
 
 
-def test_the_json_is_one_object(excerpt: Excerpt, vault: Path) -> None:
+def test_the_json_of_a_search_is_one_object(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("search", "sync conflict", "--vault", vault, "--json")
     assert answer.code == 0
     assert list(answer.json) == [
@@ -99,7 +99,9 @@ def test_a_misspelt_filter_is_reported_beside_the_hits(excerpt: Excerpt, vault: 
     assert "`" not in excerpt("search", "sync 12:30", "--vault", vault).err
 
 
-def test_a_period_and_the_order_are_named_below_the_hits(excerpt: Excerpt, vault: Path) -> None:
+def test_a_date_recognised_in_the_query_and_the_order_by_date_are_named_below_the_hits(
+    excerpt: Excerpt, vault: Path
+) -> None:
     assert " · time: in May 2024 (date:2024-05) · " in excerpt("search", "sync in May 2024", "--vault", vault).err
     assert " · newest first · " in excerpt("search", "sync sort:-date", "--vault", vault).err
 
@@ -165,7 +167,7 @@ def test_the_vault_can_be_set_by_the_environment(
     assert excerpt("search", "sync conflict").code == 0
 
 
-def test_a_vault_that_another_process_indexes_is_searched_as_far_as_it_is(
+def test_while_another_process_writes_the_index_its_last_state_is_searched(
     excerpt: Excerpt, home: Path, vault: Path
 ) -> None:
     from filelock import FileLock
@@ -241,7 +243,9 @@ class TestConfidence:
         assert excerpt("search", '"zzqqxx"', "--vault", vault, "--json").json["confidence"] == "nothing"
 
 
-def test_a_fallback_strategy_is_named_with_the_one_that_found_nothing(excerpt: Excerpt, vault: Path) -> None:
+def test_if_the_chosen_strategy_finds_nothing_the_output_names_it_and_the_one_used_instead(
+    excerpt: Excerpt, vault: Path
+) -> None:
     answer = excerpt("search", "zzqqxx", "--vault", vault, "--strategy", "adaptive")
     assert re.search("semantic, .*adaptive", answer.err)
 
@@ -341,7 +345,7 @@ class TestWhy:
         assert "“sync”, “conflict”, “devices”, “change”" in answer.out
         assert "Cooking/Lentil soup.md" in answer.out
 
-    def test_the_json_is_one_object(self, excerpt: Excerpt, vault: Path) -> None:
+    def test_the_json_of_a_search_is_one_object(self, excerpt: Excerpt, vault: Path) -> None:
         told = excerpt("search", "sync conflict", "--vault", vault, "--why", "Colour", "--json").json
         assert list(told) == [
             *("query", "strategy", "note", "path", "absence", "from_limit"),
@@ -480,7 +484,7 @@ def test_the_first_hits_are_reranked_unless_disabled_by_the_option(
     assert packed.json["passages"][0]["heading_path"] == ["Devices"]
 
 
-def test_the_reranked_order_does_not_depend_on_the_limit(
+def test_the_order_of_a_reranker_does_not_depend_on_the_number_of_hits_requested(
     excerpt: Excerpt, vault: Path, reranker: ScriptedReranker
 ) -> None:
     del reranker

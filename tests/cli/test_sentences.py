@@ -546,7 +546,7 @@ SCENES = (
 
 
 @pytest.mark.needs("tesseract")
-def test_the_command_line_says_what_the_golden_file_has(excerpt: Excerpt, tmp_path: Path) -> None:
+def test_the_sentences_of_the_command_line_equal_the_golden_file(excerpt: Excerpt, tmp_path: Path) -> None:
     said = []
     for scene in SCENES:
         with stage(excerpt, tmp_path / scene.__name__) as opened:

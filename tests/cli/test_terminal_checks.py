@@ -69,7 +69,7 @@ def test_a_small_terminal_is_a_warning_and_a_missing_one_is_not() -> None:
         ("", Severity.OK, "set-clipboard"),
     ],
 )
-def test_tmux_is_asked_whether_it_forwards_copies(option: str, level: Severity, fact: str) -> None:
+def test_the_doctor_asks_tmux_whether_it_forwards_copied_text(option: str, level: Severity, fact: str) -> None:
     lines = terminal_findings(
         {**UTF8, "TMUX": "x"}, run_program=lambda argv: option if "set-clipboard" in argv else "on"
     )
@@ -89,7 +89,7 @@ def test_tmux_is_asked_whether_it_forwards_copies(option: str, level: Severity, 
         ({"TMUX": "x"}, (), Severity.WARNING, ("OSC 52 through tmux",)),
     ],
 )
-def test_the_clipboard_route_is_reported_with_its_limit_and_file(
+def test_the_doctor_reports_how_copied_text_reaches_the_clipboard_and_up_to_which_size(
     environment: dict[str, str], programs: tuple[str, ...], level: Severity, facts: tuple[str, ...]
 ) -> None:
     lines = finding_lines(check_clipboard(environment, programs_finder(*programs), "linux", Path("/state/copies")))
@@ -97,7 +97,7 @@ def test_the_clipboard_route_is_reported_with_its_limit_and_file(
     assert has_finding(lines[-1:], Severity.OK, "/state/copies")
 
 
-def test_each_clashing_or_unsendable_key_of_a_keymap_is_named() -> None:
+def test_the_doctor_names_keys_that_clash_or_that_a_terminal_cannot_send() -> None:
     screen = ScreenSettings(keys={"strategy": "ctrl+y", "scope": "ctrl+m", "why": "ctrl+enter", "mrak": "f9"})
     lines = finding_lines(check_keys(screen))
     refused, unknown, taken, seldom = ([line] for line in lines)

@@ -42,13 +42,15 @@ def test_the_environment_takes_precedence_over_the_last_vault(
 
 
 @pytest.mark.usefixtures("home")
-def test_a_named_vault_takes_precedence_over_all(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vault_named_on_the_command_line_takes_precedence_over_all_others(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("EXCERPT_VAULT", str(tmp_path / "elsewhere"))
     assert resolve_vault(vault) == vault.resolve()
 
 
 @pytest.mark.usefixtures("home")
-def test_without_any_vault_it_is_an_error() -> None:
+def test_a_command_without_any_known_vault_is_an_error() -> None:
     with pytest.raises(VaultError):
         resolve_vault(None)
 
@@ -177,7 +179,7 @@ def test_an_empty_environment_variable_is_wrong_usage(
 
 
 @pytest.mark.usefixtures("home")
-def test_an_empty_variable_is_ignored_if_a_vault_is_named(
+def test_an_empty_environment_variable_is_ignored_if_a_vault_is_named(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXCERPT_VAULT", "")
@@ -218,7 +220,7 @@ def test_memories_of_a_vault_that_is_gone_are_named_with_the_command_that_adopts
     assert (memory_texts(again), again.err) == (["Lentils keep well."], "")
 
 
-def test_of_several_vaults_that_are_gone_the_doctor_names_the_commands(
+def test_if_several_vaults_are_gone_the_doctor_names_a_command_to_adopt_each(
     excerpt: Excerpt, old_vault: Path, tmp_path: Path
 ) -> None:
     second = tmp_path / "second"
@@ -238,7 +240,7 @@ def test_memories_stay_with_a_vault_that_is_renamed_back(excerpt: Excerpt, old_v
 
 
 @pytest.mark.parametrize("is_opened_before", [False, True])
-def test_settings_queries_state_and_the_index_are_adopted(
+def test_adopting_a_vault_moves_its_settings_and_queries_and_state_and_index(
     excerpt: Excerpt, old_vault: Path, home: Path, is_opened_before: bool
 ) -> None:
     where = user_paths()
@@ -299,7 +301,7 @@ def test_adopted_data_is_merged_with_existing_data(excerpt: Excerpt, old_vault: 
     assert where.vault_settings_file(old_vault).exists()
 
 
-def test_files_of_the_same_name_are_both_kept(excerpt: Excerpt, old_vault: Path) -> None:
+def test_adopting_a_memory_file_whose_name_exists_keeps_both_files(excerpt: Excerpt, old_vault: Path) -> None:
     where = user_paths()
     new = old_vault.rename(old_vault.with_name("renamed"))
     for vault, text in ((old_vault, "one"), (new, "other")):

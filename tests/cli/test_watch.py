@@ -163,14 +163,14 @@ def test_without_file_events_changes_are_found_by_polling(home: Path, vault: Pat
 
 
 @pytest.mark.programs
-def test_commands_without_a_build_are_answered(child: Child) -> None:
+def test_commands_to_the_watcher_are_answered_while_no_build_runs(child: Child) -> None:
     for command, answer in (("pause", "paused"), ("resume", "resumed"), ("cancel", "cancelled"), ("update", "done")):
         child.do(command)
         assert child.names_until(answer) == [answer]
 
 
 @pytest.mark.programs
-def test_changes_wait_while_paused(child: Child, vault: Path) -> None:
+def test_changes_of_the_vault_wait_while_indexing_is_paused(child: Child, vault: Path) -> None:
     child.do("pause")
     child.until("paused")
     (vault / "New.md").write_text("# New\n", encoding="utf-8")
@@ -224,7 +224,9 @@ def test_a_vault_that_disappears_and_returns_keeps_its_index(child: Child, vault
 
 
 @pytest.mark.programs
-def test_another_writing_process_is_waited_for_and_reported_once(child: Child, vault: Path, paths: Paths) -> None:
+def test_the_watcher_waits_for_another_process_that_writes_the_index_and_reports_it_once(
+    child: Child, vault: Path, paths: Paths
+) -> None:
     lock = FileLock(paths.index_folder(vault) / LOCK_FILE)
     with lock:
         (vault / "New.md").write_text("# New\n", encoding="utf-8")
@@ -245,7 +247,7 @@ def test_a_deleted_index_is_built_again(child: Child, vault: Path, paths: Paths)
 
 
 @pytest.mark.programs
-def test_a_failed_build_is_reported_and_repeated_at_the_next_change(child: Child, vault: Path, paths: Paths) -> None:
+def test_a_failed_build_is_reported_and_tried_again_at_the_next_change(child: Child, vault: Path, paths: Paths) -> None:
     index = paths.index_folder(vault)
     away = index.rename(index.with_name("away"))
     index.write_text("no folder can be made here")

@@ -102,7 +102,7 @@ def test_a_pack_contains_the_passage(driven: Driven) -> None:
     assert "cluster around its honey" in pack.text
 
 
-def test_related_notes_are_named(driven: Driven) -> None:
+def test_the_tool_related_names_related_notes(driven: Driven) -> None:
     assert "Honey.md" in driven.call("related", source="Bees.md").text
 
 
@@ -110,7 +110,7 @@ def test_a_topic_has_an_overview(driven: Driven) -> None:
     assert "Honey.md" in driven.call("overview", topic="honey").text
 
 
-def test_a_missing_note_is_an_error_that_names_the_nearest(driven: Driven) -> None:
+def test_the_error_for_a_missing_note_names_the_most_similar_note(driven: Driven) -> None:
     missing = driven.call("read", source="Bee.md")
     assert missing.error
     assert "Bees.md" in missing.text
@@ -138,7 +138,7 @@ def test_non_ascii_text_is_returned_unchanged(driven: Driven) -> None:
     assert not driven.call("search", query="grüner Tee 緑茶 🍵").error
 
 
-def test_a_first_question_is_answered_at_once_and_completely_soon_after(
+def test_a_first_question_is_answered_at_once_from_a_partial_index_and_soon_from_the_whole(
     client: Client, clients: Clients, apiary: Path, tmp_path: Path
 ) -> None:
     own = Stdio(apiary, tmp_path / "home")

@@ -152,7 +152,7 @@ def test_a_request_without_the_token_is_refused(served: Served, headers: dict[st
 
 
 @pytest.mark.parametrize("path", ["/", "/mcp", "/docs", "/.well-known/oauth-protected-resource"])
-def test_nothing_is_returned_without_the_token(served: Served, path: str) -> None:
+def test_the_server_returns_nothing_to_requests_without_the_token(served: Served, path: str) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
     connection.request("GET", path)
     assert connection.getresponse().status in {401, 404}

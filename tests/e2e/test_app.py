@@ -52,7 +52,7 @@ def test_escape_sequences_in_notes_are_shown_and_not_executed(shell: Mapping[str
         assert app.wait_exit() == 0
 
 
-def test_escape_sequences_in_names_are_shown_and_not_executed(shell: Mapping[str, str], tmp_path: Path) -> None:
+def test_escape_sequences_in_file_names_are_shown_and_not_executed(shell: Mapping[str, str], tmp_path: Path) -> None:
     vault = tmp_path / "vault\x1b]0;owned\x07"
     vault.mkdir()
     name = "Trap\n\x1b]0;owned\x07\u202e.md"

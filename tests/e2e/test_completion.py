@@ -78,11 +78,11 @@ def test_a_shell_completes_commands_options_notes_tags_and_folders(shell: str, t
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_name_with_shell_syntax_is_completed_literally(shell: str, tmp_path: Path) -> None:
+def test_a_note_name_with_shell_syntax_is_completed_as_plain_text(shell: str, tmp_path: Path) -> None:
     with shell_with_completion(shell, tmp_path) as terminal:
         terminal.type("excerpt peek Evil\t\r")
         terminal.wait_for("touch hacked", "1 line")
 
 
-def test_the_listing_uses_the_file_of_the_catalog() -> None:
+def test_the_module_that_lists_notes_for_completion_opens_the_file_of_the_catalog() -> None:
     assert _CATALOG_FILE == CATALOG_FILE

@@ -141,14 +141,14 @@ def image_bytes(kind: str) -> bytes:
     return data.getvalue()
 
 
-def test_notes_pdfs_and_images_are_read_by_processes_that_run_nothing(hostile: Hostile) -> None:
+def test_processes_that_read_notes_and_pdfs_and_images_run_no_file_of_the_working_directory(hostile: Hostile) -> None:
     hostile.change()
     found = hostile.run("search", "narwhal tusk", "--vault", ".", "--json")
     assert {hit["path"] for hit in json.loads(found.stdout)["hits"]} >= {"drawn.png", "scan.pdf"}
     assert hostile.ran == []
 
 
-def test_every_command_is_tested() -> None:
+def test_every_command_is_run_in_the_hostile_working_directory() -> None:
     assert set(WORDS) == set(COMMANDS)
 
 
@@ -160,13 +160,13 @@ def test_no_command_runs_files_of_the_working_directory(hostile: Hostile, comman
     assert b"Traceback" not in done.stderr
 
 
-def test_indexing_a_large_vault_from_the_hostile_folder_runs_nothing(hostile: Hostile, tmp_path: Path) -> None:
+def test_indexing_a_large_vault_runs_no_file_of_the_working_directory(hostile: Hostile, tmp_path: Path) -> None:
     (tmp_path / "Large.md").write_text("# Large\n\n" + "A walrus is large. \n\n" * 15_000)
     assert hostile.run("search", "walrus", "--vault", str(tmp_path)).returncode == 0
     assert hostile.ran == []
 
 
-def test_the_app_and_its_indexing_process_run_nothing(hostile: Hostile) -> None:
+def test_the_app_and_its_indexing_process_run_no_file_of_the_working_directory(hostile: Hostile) -> None:
     hostile.change()
     with Terminal([EXCERPT, "."], hostile.shell, 100, 30, folder=hostile.folder) as app:
         app.wait_for("up to date")
@@ -180,7 +180,7 @@ def test_the_app_and_its_indexing_process_run_nothing(hostile: Hostile) -> None:
     assert hostile.ran == []
 
 
-async def test_an_mcp_server_and_its_indexing_process_run_nothing(hostile: Hostile) -> None:
+async def test_an_mcp_server_and_its_indexing_process_run_no_file_of_the_working_directory(hostile: Hostile) -> None:
     hostile.change()
     server = StdioServerParameters(command=EXCERPT, args=["mcp", "."], env=dict(hostile.shell), cwd=hostile.folder)
     async with Client(server) as client:
@@ -190,7 +190,7 @@ async def test_an_mcp_server_and_its_indexing_process_run_nothing(hostile: Hosti
     assert hostile.ran == []
 
 
-def test_a_line_server_and_its_indexing_process_run_nothing(hostile: Hostile) -> None:
+def test_a_line_server_and_its_indexing_process_run_no_file_of_the_working_directory(hostile: Hostile) -> None:
     hostile.change()
     with subprocess.Popen(
         [EXCERPT, "serve", "."],
@@ -213,7 +213,7 @@ def test_a_line_server_and_its_indexing_process_run_nothing(hostile: Hostile) ->
     assert hostile.ran == []
 
 
-def test_an_mcp_server_over_http_runs_nothing(hostile: Hostile) -> None:
+def test_an_mcp_server_over_http_runs_no_file_of_the_working_directory(hostile: Hostile) -> None:
     hostile.change()
     with subprocess.Popen(
         [EXCERPT, "mcp", ".", "--http", "--port", "0"],

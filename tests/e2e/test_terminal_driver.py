@@ -114,7 +114,7 @@ def test_a_server_over_http_survives_its_terminal(shell: Mapping[str, str]) -> N
 
 
 @pytest.mark.parametrize("command", ["serve", "mcp"])
-def test_a_server_of_one_client_ends_without_a_crash_when_its_terminal_is_closed(
+def test_a_server_over_stdin_ends_without_a_crash_when_its_terminal_is_closed(
     shell: Mapping[str, str], command: str
 ) -> None:
     parent = ("sh", "-c", 'trap "" HUP; "$@"; true', "sh")

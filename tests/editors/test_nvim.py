@@ -52,7 +52,7 @@ def test_escape_closes_the_picker(neovim: Neovim) -> None:
     assert neovim.eval("vim.fn.mode()") == "n"
 
 
-def test_f1_lists_the_keys(neovim: Neovim) -> None:
+def test_f1_lists_the_keys_of_the_picker(neovim: Neovim) -> None:
     neovim.search("honey", "food/Honey")
     neovim.type("<F1>")
     neovim.wait_for("list", "copy the pack")
@@ -158,7 +158,7 @@ def test_a_link_is_inserted_at_the_cursor(neovim: Neovim) -> None:
     neovim.wait(neovim.buffer, lambda text: text == "See here[[Bees#Winter]]")
 
 
-def test_an_ambiguous_link_names_the_folder(neovim: Neovim) -> None:
+def test_a_link_to_an_ambiguous_note_name_has_the_folder(neovim: Neovim) -> None:
     neovim.search("oolong in a clay pot", "shop/Tea")
     neovim.type("<C-l>")
     neovim.wait(neovim.buffer, lambda text: text == "[[shop/Tea#Tea]]")
@@ -200,12 +200,12 @@ def test_the_server_ends_with_neovim(start_neovim: StartNeovim, shared: Shared) 
     neovim.wait(lambda: is_running(server), lambda running: not running)
 
 
-def test_a_missing_command_is_named(start_neovim: StartNeovim) -> None:
+def test_if_the_command_excerpt_is_missing_the_message_names_it(start_neovim: StartNeovim) -> None:
     neovim = start_neovim('cmd = { "no-such-excerpt" }')
     neovim.search("honey", "Cannot run no-such-excerpt. Install excerpt")
 
 
-def test_a_vault_that_does_not_exist_is_named(start_neovim: StartNeovim, tmp_path: Path) -> None:
+def test_the_message_about_a_missing_vault_names_its_folder(start_neovim: StartNeovim, tmp_path: Path) -> None:
     neovim = start_neovim(setup_options(tmp_path / "nowhere"))
     neovim.search("honey", "nowhere")
 
@@ -226,14 +226,16 @@ def test_an_unknown_option_is_refused(neovim: Neovim) -> None:
 # --- memories ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_selection_in_the_vault_is_remembered_with_its_place(start_neovim: StartNeovim, shared: Shared) -> None:
+def test_a_selection_in_a_note_of_the_vault_is_remembered_with_its_lines(
+    start_neovim: StartNeovim, shared: Shared
+) -> None:
     neovim = start_neovim(setup_options(shared.vault), [shared.vault / "Bees.md"])
     neovim.search("cluster in winter", "Winter")
     neovim.type("<Esc>:3<CR>V:ExcerptRemember<CR>")
     assert "Bees.md:3-3" in neovim.wait_for_notice("remembered")
 
 
-def test_text_is_remembered(neovim: Neovim) -> None:
+def test_a_text_given_to_the_remember_command_is_saved_as_a_memory(neovim: Neovim) -> None:
     neovim.type(":ExcerptRemember Honey is the best fuel.<CR>")
     neovim.wait_for_notice("remembered")
 

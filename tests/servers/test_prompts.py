@@ -43,7 +43,9 @@ def test_a_question_inside_a_prompt_is_answered(vault: excerpt.Vault, wrap: obje
     assert answer.hits[0].path == "Swarms.md"
 
 
-def test_rows_are_below_the_header_of_their_table(bees: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_passage_that_begins_within_a_table_has_the_tables_header_above(
+    bees: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("EXCERPT_HOME", str(bees.parent / "home"))
     rows = "".join(f"| frame{n} | {n * 7} grams of honey |\n" for n in range(90))
     folder = bees.parent / "harvest"
@@ -69,7 +71,7 @@ def test_a_single_word_is_not_a_question(vault: excerpt.Vault) -> None:
 
 
 @pytest.mark.programs
-def test_unrelated_prompts_get_nothing_from_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prompts_on_other_subjects_get_no_passage_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXCERPT_HOME", str(tmp_path))
     prompts = read_unrelated()
     assert len(prompts) >= 400
@@ -105,7 +107,7 @@ def test_content_words_are_counted_without_function_words() -> None:
 
 
 @given(st.text(max_size=400))
-def test_every_clause_is_a_part_of_the_prompt(prompt: str) -> None:
+def test_every_clause_of_a_prompt_occurs_in_the_prompt(prompt: str) -> None:
     clauses = split_clauses(prompt)
     assert len(clauses) <= 16
     assert all(clause in prompt for clause in clauses)

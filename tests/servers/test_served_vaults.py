@@ -179,13 +179,15 @@ async def test_an_agents_question_is_kept_with_the_passage_that_it_reads_after_i
     assert f"you once asked this as “{STRANGE}”" in found.text
 
 
-async def test_what_an_agent_reads_after_a_sure_question_is_not_kept(ask: Ask, vault: Path) -> None:
+async def test_a_passage_read_after_a_question_that_found_a_sure_answer_is_not_saved_with_it(
+    ask: Ask, vault: Path
+) -> None:
     await ask("search", query="when does a swarm leave the hive")
     await ask("read", source="Swarms.md")
     assert UseLog(user_paths().use_file(vault)).events() == ()
 
 
-async def test_a_note_that_was_not_found_is_not_kept(ask: Ask, vault: Path) -> None:
+async def test_no_question_is_saved_when_an_agent_asks_for_a_note_that_does_not_exist(ask: Ask, vault: Path) -> None:
     await ask("search", query=STRANGE, limit=1)
     await ask("read", source="kitchen/Tea.md")
     assert UseLog(user_paths().use_file(vault)).events() == ()
@@ -194,7 +196,7 @@ async def test_a_note_that_was_not_found_is_not_kept(ask: Ask, vault: Path) -> N
 REWORDED = "when does a swarm leave the hive"
 
 
-async def test_a_question_asked_again_in_the_same_words_is_not_named(ask: Ask, vault: Path) -> None:
+async def test_a_past_question_is_not_named_if_it_is_asked_again_in_the_same_words(ask: Ask, vault: Path) -> None:
     await ask("search", query=STRANGE)
     await ask("search", query=REWORDED)
     await ask("read", source="Swarms.md")
@@ -202,7 +204,7 @@ async def test_a_question_asked_again_in_the_same_words_is_not_named(ask: Ask, v
     assert "you once asked this" not in (await ask("search", query=REWORDED)).text
 
 
-async def test_what_is_read_long_after_a_question_is_not_kept(
+async def test_a_passage_read_long_after_a_question_is_not_saved_with_it(
     ask: Ask, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await ask("search", query=STRANGE)
@@ -211,7 +213,7 @@ async def test_what_is_read_long_after_a_question_is_not_kept(
     assert UseLog(user_paths().use_file(vault)).events() == ()
 
 
-async def test_what_is_read_after_a_question_to_one_note_is_not_kept_with_the_question_before(
+async def test_a_passage_read_after_a_question_about_one_note_is_not_saved_with_an_earlier_question(
     ask: Ask, vault: Path
 ) -> None:
     await ask("search", query=STRANGE)
@@ -220,7 +222,7 @@ async def test_what_is_read_after_a_question_to_one_note_is_not_kept_with_the_qu
     assert UseLog(user_paths().use_file(vault)).events() == ()
 
 
-async def test_what_is_read_after_a_question_to_all_vaults_is_not_kept_with_the_question_before(
+async def test_a_passage_read_after_a_question_to_all_vaults_is_not_saved_with_an_earlier_question(
     home: Path, vault: Path, tmp_path: Path
 ) -> None:
     wasps = write_vault(tmp_path / "wasps", {"Nests.md": "# Nests\n\nA wasp nest is grey as paper.\n"})
@@ -234,7 +236,7 @@ async def test_what_is_read_after_a_question_to_all_vaults_is_not_kept_with_the_
     assert UseLog(user_paths().use_file(vault)).events() == ()
 
 
-async def test_clients_have_questions_of_their_own(home: Path, vault: Path) -> None:
+async def test_a_passage_is_not_saved_with_the_question_of_another_client(home: Path, vault: Path) -> None:
     vaults = indexed_vaults(vault)
     (served,) = vaults.all
 
@@ -250,7 +252,7 @@ async def test_clients_have_questions_of_their_own(home: Path, vault: Path) -> N
 
 
 @pytest.mark.parametrize("is_running", [True, False])
-async def test_with_learning_off_nothing_is_recorded(home: Path, vault: Path, is_running: bool) -> None:
+async def test_if_learning_is_switched_off_nothing_is_recorded(home: Path, vault: Path, is_running: bool) -> None:
     def switch_off() -> None:
         file = user_paths().settings_file
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -269,7 +271,7 @@ async def test_with_learning_off_nothing_is_recorded(home: Path, vault: Path, is
     assert UseLog(user_paths().use_file(vault)).events() == ()
 
 
-async def test_what_was_forgotten_is_not_named_any_more(ask: Ask, vault: Path) -> None:
+async def test_a_past_question_that_was_forgotten_is_no_longer_named_with_a_hit(ask: Ask, vault: Path) -> None:
     await ask("search", query=STRANGE)
     await ask("search", query=REWORDED)
     await ask("read", source="Swarms.md")
@@ -278,7 +280,7 @@ async def test_what_was_forgotten_is_not_named_any_more(ask: Ask, vault: Path) -
     assert "you once asked this" not in (await ask("search", query=SIMILAR)).text
 
 
-async def test_a_forgotten_question_is_not_written_back(ask: Ask, vault: Path) -> None:
+async def test_a_forgotten_question_is_not_saved_again(ask: Ask, vault: Path) -> None:
     log = UseLog(user_paths().use_file(vault))
     await ask("search", query="bread")
     await ask("search", query=STRANGE)

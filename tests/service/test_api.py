@@ -197,7 +197,7 @@ def test_a_setting_cannot_exceed_the_maximum_of_an_argument(home: Path, vault: P
         excerpt.open(vault, settings={key: 10_000_001})
 
 
-def test_settings_and_index_folder_can_be_given(home: Path, vault: Path, tmp_path: Path) -> None:
+def test_settings_and_an_index_folder_can_be_given_to_open(home: Path, vault: Path, tmp_path: Path) -> None:
     settings = excerpt.Settings(pack=PackSettings(budget=100))
     with excerpt.open(vault, settings=settings, index=tmp_path / "index") as opened:
         assert opened.pack("notes").budget == 100
@@ -207,7 +207,7 @@ def test_settings_and_index_folder_can_be_given(home: Path, vault: Path, tmp_pat
         excerpt.open(vault, index=vault / "index")
 
 
-def test_given_settings_change_those_of_the_user(home: Path, vault: Path) -> None:
+def test_settings_given_to_open_override_the_users_settings(home: Path, vault: Path) -> None:
     file = user_paths().settings_file
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("[pack]\nbudget = 90\nlimit = 3\n", encoding="utf-8")
@@ -303,7 +303,7 @@ def test_a_search_does_not_wait_for_an_update(opened: excerpt.Vault, vault: Path
 
 
 @pytest.mark.programs
-def test_vaults_of_one_thread_can_be_used_by_others(opened: excerpt.Vault, tmp_path: Path) -> None:
+def test_a_vault_opened_in_one_thread_can_be_used_by_other_threads(opened: excerpt.Vault, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "Soup.md").write_text("A soup of lentils.\n", encoding="utf-8")
     with excerpt.open(tmp_path / "other") as other:
@@ -315,7 +315,7 @@ def test_vaults_of_one_thread_can_be_used_by_others(opened: excerpt.Vault, tmp_p
 # --- texts ------------------------------------------------------------------------------------------------------------
 
 
-def test_results_have_a_text_that_names_its_notes(opened: excerpt.Vault, vault: Path) -> None:
+def test_the_text_of_a_result_names_the_notes_in_it(opened: excerpt.Vault, vault: Path) -> None:
     opened.memories.remember("Two devices changed one note.")
     (vault / "Devices.md").write_text("Devices keep a history of changes, as [[Sync]] says.\n", encoding="utf-8")
     related = opened.related("Sync").text
@@ -340,7 +340,7 @@ def test_a_note_name_never_starts_a_line_of_a_text(opened: excerpt.Vault, vault:
         assert "\n# Trap" not in text
 
 
-def test_every_answer_is_of_one_state_of_the_vault(opened: excerpt.Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_answer_comes_from_one_state_of_the_vault(opened: excerpt.Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     run, snapshots = excerpt.Vault.run_in_one_snapshot, list[object]()
 
     def count_snapshot(vault: excerpt.Vault, compute: Callable[[], Any]) -> Any:
@@ -360,7 +360,7 @@ def test_every_answer_is_of_one_state_of_the_vault(opened: excerpt.Vault, monkey
 # --- asyncio ----------------------------------------------------------------------------------------------------------
 
 
-async def test_methods_can_be_awaited_by_several_tasks(home: Path, vault: Path) -> None:
+async def test_several_asyncio_tasks_can_await_methods_of_one_vault(home: Path, vault: Path) -> None:
     async with excerpt.aio.open(vault) as opened:
         results = await asyncio.gather(*(opened.search("notes", limit=3) for _ in range(8)))
         packed = await opened.pack("notes", budget=300)
@@ -386,7 +386,7 @@ async def test_the_event_loop_continues_while_a_vault_is_searched(home: Path, va
     assert ticks > 5
 
 
-async def test_awaited_errors_are_those_of_the_vault(home: Path, tmp_path: Path) -> None:
+async def test_an_awaited_method_raises_the_same_errors_as_the_plain_method(home: Path, tmp_path: Path) -> None:
     with pytest.raises(excerpt.VaultError):
         async with excerpt.aio.open(tmp_path / "missing"):
             pass
@@ -520,7 +520,7 @@ def test_without_refresh_an_index_is_required(home: Path, vault: Path) -> None:
         found.search("lentil soup")
 
 
-def test_an_index_of_another_process_is_used_on_request(opened: excerpt.Vault, vault: Path) -> None:
+def test_reload_switches_to_an_index_that_another_process_has_committed(opened: excerpt.Vault, vault: Path) -> None:
     opened.load()
     (vault / "Quartz.md").write_text("A clock runs on quartz.\n", encoding="utf-8")
     with excerpt.open(vault) as other:
@@ -673,7 +673,7 @@ def test_fused_hits_keep_the_order_within_each_vault(opened: excerpt.Vault) -> N
 
 
 @pytest.mark.parametrize(("sort", "flags"), [("", [False] * 10 + [True, True]), ("date", [False] * 12)])
-def test_fused_hits_are_flagged_as_more_of_their_note_by_their_place_in_the_joint_list(
+def test_fused_hits_are_flagged_as_more_of_their_note_by_their_rank_in_the_joint_list(
     opened: excerpt.Vault, sort: str, flags: list[bool]
 ) -> None:
     result = replace(opened.search("sync conflict"), sort=sort)
@@ -812,7 +812,7 @@ async def get(port: int, path: str, token: str) -> list[str]:
 
 
 @pytest.mark.programs
-def test_the_example_reports_news_once(notes: Path) -> None:
+def test_the_example_that_reports_news_reports_each_passage_once(notes: Path) -> None:
     report = example("nightly_news").report
     file = user_paths().saved_queries_file(notes)
     change_saved(file, lambda saved: saved.with_query("Budgets", "token budget"))
@@ -865,7 +865,9 @@ def test_every_example_is_tested() -> None:
         ({"template": ""}, "template"),
     ],
 )
-def test_an_empty_choice_of_a_pack_is_a_clear_error(opened: excerpt.Vault, given: dict[str, Any], fact: str) -> None:
+def test_an_empty_format_or_scope_or_strategy_of_a_pack_raises_a_clear_error(
+    opened: excerpt.Vault, given: dict[str, Any], fact: str
+) -> None:
     with pytest.raises(excerpt.SettingsError) as error:
         opened.pack("sync", **given)
     assert fact in error.value.message

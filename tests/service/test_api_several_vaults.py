@@ -131,7 +131,9 @@ def test_a_change_in_one_vault_is_found_after_a_refresh(union: excerpt.VaultUnio
     assert not union.reload()
 
 
-def test_an_index_of_another_process_is_found_after_renewing(union: excerpt.VaultUnion, folders: list[Path]) -> None:
+def test_reload_switches_to_indexes_that_another_process_has_committed(
+    union: excerpt.VaultUnion, folders: list[Path]
+) -> None:
     union.load()
     (folders[0] / "Papaya.md").write_text("A papaya is ripe when it is yellow.\n", encoding="utf-8")
     with excerpt.open(folders[0]) as other:
@@ -202,7 +204,7 @@ def test_a_pack_of_several_vaults_can_be_checked(union: excerpt.VaultUnion, fold
         assert pack.link.startswith(f"obsidian://open?vault={folder.name}&file={path.replace('/', '%2F')}")
 
 
-def test_an_operation_on_a_single_vault_is_refused_with_their_names(union: excerpt.VaultUnion) -> None:
+def test_an_operation_for_a_single_vault_is_refused_with_the_names_of_the_vaults(union: excerpt.VaultUnion) -> None:
     for ask in (union.news, union.run_gold, lambda: union.gold, lambda: union.pack(marks=True)):
         with pytest.raises(excerpt.VaultError, match="work, home"):
             ask()

@@ -134,7 +134,7 @@ def test_a_search_is_answered_before_a_waiting_pack(opened_worker: Worker, packe
     assert order == ["search", "pack"]
 
 
-def test_the_window_of_a_hit_is_from_its_note(opened_worker: Worker) -> None:
+def test_the_lines_shown_around_a_hit_are_lines_of_its_note(opened_worker: Worker) -> None:
     hit = opened_worker.search("lentils").hits[0]
     window = opened_worker.answer_to(AskWindow(draw_note, Location.from_hit(hit)))
     assert window is not None
@@ -167,14 +167,14 @@ def test_the_cost_of_another_mark_is_counted(opened_worker: Worker, packer: Pack
     assert cost.tokens > 0
 
 
-def test_marking_a_dropped_fragment_costs_what_it_restores(opened_worker: Worker, packer: Packer) -> None:
+def test_marking_a_dropped_fragment_costs_the_tokens_that_it_adds_again(opened_worker: Worker, packer: Packer) -> None:
     first, second = (mark_hit(hit) for hit in opened_worker.search("conflict").hits[:2])
     dropped = PackOverrides(dropped_ids=frozenset({second.fragment_id}))
     request = PackRequest(("conflict",), Strategy.AUTO, (), (first,), PackSettings(scope=Scope.NONE), dropped)
     assert opened_worker.answer_to(AskCost(packer, request, second)).tokens > 0
 
 
-def test_omitted_hits_are_named_with_their_reason(opened_worker: Worker, packer: Packer) -> None:
+def test_hits_left_out_of_a_pack_are_listed_with_the_reason(opened_worker: Worker, packer: Packer) -> None:
     best, *others = opened_worker.search("sync conflict").hits
     hits = (best, *(replace(hit, score=best.score / 10) for hit in others))
     request = PackRequest(("sync conflict",), Strategy.AUTO, hits, (), PackSettings(scope=Scope.NONE))
@@ -258,7 +258,7 @@ def test_a_search_is_answered_while_the_next_generation_is_prepared(
     assert [hit.fragment.path for hit in found.hits][:1] == ["Fresh.md"]
 
 
-def test_hits_out_of_sight_are_highlighted_after_those_in_sight(opened_worker: Worker) -> None:
+def test_hits_in_sight_are_highlighted_before_the_others(opened_worker: Worker) -> None:
     first = opened_worker.search("notes", visible_hits=1)
     then = opened_worker.answer_to(AskHighlights(first))
     assert [bool(hit.spans) for hit in first.hits[:2]] == [True, False]
@@ -266,7 +266,7 @@ def test_hits_out_of_sight_are_highlighted_after_those_in_sight(opened_worker: W
     assert first.hits[0] is then.hits[0]
 
 
-def test_only_the_newest_of_generations_committed_meanwhile_is_opened(
+def test_of_several_generations_committed_meanwhile_only_the_newest_is_opened(
     indexed_alone: tuple[Path, Paths], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = Worker(*indexed_alone)
@@ -286,7 +286,7 @@ def test_only_the_newest_of_generations_committed_meanwhile_is_opened(
     assert (generations, slow.prepared) == ([1, 4], 2)
 
 
-def test_preparing_an_engine_stops_when_it_is_replaced(
+def test_preparing_an_engine_stops_when_a_newer_generation_replaces_it(
     indexed_alone: tuple[Path, Paths], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = Worker(*indexed_alone)

@@ -57,7 +57,7 @@ def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Start]:
         run.indexing.end()
 
 
-def test_commands_are_sent_in_order_including_earlier_ones(start: Start) -> None:
+def test_commands_sent_before_the_process_has_started_reach_it_in_order(start: Start) -> None:
     run = start(ECHO)
     run.indexing.send("pause")
     run.indexing.send("update")
@@ -93,7 +93,7 @@ def test_a_process_that_cannot_be_started_is_reported(monkeypatch: pytest.Monkey
     assert ended.code is None
 
 
-def test_the_process_ends_silently_with_the_app(start: Start) -> None:
+def test_when_the_app_ends_the_indexing_process_ends_without_an_event(start: Start) -> None:
     run = start(ECHO)
     run.next()
     process = run.indexing._process

@@ -23,7 +23,7 @@ from excerpt.service.inputs import (
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
 
-def test_half_a_surrogate_pair_is_replaced_and_the_id_kept() -> None:
+def test_half_a_surrogate_pair_in_a_request_is_replaced_and_its_id_is_kept() -> None:
     assert parse_json(b'{"id": 1, "query": "a \\ud83d"}') == {"id": 1, "query": "a \ufffd"}
     assert parse_json(b'{"\\uDE00": ["\\ud83d\\ud83d"]}') == {"\ufffd": ["\ufffd\ufffd"]}
 

@@ -95,7 +95,7 @@ def test_the_progress_of_several_vaults_is_summed_and_names_the_vault_of_the_fil
     assert progress == replace(total, current="b/Ä note.md", generation=7)
 
 
-def test_a_report_follows_when_all_vaults_are_built() -> None:
+def test_one_report_follows_when_the_builds_of_all_vaults_have_ended() -> None:
     joined = Joined()
     assert joined.says("a", REPORT) == []
     (report,) = joined.says("b", REPORT)
@@ -112,7 +112,7 @@ def test_a_later_change_of_one_vault_is_reported_at_once() -> None:
     assert report.added == 1
 
 
-def test_watching_is_reported_once_every_vault_is_watched() -> None:
+def test_watching_is_reported_as_soon_as_every_vault_is_watched() -> None:
     joined = Joined()
     assert joined.says("a", VaultWatched(True)) == []
     assert joined.says("b", VaultWatched(False)) == [VaultWatched(True)]

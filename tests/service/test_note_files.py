@@ -24,7 +24,7 @@ def find(path: str, *vaults: Path) -> NoteFile | None:
     return find_note_file(VaultFolders.of(vaults), path, VaultSettings())
 
 
-def test_a_note_has_no_kind_and_an_attachment_its_own(vault: Path) -> None:
+def test_the_file_of_a_note_has_an_empty_kind_and_an_attachment_has_the_kind_of_its_format(vault: Path) -> None:
     assert find("Note.md", vault) == NoteFile(vault / "Note.md", "")
     assert find("paper.pdf", vault) == NoteFile(vault / "paper.pdf", "pdf")
 

@@ -25,13 +25,13 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         yield Engine(snapshot, Settings())
 
 
-def test_a_link_whose_label_names_a_note_leads_there(engine: Engine) -> None:
+def test_a_link_whose_label_names_a_note_leads_to_that_note(engine: Engine) -> None:
     found = AskLink("a.md", LinkKind.WIKILINK, "merging", "Sync").answer(engine)
     assert found.location is not None
     assert found.location.path == "Sync.md"
 
 
-def test_a_link_that_leads_nowhere_is_named_by_its_target(engine: Engine) -> None:
+def test_the_message_about_a_link_without_a_target_note_names_its_target(engine: Engine) -> None:
     found = AskLink("a.md", LinkKind.WIKILINK, "Missing", "label").answer(engine)
     assert found.location is None
     assert "Missing" in found.message

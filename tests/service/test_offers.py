@@ -44,5 +44,5 @@ def test_narrowing_is_offered_if_not_all_matches_are_listed_and_a_folder_divides
 
 
 @pytest.mark.parametrize("confidence", [Confidence.STRONG, Confidence.NOTHING])
-def test_nothing_is_offered_for_a_sure_answer_or_none(confidence: Confidence) -> None:
+def test_no_action_is_offered_for_a_sure_answer_or_for_no_answer(confidence: Confidence) -> None:
     assert list_offers(unsure_result(*DIFFERENT, matched=200, confidence=confidence)) == ()

@@ -29,16 +29,14 @@ def marks_of(vault: Vault, *words: str) -> tuple[MarkedFragment, ...]:
 
 
 @pytest.mark.parametrize("added", ["first0 ", "third0 "])
-def test_a_fragment_that_is_in_the_pack_costs_nothing_whatever_heading_its_passage_gets(
-    packer: Packer, added: str
-) -> None:
+def test_marking_a_fragment_that_is_in_the_pack_already_costs_no_tokens(packer: Packer, added: str) -> None:
     vault = Vault({"a.md": NOTE}, "o200k")
     before, mark = marks_of(vault, "second0 ", added)
     request = PackRequest(("q",), Strategy.AUTO, (), (before,), PackSettings(scope=Scope.NEIGHBORS))
     assert packer.cost_of_mark(vault, request, mark).tokens == 0
 
 
-def test_a_fragment_outside_the_pack_costs_the_tokens_that_it_adds(packer: Packer) -> None:
+def test_marking_a_fragment_outside_the_pack_costs_the_tokens_that_it_adds(packer: Packer) -> None:
     vault = Vault({"a.md": NOTE}, "o200k")
     before, mark = marks_of(vault, "first0 ", "third0 ")
     settings = PackSettings(scope=Scope.NONE)

@@ -83,12 +83,12 @@ def bench() -> Iterator[Bench]:
     bench.thread.close()
 
 
-def test_the_tested_kinds_include_those_of_the_app() -> None:
+def test_these_tests_cover_every_kind_of_request_of_the_app() -> None:
     assert {"search", "pack", "cost", "window", "explain", "related", "map", "overview"} <= KINDS.keys()
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_a_request_of_any_kind_can_be_answered_fail_be_cancelled_and_be_superseded(bench: Bench, kind: str) -> None:
+def test_a_request_of_any_kind_can_be_answered_or_fail_or_be_cancelled_or_superseded(bench: Bench, kind: str) -> None:
     priority = KINDS[kind]
     bench.ask(kind, lambda: "answer", priority)
     assert bench.thread.is_waiting(kind)
@@ -191,7 +191,7 @@ def test_a_failure_is_delivered_and_posted_with_its_message(bench: Bench) -> Non
     assert (posted.operation, posted.message, posted.hint) == ("map", "The disk is gone.", "Mount it.")
 
 
-def test_tasks_run_in_order_before_any_request_and_also_at_the_end(bench: Bench) -> None:
+def test_queued_steps_run_in_order_before_any_request_and_also_when_the_queue_is_closed(bench: Bench) -> None:
     done: list[str] = []
     release = bench.hold()
     bench.ask("map", lambda: done.append("request"))

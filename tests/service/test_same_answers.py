@@ -249,7 +249,9 @@ def ask_line_server(vaults: list[Path], _command: Excerpt) -> Iterator[Given]:
     [same_settings, another_model, set_another_tokenizer, load_model, damage_index, without_model],
     indirect=True,
 )
-def test_every_surface_gives_the_same_list_confidence_and_pack(vaults: list[Path], command: Excerpt) -> None:
+def test_app_and_commands_and_servers_and_python_give_the_same_hits_and_confidence_and_pack(
+    vaults: list[Path], command: Excerpt
+) -> None:
     expected = list(ask_api(vaults, command))
     assert sum(bool(given.places) for given in expected) >= 8
     for door in (ask_app, ask_command, ask_mcp, ask_line_server):
@@ -264,7 +266,7 @@ def test_every_surface_gives_the_same_list_confidence_and_pack(vaults: list[Path
 
 
 @pytest.mark.parametrize("vaults", [damage_index, without_model], indirect=True)
-def test_every_surface_names_the_vault_that_is_left_out(vaults: list[Path], command: Excerpt) -> None:
+def test_commands_and_servers_and_python_name_a_vault_that_is_left_out(vaults: list[Path], command: Excerpt) -> None:
     assert "vault new is left out" in command("search", "soup", "--no-refresh", *vault_options(vaults)).err
     served = ServedVaults(vaults, watched=False)
     server, tools = LineServer(served, str), build_server(served, failure_text)

@@ -58,7 +58,7 @@ def ask_hook(prompt: str, *folders: Path, session: str = "one") -> str:
     return answer_event(HookEvent(prompt, session), "claude", folders, user_paths().hook_folder)
 
 
-def test_passages_are_quoted_with_vault_and_source(bees: Path) -> None:
+def test_the_hook_quotes_passages_with_vault_and_source(bees: Path) -> None:
     text = ask_hook(SWARM, bees)
     assert "vault bees" in text
     assert "Swarms.md:5" in text
@@ -66,7 +66,7 @@ def test_passages_are_quoted_with_vault_and_source(bees: Path) -> None:
     assert text.endswith("End of the quotations.")
 
 
-def test_passages_are_given_once_in_a_session(bees: Path) -> None:
+def test_the_hook_gives_a_passage_only_once_in_a_session(bees: Path) -> None:
     assert ask_hook(SWARM, bees)
     assert ask_hook(SWARM, bees) == ""
     assert ask_hook(SWARM, bees, session="two")
@@ -98,7 +98,7 @@ def test_headings_and_paths_of_notes_stand_in_the_fence(bees: Path) -> None:
     assert outside.count("End of the quotations.") == 1
 
 
-def test_passages_without_information_are_left_out(bees: Path) -> None:
+def test_the_hook_leaves_out_passages_that_surely_answer_nothing(bees: Path) -> None:
     text = ask_hook(SWARM, bees)
     with excerpt.open(bees) as vault:
         hits = vault.search("how do I catch a swarm", literal=True, limit=MAX_PASSAGES)
@@ -114,7 +114,7 @@ def test_a_passage_above_the_token_limit_is_left_out(bees: Path) -> None:
     assert text.count("```\n") <= 2 * MAX_PASSAGES
 
 
-def test_a_vault_without_index_gives_nothing(bees: Path, tmp_path: Path) -> None:
+def test_the_hook_adds_nothing_from_a_vault_without_an_index(bees: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert ask_hook(SWARM, tmp_path / "empty", tmp_path / "gone") == ""
     assert ask_hook(SWARM, tmp_path / "gone", bees)
@@ -277,7 +277,7 @@ def test_the_hook_imports_neither_the_command_line_nor_the_settings() -> None:
 
 @pytest.mark.programs
 @needs_sockets
-def test_the_process_imports_neither_the_command_line_nor_the_settings(served_bees_vault: Path) -> None:
+def test_the_hooks_process_imports_neither_the_command_line_nor_the_settings(served_bees_vault: Path) -> None:
     event = json.dumps({"session_id": "six", "prompt": SWARM}).encode()
     command = [sys.executable, "-X", "importtime", "-m", "excerpt", "agents", "hook", "claude", str(served_bees_vault)]
     ended = subprocess.run(command, input=event, capture_output=True, timeout=60, check=True)
@@ -288,7 +288,7 @@ def test_the_process_imports_neither_the_command_line_nor_the_settings(served_be
 
 @pytest.mark.programs
 @needs_sockets
-def test_a_running_server_answers_without_the_search_engine(served_bees_vault: Path) -> None:
+def test_if_a_server_answers_the_hook_does_not_load_the_search_engine(served_bees_vault: Path) -> None:
     program = (
         "import sys\n"
         "from pathlib import Path\n"
@@ -312,7 +312,9 @@ def test_the_beginning_and_end_of_a_long_prompt_are_sent_to_the_server(served_be
 
 
 @needs_sockets
-def test_a_server_without_the_method_is_skipped(bees: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_does_not_know_the_method_passages_is_skipped(
+    bees: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def answer(_file: Path, _vault: str, _prompt: str, _shown_before: frozenset[str]) -> None:
         raise LineServerError("unknown_method", "There is no method passages.")
 

@@ -102,7 +102,7 @@ def test_uninstall_restores_the_bytes_of_an_existing_configuration(agent: str, h
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_later_changes_by_other_programs_are_kept(agent: str) -> None:
+def test_uninstalling_keeps_changes_that_other_programs_made_after_the_installation(agent: str) -> None:
     write_existing(agent)
     install_into(agent, hook=agent in HOOK_AGENTS)
     tools = agent_files(agent, None).tools
@@ -124,7 +124,7 @@ def test_a_second_install_changes_nothing(agent: str) -> None:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_vault_installed_later_is_added_to_the_first(agent: str, tmp_path: Path) -> None:
+def test_installing_a_second_vault_keeps_the_first(agent: str, tmp_path: Path) -> None:
     write_existing(agent)
     has_hook = agent in HOOK_AGENTS
     install_into(agent, VAULT, str(tmp_path), hook=has_hook)
@@ -154,7 +154,7 @@ def test_the_hook_does_not_search_a_vault_that_was_added_for_the_tools_only(tmp_
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_options_and_members_of_the_server_are_kept(agent: str) -> None:
+def test_installing_again_keeps_options_and_other_members_of_the_server_entry(agent: str) -> None:
     tools = agent_files(agent, None).tools
     if agent == "codex":
         write(
@@ -172,7 +172,7 @@ def test_options_and_members_of_the_server_are_kept(agent: str) -> None:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_the_rest_of_the_configuration_is_unchanged(agent: str) -> None:
+def test_installing_leaves_the_rest_of_the_configuration_unchanged(agent: str) -> None:
     write_existing(agent)
     install_into(agent)
     text = agent_files(agent, None).tools.read_text()
@@ -253,7 +253,7 @@ def commands(file: Path) -> list[str]:
         "/opt/bin/python -P -E -s -X utf8 -m excerpt",
     ],
 )
-def test_a_hook_of_excerpt_is_replaced_wherever_its_program_was(program: str) -> None:
+def test_a_hook_of_excerpt_is_replaced_even_if_its_program_was_in_another_folder(program: str) -> None:
     group = {"hooks": [{"type": "command", "command": f"{program} agents hook claude {shlex.quote(VAULT)}"}]}
     hooks = write(agent_files("claude", None).hooks, json.dumps({"hooks": {"UserPromptSubmit": [group]}}))
     assert installation_of("claude").hook_vaults == (VAULT,)
@@ -290,7 +290,7 @@ def test_a_hook_in_the_same_group_keeps_its_position() -> None:
     assert commands(hooks) == ["mine.sh"]
 
 
-def test_duplicate_hooks_become_one() -> None:
+def test_several_hooks_of_excerpt_become_one() -> None:
     install_into("claude", hook=True)
     hooks = agent_files("claude", None).hooks
     assert hooks is not None
@@ -304,7 +304,7 @@ def test_duplicate_hooks_become_one() -> None:
 @pytest.mark.parametrize(
     "server", ["x", 5, [], {"command": "/opt/excerpt-server", "args": ["mcp"]}, {"command": "excerpt", "args": ["run"]}]
 )
-def test_a_server_named_excerpt_of_another_program_is_not_changed(agent: str, server: object) -> None:
+def test_a_server_entry_named_excerpt_that_starts_another_program_is_not_changed(agent: str, server: object) -> None:
     tools = agent_files(agent, None).tools
     key = {"codex": "mcp_servers", "vscode": "servers"}.get(agent, "mcpServers")
     write(
@@ -375,7 +375,7 @@ def test_a_skill_with_other_line_ends_is_recognised() -> None:
     assert not skill.exists()
 
 
-def test_changes_between_two_installations_are_kept(tmp_path: Path) -> None:
+def test_uninstalling_keeps_changes_made_between_two_installations(tmp_path: Path) -> None:
     write_existing("claude")
     install_into("claude")
     tools = agent_files("claude", None).tools
@@ -496,7 +496,7 @@ def test_the_paths_in_the_manifests_exist() -> None:
     assert (PLUGIN / manifest["mcpServers"]).is_file()
 
 
-def test_the_server_command_has_no_path_of_this_machine() -> None:
+def test_the_server_command_in_the_plugin_has_no_path_of_this_machine() -> None:
     servers = json.loads((PLUGIN / ".mcp.json").read_text(encoding="utf-8"))["mcpServers"]
     assert servers == {"excerpt": {"command": "excerpt", "args": ["mcp"]}}
 

@@ -68,7 +68,7 @@ def test_a_duplicate_key_is_refused(edit: Callable[[str, Sequence[str], object],
         edit('{"a": {}, "a": {"o": 1}}', ("a", "b"), 1)
 
 
-def test_a_path_may_have_indexes_of_arrays() -> None:
+def test_a_path_to_a_json_value_may_have_indexes_of_arrays() -> None:
     text = '{"a": [{"b": [1, 2]},  {"b": []}]}'
     assert parse_value(text, ("a", 0, "b", 1)) == 2
     assert set_member(text, ("a", 0, "b", 1), 5) == text.replace("2", "5")
@@ -76,7 +76,7 @@ def test_a_path_may_have_indexes_of_arrays() -> None:
 
 
 @pytest.mark.parametrize("path", [("z",), ("a", 9), ("a", 0, "b", 5), ("a", "b"), (0,), ("a", 1, "b", "c")])
-def test_a_missing_value_is_none(path: Sequence[str | int]) -> None:
+def test_reading_a_missing_value_returns_none(path: Sequence[str | int]) -> None:
     assert parse_value('{"a": [{"b": [1, 2]}, {"b": 3}]}', path) is None
 
 

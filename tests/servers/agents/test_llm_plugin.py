@@ -31,14 +31,14 @@ def run_llm(*arguments: str) -> Result:
 
 
 @pytest.mark.parametrize("vault", ["", "{bees}?query="])
-def test_a_fragment_holds_the_passages_that_answer(bees: Path, vault: str) -> None:
+def test_a_fragment_for_llm_holds_the_passages_that_answer_the_question(bees: Path, vault: str) -> None:
     answer = run_llm("-f", f"excerpt:{vault.format(bees=bees)}how do I catch a swarm", "Summarise")
     prompt = json.loads(answer.output)["prompt"]
     assert "A swarm is caught in a skep before noon." in prompt
     assert prompt.count("Confidence that the notes answer: strong") == 1
 
 
-def test_rows_are_below_the_header_of_their_table(bees: Path) -> None:
+def test_a_passage_that_begins_within_a_table_has_the_tables_header_above(bees: Path) -> None:
     rows = [f"| frame{n} | {n * 7} grams of honey |\n" for n in range(90)]
     rows[77] = "| frame77 | propolis |\n"
     (bees / "Frames.md").write_text(f"# Frames\n\n| Frame | Harvest |\n|---|---|\n{''.join(rows)}", encoding="utf-8")
@@ -47,7 +47,7 @@ def test_rows_are_below_the_header_of_their_table(bees: Path) -> None:
     assert "| frame77 | propolis |" in prompt
 
 
-def test_the_log_of_llm_has_the_source(bees: Path) -> None:
+def test_the_log_of_the_program_llm_has_the_source_of_a_passage(bees: Path) -> None:
     run_llm("-f", "excerpt:how do I catch a swarm", "Summarise")
     fragments = CliRunner().invoke(cli, ["fragments", "list"])
     assert "source: Swarms.md:5" in fragments.output

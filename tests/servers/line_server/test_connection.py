@@ -119,7 +119,9 @@ async def test_an_internal_error_is_answered_with_a_sentence_and_the_server_cont
     vaults.end()
 
 
-async def test_a_client_above_the_limit_is_refused(server: LineServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_above_the_maximum_number_of_clients_is_refused(
+    server: LineServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("excerpt.servers.line_server.server.MAX_CLIENTS", 1)
     async with talk_with(server):
         other = Talk()
@@ -127,7 +129,7 @@ async def test_a_client_above_the_limit_is_refused(server: LineServer, monkeypat
         assert "No more than 1 clients" in (await other.receive())["error"]["message"]
 
 
-async def test_a_client_above_the_limit_that_left_already_is_no_error(
+async def test_a_refused_client_that_has_left_already_causes_no_error(
     server: LineServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def write(_: bytes) -> None:
@@ -140,7 +142,9 @@ async def test_a_client_above_the_limit_that_left_already_is_no_error(
 # --- newest wins, cancel ----------------------------------------------------------------------------------------------
 
 
-async def test_a_newer_request_of_a_channel_supersedes_older_ones_that_did_not_run(slow: Slow, slow_talk: Talk) -> None:
+async def test_a_newer_request_of_a_channel_supersedes_older_requests_that_did_not_run_yet(
+    slow: Slow, slow_talk: Talk
+) -> None:
     first = slow_talk.send("recall", channel="picker")
     await slow.has_run(1)
     second, third = slow_talk.send("recall", channel="picker"), slow_talk.send("recall", channel="picker")
@@ -152,7 +156,9 @@ async def test_a_newer_request_of_a_channel_supersedes_older_ones_that_did_not_r
     assert slow.ran == [first, third]
 
 
-async def test_other_channels_and_requests_without_one_are_not_superseded(slow: Slow, slow_talk: Talk) -> None:
+async def test_requests_of_other_channels_and_requests_without_a_channel_are_not_superseded(
+    slow: Slow, slow_talk: Talk
+) -> None:
     ids = [slow_talk.send("recall"), slow_talk.send("recall", channel="a"), slow_talk.send("recall", channel="b")]
     for _ in ids:
         slow.may_answer.release()
@@ -310,7 +316,9 @@ async def test_blank_lines_and_chunks_within_a_character_are_no_errors(talk: Tal
 
 
 @pytest.mark.programs
-async def test_only_so_many_requests_are_read_for_a_client_that_reads_nothing(slow: Slow, slow_talk: Talk) -> None:
+async def test_for_a_client_that_does_not_read_its_answers_a_limited_number_of_requests_is_read(
+    slow: Slow, slow_talk: Talk
+) -> None:
     slow_talk.stop_reading()
     for _ in range(3 * MAX_WAITING):
         slow_talk.send("recall")

@@ -61,7 +61,7 @@ def test_the_socket_is_in_the_runtime_folder_or_the_state_folder(
     assert socket_file(tmp_path).parent == user_paths().state / "run"
 
 
-def test_folder_and_socket_are_created_for_the_user_only(folder: Path) -> None:
+def test_the_socket_and_its_folder_are_accessible_only_to_the_user(folder: Path) -> None:
     file = folder / "run" / "a.sock"
     with listen(file):
         assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
@@ -70,20 +70,20 @@ def test_folder_and_socket_are_created_for_the_user_only(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
-def test_a_folder_writable_by_others_is_refused(folder: Path, mode: int) -> None:
+def test_a_socket_folder_writable_by_other_users_is_refused(folder: Path, mode: int) -> None:
     folder.chmod(mode)
     with pytest.raises(ExcerptError, match="can be written to by other users"), listen(folder / "a.sock"):
         pass
     assert find_problem(folder) == "can be written to by other users"
 
 
-def test_a_folder_of_another_user_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_folder_of_another_user_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
     with pytest.raises(ExcerptError, match="belongs to another user"), listen(folder / "a.sock"):
         pass
 
 
-def test_a_link_to_a_folder_is_refused(folder: Path) -> None:
+def test_a_socket_folder_that_is_a_symbolic_link_is_refused(folder: Path) -> None:
     (folder / "real").mkdir(mode=0o700)
     (folder / "link").symlink_to("real")
     with pytest.raises(ExcerptError, match="is no folder"), listen(folder / "link" / "a.sock"):
@@ -134,7 +134,7 @@ def test_a_file_that_is_not_a_socket_is_not_changed(folder: Path) -> None:
 # --- who is at the other end ------------------------------------------------------------------------------------------
 
 
-def test_both_ends_know_user_and_process_of_the_other(folder: Path) -> None:
+def test_each_end_of_a_socket_knows_the_user_and_the_process_of_the_other_end(folder: Path) -> None:
     with listen(folder / "a.sock") as listener, LineClient.connect(folder / "a.sock") as found:
         listener.setblocking(True)
         accepted, _ = listener.accept()
@@ -145,7 +145,7 @@ def test_both_ends_know_user_and_process_of_the_other(folder: Path) -> None:
             assert client.read_peer_ids(found._connection) == (uid, pid)
 
 
-def test_a_client_of_another_user_is_not_the_own_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_of_another_user_is_recognised(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_socket, "read_peer_ids", lambda _: (os.geteuid() + 1, 1))
     with socket.socket(socket.AF_UNIX) as connection:
         assert not local_socket.is_own_process(connection)

@@ -30,7 +30,7 @@ async def test_a_short_snippet_highlights_only_what_it_shows(talk: Talk) -> None
     assert all(last <= len(hit["snippet"]["text"]) for _, last in hit["snippet"]["spans"])
 
 
-async def test_a_list_can_be_requested_without_texts(talk: Talk) -> None:
+async def test_hits_can_be_requested_without_their_texts(talk: Talk) -> None:
     hit = (await talk.ask("search", query="swarm", limit=1, text=False, snippet=0))["hits"][0]
     assert "text" not in hit
     assert "snippet" not in hit
@@ -69,7 +69,7 @@ async def test_read_of_a_fragment_adds_surrounding_lines(talk: Talk) -> None:
     assert note["text"].split("\n")[2] == hit["text"].split("\n")[0]
 
 
-async def test_what_is_only_looked_at_or_read_after_a_pack_is_not_kept_with_the_question(
+async def test_a_passage_read_with_context_or_after_a_pack_is_not_saved_with_the_question(
     talk: Talk, vault: Path
 ) -> None:
     log = UseLog(user_paths().use_file(vault))
@@ -109,7 +109,7 @@ async def test_a_memory_is_saved_and_recalled(talk: Talk) -> None:
     assert found["source_check"]["kind"] == "fresh"
 
 
-async def test_passages_for_a_prompt_are_new_to_its_session(home: Path, vault: Path) -> None:
+async def test_passages_for_a_prompt_leave_out_fragments_that_the_session_got_before(home: Path, vault: Path) -> None:
     del home
     for number in range(30):  # in a vault of a few notes, no word is rare enough to be sure
         (vault / f"Diary {number}.md").write_text(f"Rain in the morning, frame {number}.\n", encoding="utf-8")

@@ -77,7 +77,7 @@ async def test_each_vault_of_a_server_has_a_socket_and_answers_by_its_own_name(v
     assert answer["passages"]["vault"] == "tea"
 
 
-async def test_the_socket_answers_nothing_else(vault: Path) -> None:
+async def test_the_socket_for_the_prompt_hook_answers_no_other_method(vault: Path) -> None:
     async with serving(vault):
         for method in sorted({*METHODS} - {"passages"}):
             with pytest.raises(LineServerError, match=f"There is no method {method}") as error:
@@ -109,7 +109,7 @@ async def test_a_socket_of_another_process_is_not_removed_at_the_end(vault: Path
     assert file.read_text() == "of another process"
 
 
-async def test_a_reason_that_keeps_a_server_from_listening_is_printed_once(
+async def test_if_a_server_cannot_listen_the_reason_is_printed_once(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     printed: list[str] = []

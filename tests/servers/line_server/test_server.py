@@ -132,7 +132,7 @@ def test_a_first_build_reports_progress_and_requests_are_answered_before_its_end
         assert "result" in answer or answer["error"]["data"]["kind"] == "not_indexed_yet"
 
 
-def test_all_requests_of_a_pipe_are_answered(home: Path, vault: Path) -> None:
+def test_all_requests_piped_into_the_server_are_answered(home: Path, vault: Path) -> None:
     indexed_vaults(vault)
     done = subprocess.run(
         [sys.executable, "-m", "excerpt", "serve", str(vault)],

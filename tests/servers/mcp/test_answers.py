@@ -62,7 +62,7 @@ def test_an_answer_has_the_tokens_that_it_states_and_keeps_its_limit(parts: list
     assert said == count_tokens(text) <= most == limit
 
 
-def test_what_does_not_fit_is_omitted_whole_and_reported() -> None:
+def test_a_part_that_does_not_fit_into_the_limit_is_omitted_whole_and_reported() -> None:
     parts = tuple(f"passage {number} " + "word " * 100 for number in range(9))
     text = fit_answer(ToolAnswer((), "notes", "", "go on.", "passages", parts, 9, "ask for less"), 400)
     shown = len(re.findall(r"passage \d", text))
@@ -131,7 +131,7 @@ async def test_an_unsure_answer_asks_the_agent_to_judge_and_names_words_of_the_n
     assert ("No passage has “lattice”, “quantum”; these are nearest." in told.text) == (tool == "pack")
 
 
-async def test_a_search_states_the_preferred_time_and_the_order(ask: Ask) -> None:
+async def test_a_search_states_the_date_that_it_prefers_and_the_order_by_date(ask: Ask) -> None:
     assert " · notes of date:2024-05 first · " in (await ask("search", query="tea in May 2024")).first_line
     assert " · no hit has a date · " in (await ask("search", query="tea sort:-date")).first_line
 
@@ -141,7 +141,7 @@ async def test_a_search_states_the_order_of_dated_hits(ask: Ask, vault: Path) ->
     assert " · newest first · " in (await ask("search", query="tea sort:-date")).first_line
 
 
-async def test_a_location_of_a_search_can_be_read(ask: Ask) -> None:
+async def test_the_tool_read_accepts_a_location_from_search(ask: Ask) -> None:
     told = await ask("search", query="green tea", limit=1)
     place = re.search(r"^1\. (\S+:\d+(?:-\d+)?) · ", told.text, re.M)
     assert place
@@ -156,14 +156,14 @@ async def test_a_search_continues_after_the_previous_page(ask: Ask) -> None:
     assert second.text.split("\n")[2] == both.text.split("\n")[3]
 
 
-async def test_a_search_by_notes_names_each_once(ask: Ask) -> None:
+async def test_a_search_grouped_by_notes_names_each_note_once(ask: Ask) -> None:
     told = await ask("search", query="hive week", group="notes", snippet=0)
     paths = re.findall(r"^\d+\. (.*?\.md):", told.text, re.M)
     assert "Diary.md" in paths
     assert len(paths) == len(set(paths))
 
 
-async def test_a_search_by_folders_returns_filters(ask: Ask) -> None:
+async def test_a_search_grouped_by_folders_returns_their_filters(ask: Ask) -> None:
     told = await ask("search", query="tea", group="folders")
     assert told.text.startswith("1 of 1 folder · ")
     assert "path:/kitchen/ · 1 passage in 1 note" in told.text
@@ -203,7 +203,7 @@ async def test_a_note_is_read_for_the_passages_that_answer_a_query(ask: Ask) -> 
     assert "the hive weighs 99 kilos" in told.text
 
 
-async def test_a_note_that_fits_is_read_whole_in_one_fence(ask: Ask) -> None:
+async def test_a_note_that_fits_into_the_limit_is_returned_whole_in_one_code_fence(ask: Ask) -> None:
     told = await ask("read", source="kitchen/Tea.md")
     assert told.first_line.startswith("kitchen/Tea.md:1-5 · the whole note, 5 lines · ")
     assert f"\n\n```\n{NOTES['kitchen/Tea.md'].rstrip()}\n```\n\nNext: " in told.text
@@ -313,7 +313,7 @@ async def test_text_without_a_boundary_within_the_limit_is_cut(home: Path, tmp_p
     vaults.end()
 
 
-async def test_names_of_maximal_length_fit(home: Path, tmp_path: Path) -> None:
+async def test_notes_with_names_of_maximal_length_fit_into_an_answer(home: Path, tmp_path: Path) -> None:
     name = "ü語" * 40
     vaults = indexed_vaults(written_vault(tmp_path / ("é" * 80), {f"{name}.md": "# Hive\n\nA hive stands dry.\n"}))
     async with Client(build_server(vaults, failure_text)) as client:
@@ -381,7 +381,7 @@ async def test_a_weak_answer_of_a_partial_index_says_so(home: Path, vault: Path)
 @pytest.mark.parametrize(
     ("title", "alarming"), [("The vault cannot be opened", True), (IndexBusyError.title, False)], ids=["gone", "busy"]
 )
-async def test_an_answer_warns_only_after_indexing_has_failed(
+async def test_an_answer_warns_of_an_outdated_index_only_after_indexing_has_failed(
     home: Path, vault: Path, title: str, alarming: bool
 ) -> None:
     vaults = indexed_vaults(vault)
@@ -436,7 +436,7 @@ async def test_errors_state_what_to_do(ask: Ask, tool: str, arguments: dict[str,
         ("status", {"vault": "bees"}, "status has no parameter vault: it takes no parameters."),
     ],
 )
-async def test_an_unknown_parameter_is_refused_with_the_nearest(
+async def test_the_error_for_an_unknown_parameter_names_the_most_similar_one(
     ask: Ask, tool: str, arguments: dict[str, Any], said: str
 ) -> None:
     told = await ask(tool, **arguments)
@@ -498,12 +498,12 @@ def searched_queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return queries
 
 
-async def test_a_pack_searches_once(ask: Ask, searched_queries: list[str]) -> None:
+async def test_a_pack_takes_only_one_search(ask: Ask, searched_queries: list[str]) -> None:
     await ask("pack", query="swarm")
     assert searched_queries.count("swarm") == 1
 
 
-async def test_a_pack_of_several_vaults_searches_them_once(
+async def test_a_pack_of_several_vaults_takes_only_one_search_of_each(
     home: Path, vault: Path, tmp_path: Path, searched_queries: list[str]
 ) -> None:
     other = written_vault(tmp_path / "wasps", {"Nests.md": "# Nests\n\nThe grey nest of a swarm of wasps.\n"})
@@ -514,7 +514,7 @@ async def test_a_pack_of_several_vaults_searches_them_once(
     vaults.end()
 
 
-async def test_a_note_read_for_a_query_is_searched_once(ask: Ask, searched_queries: list[str]) -> None:
+async def test_reading_a_note_for_a_query_takes_only_one_search(ask: Ask, searched_queries: list[str]) -> None:
     told = await ask("read", source="Diary", query="week nine")
     assert not told.is_error
     assert len([query for query in searched_queries if "week nine" in query]) == 1
@@ -532,13 +532,13 @@ async def save_memory(ask: Ask, **arguments: Any) -> str:
     return found[0]
 
 
-async def test_a_tag_with_a_dash_is_removed(ask: Ask) -> None:
+async def test_a_tag_with_a_dash_in_front_is_removed_from_the_memory(ask: Ask) -> None:
     identity = await save_memory(ask, text="Swarms leave in May.", tags=["bees", "may"])
     told = await ask("remember", id=identity, tags=["-may", "swarm"])
     assert told.text == f"Changed {identity}; tags: bees, swarm."
 
 
-async def test_a_change_without_effect_is_reported(ask: Ask) -> None:
+async def test_a_change_of_a_memory_without_effect_is_reported(ask: Ask) -> None:
     identity = await save_memory(ask, text="Swarms leave in May.", tags=["bees"])
     assert (
         await ask("remember", id=identity, tags=["bees"])
@@ -654,12 +654,12 @@ async def test_quotations_and_citations_of_an_answer_are_checked(ask: Ask) -> No
     assert "line 4 · unknown · [4] · `sources` has 1" in told.text
 
 
-async def test_an_answer_that_passes_is_reported_as_such(ask: Ask) -> None:
+async def test_the_check_of_an_answer_without_errors_says_so(ask: Ask) -> None:
     told = await ask("check", answer='It leaves "when the queen is old" [1].', sources=["Swarms.md:3"])
     assert told.first_line.startswith("quotations and citations hold · 1 quotation (1 true) · 1 citation · ")
 
 
-async def test_sentences_not_found_come_first(ask: Ask) -> None:
+async def test_the_check_lists_sentences_whose_words_are_not_found_first(ask: Ask) -> None:
     answer = 'The backend is Django and MongoDB [1]. It leaves "when the queen is old" [1]. When the queen is old [1].'
     told = await ask("check", answer=answer, sources=["Swarms.md:3"])
     assert told.first_line.startswith(
@@ -821,7 +821,7 @@ async def test_several_vaults_return_the_list_and_pack_of_the_python_api(
     assert re.findall(r"From (\S+?):", told.text) == [pack.path for pack in packed.packs]
 
 
-async def test_vaults_of_one_name_are_searched_together_and_named_by_the_ends_of_their_paths(
+async def test_vaults_whose_folders_have_the_same_name_are_named_by_the_ends_of_their_paths(
     home: Path, tmp_path: Path
 ) -> None:
     folders = [tmp_path / name / "notes" for name in ("bees", "wasps")]
@@ -865,7 +865,7 @@ async def test_a_pack_of_several_vaults_has_one_frame_and_continuous_numbers(ask
     assert numbers == [str(number) for number in range(1, len(numbers) + 1)]
 
 
-async def test_a_location_in_any_of_several_vaults_is_read_as_it_is_named(ask_two_vaults: Ask) -> None:
+async def test_the_tool_read_accepts_a_location_as_a_search_of_several_vaults_names_it(ask_two_vaults: Ask) -> None:
     found = await ask_two_vaults("search", query="grey nest", vault="*", limit=1)
     place = re.search(r"^1\. (\S+:\d+)", found.text, re.M)
     assert place

@@ -103,7 +103,7 @@ async def test_an_answer_may_take_longer_than_the_request_limit(little_time: Non
 
 
 @pytest.mark.usefixtures("little_time")
-async def test_an_incomplete_second_request_is_closed_too() -> None:
+async def test_a_connection_with_an_incomplete_second_request_is_closed() -> None:
     async with serve_app() as connect:
         reader, writer = await connect(WHOLE)
         assert b" 204 " in await reader.readuntil(b"\r\n\r\n")

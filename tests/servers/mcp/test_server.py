@@ -264,7 +264,7 @@ def test_only_requests_with_the_token_from_a_local_origin_are_answered(served_ad
 
 
 @pytest.mark.programs
-def test_another_machine_requires_a_token_of_the_user(command: Excerpt, vault: Path) -> None:
+def test_listening_for_other_machines_requires_a_token_chosen_by_the_user(command: Excerpt, vault: Path) -> None:
     answer = command("mcp", vault, "--http", "--host", "0.0.0.0")
     assert answer.code == 2
     assert "give a --token-file" in answer.err
@@ -303,7 +303,9 @@ def test_a_token_file_readable_by_others_is_refused(command: Excerpt, vault: Pat
 
 
 @pytest.mark.programs
-def test_a_used_port_is_reported(command: Excerpt, vault: Path, served_address: tuple[int, str]) -> None:
+def test_a_port_that_is_already_in_use_is_reported(
+    command: Excerpt, vault: Path, served_address: tuple[int, str]
+) -> None:
     answer = command("mcp", vault, "--http", "--port", str(served_address[0]))
     assert answer.code == 3
     assert "Cannot listen at" in answer.err
@@ -438,7 +440,7 @@ def test_only_one_of_several_servers_watches_and_another_takes_over_after_its_en
 
 @pytest.mark.programs
 @pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
-def test_a_watcher_that_is_killed_is_replaced_by_one(home: Path, servers: Servers) -> None:
+def test_if_the_watching_process_is_killed_exactly_one_server_takes_over(home: Path, servers: Servers) -> None:
     first = new_watcher(home)
     subprocess.run(["kill", "-9", str(first)], check=True)
     second = new_watcher(home, ended=first)

@@ -13,7 +13,7 @@ def ignore_progress(*_: object) -> None:
     pass
 
 
-def test_the_checks_of_the_caller_have_their_place_in_the_report_and_get_the_settings(tmp_path: Path) -> None:
+def test_the_callers_checks_of_the_terminal_are_in_the_report_and_get_the_settings(tmp_path: Path) -> None:
     paths = Paths(*(tmp_path / name for name in ("config", "cache", "data", "state")))
     paths.config.mkdir()
     paths.settings_file.write_text('[screen]\neditor = "hx"\n')

@@ -8,7 +8,7 @@ from excerpt.service.diagnosis.findings import Finding, Severity, format_names, 
 from tests.findings import finding_lines, has_finding
 
 
-def test_a_failing_check_is_a_finding_and_the_others_run() -> None:
+def test_a_check_that_raises_becomes_a_finding_and_the_other_checks_run() -> None:
     def fails() -> Iterable[Finding]:
         raise RuntimeError("boom")
 

@@ -39,7 +39,7 @@ def test_a_broken_settings_file_is_named_and_the_others_still_apply(paths: Paths
     assert has_finding(lines[1:], Severity.OK, str(file), "is valid")
 
 
-def test_an_invalid_pattern_is_a_problem_of_its_file(paths: Paths) -> None:
+def test_an_invalid_pattern_is_a_problem_that_names_its_settings_file(paths: Paths) -> None:
     paths.config.mkdir()
     paths.settings_file.write_text('[vault]\nexclude = ["!"]\n')
     settings, findings = check_settings_files(paths, None)

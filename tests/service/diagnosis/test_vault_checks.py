@@ -68,7 +68,7 @@ def test_rules_that_exclude_every_note_are_a_problem(vault: Path, by: str) -> No
     assert all(fact in line for fact in (str(vault), "1 file", ".gitignore", "vault.exclude"))
 
 
-def test_links_out_of_the_vault_are_named(vault: Path, tmp_path: Path) -> None:
+def test_symbolic_links_out_of_the_vault_are_named(vault: Path, tmp_path: Path) -> None:
     (tmp_path / "outside.md").write_text("x")
     (vault / "out.md").symlink_to(tmp_path / "outside.md")
     (line,) = (line for line in findings_of_vault(vault) if "out.md" in line)
@@ -76,7 +76,7 @@ def test_links_out_of_the_vault_are_named(vault: Path, tmp_path: Path) -> None:
     assert "link" in line
 
 
-def test_a_partly_used_ignore_file_is_named(vault: Path) -> None:
+def test_an_ignore_file_of_which_only_a_part_is_used_is_named(vault: Path) -> None:
     (vault / ".gitignore").write_text("a" * 501)
     (line,) = (line for line in findings_of_vault(vault) if ".gitignore" in line)
     assert line.startswith("warning: ")
@@ -84,7 +84,7 @@ def test_a_partly_used_ignore_file_is_named(vault: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
-def test_a_name_that_is_not_utf8_is_named(vault: Path) -> None:
+def test_a_file_name_that_is_not_utf8_is_reported(vault: Path) -> None:
     Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9.md")).write_text("x")
     (line,) = (line for line in findings_of_vault(vault) if "caf\N{REPLACEMENT CHARACTER}.md" in line)
     assert line.startswith("warning: ")

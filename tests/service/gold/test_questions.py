@@ -28,7 +28,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "gold" / "notes.jsonl"
 
 
-def test_without_a_file_there_are_no_questions(file: Path) -> None:
+def test_a_missing_gold_set_file_means_no_questions(file: Path) -> None:
     assert read_gold(file).questions == ()
 
 
@@ -39,7 +39,7 @@ def test_added_questions_are_read_back_in_order(file: Path) -> None:
     assert read_gold(file).questions == (SYNC, SOUP, odd)
 
 
-def test_a_line_has_the_format_of_known_item_sets(file: Path) -> None:
+def test_a_line_of_a_gold_set_has_the_format_of_known_item_sets(file: Path) -> None:
     add_questions(file, [SYNC, SOUP])
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert [line["query"] for line in lines] == ["how do conflicts end?", "lentils"]

@@ -27,7 +27,7 @@ def replace_in_note(vault: Path, path: str, old: str, new: str) -> None:
 # --- targets ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_best_hit_in_the_section_gives_the_rank(opened_vault: Vault) -> None:
+def test_the_rank_of_a_target_section_is_that_of_the_best_hit_in_it(opened_vault: Vault) -> None:
     opened_vault.gold.add("two devices change one note", "Sync#Conflicts")
     opened_vault.gold.add("two devices change a note", "Colour")
     first, second = opened_vault.run_gold().run.ranks
@@ -35,7 +35,7 @@ def test_the_best_hit_in_the_section_gives_the_rank(opened_vault: Vault) -> None
     assert second.rank is None or second.rank > 1
 
 
-def test_the_first_hit_of_several_targets_counts(opened_vault: Vault) -> None:
+def test_the_rank_of_a_question_with_several_targets_is_that_of_the_first_hit(opened_vault: Vault) -> None:
     opened_vault.gold.add("two devices change one note", "Colour", "Sync#Conflicts")
     assert opened_vault.run_gold().run.ranks[0].rank == 1
 
@@ -102,7 +102,7 @@ def test_the_first_run_has_no_comparison_and_the_next_has(opened_vault: Vault) -
     assert (comparison.changes, comparison.has_fallen) == ((), False)
 
 
-def test_other_settings_are_compared_with_the_users_and_do_not_replace_the_last_run(opened_vault: Vault) -> None:
+def test_a_run_with_other_settings_is_compared_with_the_users_settings_and_not_saved(opened_vault: Vault) -> None:
     opened_vault.gold.add("lentils", "Lentil soup")
     opened_vault.run_gold()
     file = user_paths().gold_run_file(opened_vault.folder)
@@ -130,14 +130,14 @@ def test_only_questions_with_the_same_targets_are_compared() -> None:
     assert compare_runs(run_of(a=1), run_of(c=1)) is None
 
 
-def test_a_target_no_longer_found_is_worse() -> None:
+def test_a_question_whose_target_is_no_longer_found_counts_as_worse() -> None:
     comparison = compare_runs(run_of(a=30, b=None), run_of(a=None, b=40))
     assert comparison is not None
     assert [change.is_better for change in comparison.changes] == [False, True]
     assert (comparison.better, comparison.worse) == (1, 1)
 
 
-def test_the_moved_signal_is_the_one_whose_margin_changed_most() -> None:
+def test_the_signal_named_for_a_changed_rank_is_the_one_whose_margin_changed_most() -> None:
     def run(rank: int, **margins: float) -> GoldRun:
         return GoldRun("", (GoldRank("a", "a", ("A.md",), rank, (), margins),))
 
@@ -156,5 +156,5 @@ def test_the_sign_test_is_exact_and_two_sided(better: int, worse: int, p: float)
 
 
 @pytest.mark.parametrize(("changed", "needed"), [(0, None), (5, None), (6, 6), (8, 8), (9, 8), (10, 9), (20, 15)])
-def test_a_difference_requires_a_minimum_of_changed_questions(changed: int, needed: int | None) -> None:
+def test_a_difference_is_significant_only_with_a_minimum_of_changed_questions(changed: int, needed: int | None) -> None:
     assert needed_majority(changed) == needed
