@@ -55,7 +55,7 @@ async def test_disabled_actions_of_query_side_panel_and_tab_give_their_reason(sc
         await until_tabs(pilot)
         pane = pane_of(scripted)
         assert pane.disabled_reason("filter_time", ()) == "The query names no time, such as “last week”."
-        assert pane.disabled_reason("scroll_view", (1,)) == "The side panel is hidden: there is nothing to scroll."
+        assert pane.disabled_reason("scroll_view", (1,)) == "No panel is open: there is nothing to scroll."
         assert pane.disabled_reason("show_view", ("why",)) == "Nothing is listed yet: type a query first."
         assert pane.disabled_reason("show_view", ("map",)) == ""
         assert pane.disabled_reason("compare", ()) == "Type a query first, to compare strategies by their hits."
@@ -137,7 +137,7 @@ async def test_the_footer_is_the_same_for_query_and_list(scripted: ScriptedApp) 
         ("unbound-passage", "#preview"),
         ("unbound-related", "#related-notes"),
         ("unbound-map", "#map"),
-        ("ctrl+o", "#packed"),
+        ("ctrl+o", "PackRows"),
     ],
 )
 async def test_a_panel_has_its_own_keys_after_the_first_three(scripted: ScriptedApp, key: str, panel: str) -> None:

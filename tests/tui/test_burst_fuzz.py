@@ -192,7 +192,7 @@ def open_view(app: ScriptedApp) -> str:
     tab, pane = screen_of(app).query_one(TabBar).active, pane_of(app)
     if tab != "search":
         return tab
-    return "pack" if pane.pack_panel.has_focus else str(pane.side.view)
+    return "pack" if pane.pack_panel.rows.has_focus else str(pane.side.view)
 
 
 def test_every_dialog_is_among_those_opened() -> None:

@@ -91,4 +91,4 @@ def test_the_first_frame_is_drawn_before_anything_it_does_not_show_is_imported(t
     assert len([name for name in seen["modules"] if name.startswith("excerpt")]) <= MAX
     assert not [name for name in seen["modules"] if name.startswith("excerpt.tui.screens.")], "dialogs"
     assert "Type to search" in seen["frame"]
-    assert not {"Preview", "PackPanel", "RelatedPanel", "MapPanel"}.intersection(seen["widgets"])
+    assert not {"Preview", "PackRows", "RelatedPanel", "MapPanel"}.intersection(seen["widgets"])

@@ -31,7 +31,7 @@ from excerpt.tui.memory.controller import (
 )
 from excerpt.tui.memory.form import RememberDialog
 from excerpt.tui.messages import RememberRequested
-from excerpt.tui.pack.panel import PackPanel
+from excerpt.tui.pack.panel import PackRows
 from excerpt.tui.search.hit_list import HitList
 from excerpt.vault.known_vaults import VaultFolders
 from tests.service.manual_loop import TIMEOUT_SECONDS, ManualLoop
@@ -235,7 +235,7 @@ async def test_a_marked_memory_is_packed_with_its_own_source_line(app: ExcerptAp
         assert "## [1] Memory › Cooking/Lentil soup.md, line 3 › better" in pane.pack.newest_pack.text
         assert f"From memory:{memory.id}:1" in pane.pack.newest_pack.text
         await pilot.press("ctrl+o", "enter")
-        assert screen_of(app).query_one(PackPanel).row_count == 1
+        assert screen_of(app).query_one(PackRows).row_count == 1
 
 
 @pytest.mark.programs

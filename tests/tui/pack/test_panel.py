@@ -13,11 +13,13 @@ from excerpt.base.model import Pack
 from excerpt.base.settings import PackSettings, Paths, Settings
 from excerpt.pack.selection import MarkedFragment, SavedMarks, write_marks
 from excerpt.service.packer import DISPLACES_MARK_REASON, LeftOutRow
+from excerpt.text.display import visible_line
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.footer import KeyBar
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.labels import scope_label
-from excerpt.tui.pack.panel import PackPanel
+from excerpt.tui.pack.panel import PackRows
+from excerpt.tui.pack.pasted_text import PastedText
 from tests.tui.driver import (
     AppPilot,
     ScriptedApp,
@@ -25,19 +27,21 @@ from tests.tui.driver import (
     hit_list_of,
     notices_of,
     pane_of,
+    post_keys,
     press,
     preview_of,
     screen_of,
     search,
     until,
     until_answered,
+    until_result,
 )
 
 pytestmark = pytest.mark.programs
 
 
-def panel_of(app: ExcerptApp) -> PackPanel:
-    return screen_of(app).query_one(PackPanel)
+def panel_of(app: ExcerptApp) -> PackRows:
+    return screen_of(app).query_one(PackRows)
 
 
 def packs_of(app: ExcerptApp) -> list[Pack]:
@@ -202,7 +206,7 @@ async def test_enter_shows_the_passage_in_its_context(app: ExcerptApp) -> None:
         await pilot.press("enter")
         await until(pilot, lambda: preview.window is not None and preview.window.fragment.id == wanted, "the context")
         assert preview.display
-        assert not panel_of(app).display
+        assert not pane_of(app).pack_panel.display
         selected = hit_list_of(app).selected
         assert selected is not None
         assert selected.fragment.id == wanted
@@ -218,17 +222,71 @@ async def test_a_mark_of_another_query_is_shown_in_its_context(app: ExcerptApp) 
         preview = preview_of(app)
         lentils = "Cooking/Lentil soup.md"
         await until(pilot, lambda: preview.window is not None and preview.window.fragment.path == lentils, "the mark")
-        assert panel_of(app).display
+        assert pane_of(app).pack_panel.display
 
 
 async def test_the_panel_replaces_the_side_panel_if_there_is_one_place(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_pack(pilot, "conflict")
         side = pane_of(app).side
-        assert (panel_of(app).display, side.display) == (True, False)
+        assert (pane_of(app).pack_panel.display, side.display) == (True, False)
         await pilot.resize_terminal(140, 45)
         await pilot.pause()
-        assert (panel_of(app).display, side.display) == (True, True)
+        assert (pane_of(app).pack_panel.display, side.display) == (True, True)
+
+
+@pytest.mark.parametrize("opener", [(), ("escape",)])
+async def test_a_closed_panel_gives_the_focus_back_to_where_it_was_opened(
+    app: ExcerptApp, opener: tuple[str, ...]
+) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, "conflict", *opener)
+        focused = screen_of(app).focused
+        await press(pilot, "ctrl+o")
+        assert panel_of(app).has_focus
+        await press(pilot, "ctrl+o")
+        assert screen_of(app).focused is focused
+
+
+async def test_letters_typed_after_the_panel_was_opened_and_closed_are_typed(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, "coffee")
+        post_keys(app, "ctrl+o", "ctrl+o", *" in november")
+        await until_result(pilot, "coffee in november")
+        assert (pane_of(app).pack_format, pane_of(app).pack.choices.marks) == (Format.MARKDOWN, ())
+        assert len(app.screen_stack) == 1
+
+
+async def test_the_text_to_paste_is_shown_below_the_list_with_its_format_and_size(app: ExcerptApp) -> None:
+    async with app.run_test(size=(100, 60)) as pilot:
+        await open_pack(pilot, "conflict")
+        packed, pasted = pane_of(app).pack.newest_pack, screen_of(app).query_one(PastedText)
+        assert packed is not None
+        lines = packed.text.splitlines()
+        title = f"as it will be pasted · markdown · {len(lines)} lines, {len(packed.text):,} characters"
+        assert str(pasted.border_title) == title
+        shown = " ".join(pasted.render_line(row).text for row in range(200))
+        assert shown.split() == packed.text.split()
+
+
+async def test_the_text_to_paste_scrolls_to_the_selected_passage_and_by_page_keys(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await open_pack(pilot, "conflict")
+        pasted = screen_of(app).query_one(PastedText)
+        await press(pilot, "j")
+        assert pasted.render_line(0).text.startswith(" ## [2] ")
+        top = pasted.scroll_offset.y
+        await press(pilot, "pageup")
+        assert pasted.scroll_offset.y == max(0, top - pasted.scrollable_content_region.height + 1)
+
+
+async def test_control_characters_in_the_text_to_paste_are_shown_as_signs(app: ExcerptApp) -> None:
+    async with app.run_test(size=(140, 60)) as pilot:
+        await open_pack(pilot, "hostile")
+        pasted = screen_of(app).query_one(PastedText)
+        shown = "".join(pasted.render_line(row).text for row in range(40))
+        assert "hostile" in shown.casefold()
+        assert visible_line(shown) == shown
 
 
 async def test_escape_closes_the_panel_before_clearing_the_query(app: ExcerptApp) -> None:
@@ -237,9 +295,9 @@ async def test_escape_closes_the_panel_before_clearing_the_query(app: ExcerptApp
         field = screen_of(app).query_one("#query", Input)
         await pilot.press("slash")
         assert field.has_focus
-        assert panel_of(app).display
+        assert pane_of(app).pack_panel.display
         await pilot.press("escape")
-        assert not panel_of(app).display
+        assert not pane_of(app).pack_panel.display
         assert field.value == "conflict"
 
 
@@ -343,7 +401,7 @@ async def test_the_cost_of_the_selected_fragment_is_shown_before_it_is_marked(ap
         assert (cost.fragment_id, cost.is_exact, cost.is_first_mark) == (hit.fragment.id, True, False)
         assert bar.pack is not None
         before = bar.pack.tokens
-        assert str(bar.render()).endswith(f" mark: +{cost.tokens:,} tokens")
+        assert str(bar.render()).endswith(f" mark: +{cost.tokens:,}")
         await press(pilot, "tab")
         assert bar.pack.tokens == before + cost.tokens
 
@@ -356,7 +414,7 @@ async def test_the_cost_is_first_an_estimate_from_the_stored_size(app: ExcerptAp
         rows.cursor = 1
         pane_of(app).show_cost()
         tokens = rows.hits[1].fragment.tokens
-        assert str(bar.render()).endswith(f" mark: only this, ~{tokens:,} tokens")
+        assert str(bar.render()).endswith(f" mark: only ~{tokens:,}")
 
 
 async def test_a_fragment_that_does_not_fit_is_shown_as_such(app: ExcerptApp) -> None:
@@ -389,7 +447,7 @@ async def test_hostile_titles_and_paths_are_shown_as_text(app: ExcerptApp, size:
 async def test_names_get_space_before_columns_that_all_passages_share(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(70, 15)) as pilot:
         await pilot.press(*"sync", "ctrl+o")
-        panel = screen_of(scripted).query_one(PackPanel)
+        panel = screen_of(scripted).query_one(PackRows)
         await until(pilot, lambda: panel.row_count > 1, "the pack")
         assert "Hostile [bold]x › [/red]" in " ".join(panel.render_line(row).text for row in range(panel.row_count))
         assert "paragraphs around" not in panel.render_line(0).text
@@ -400,7 +458,7 @@ async def test_names_get_space_before_columns_that_all_passages_share(scripted: 
 async def test_an_empty_pack_explains_in_words_how_to_fill_it(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(60, 15)) as pilot:
         await pilot.press("ctrl+o")
-        panel = screen_of(scripted).query_one(PackPanel)
+        panel = screen_of(scripted).query_one(PackRows)
         await until(pilot, lambda: panel.display and panel.size.height > 2, "the panel")
         told = " ".join(panel.render_line(y).text.strip() for y in range(3)).strip()
         assert told == "The pack is empty. Type a query: the pack takes its best hits, or only your marks."
@@ -414,11 +472,11 @@ async def test_a_typed_budget_is_used_or_reported_as_invalid(app: ExcerptApp) ->
         await pilot.press("ctrl+u", *"1k", "enter")
         await until(pilot, lambda: pane_of(app).budget == 1_000, "the budget")
         await until_answered(pilot)
-        assert "/1,000 tokens" in str(screen_of(app).query_one(PackBar).render())
+        assert "/1,000 " in str(screen_of(app).query_one(PackBar).render())
 
 
 async def test_the_bar_shows_the_stop_reason(app: ExcerptApp) -> None:
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with app.run_test(size=(120, 24)) as pilot:
         await search(pilot, "conflict")
         pane, bar = pane_of(app), screen_of(app).query_one(PackBar)
         use_hits_alone(app)

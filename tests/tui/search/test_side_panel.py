@@ -157,3 +157,13 @@ async def test_views_of_one_row_get_more_space_than_a_passage_below_the_list(scr
         before = side_of(scripted).region.height
         await press(pilot, "v", "v")
         assert side_of(scripted).region.height > before
+
+
+@pytest.mark.parametrize("view", ["related", "map"])
+async def test_a_view_closed_by_its_key_gives_the_focus_back_to_the_query(scripted: ScriptedApp, view: str) -> None:
+    async with scripted.run_test(size=(140, 45)) as pilot:
+        await search_and_list(pilot)
+        await press(pilot, "slash", f"unbound-{view}")
+        assert side_of(scripted).has_focus_within
+        await press(pilot, f"unbound-{view}")
+        assert screen_of(scripted).query_one("#query").has_focus

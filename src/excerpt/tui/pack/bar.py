@@ -6,10 +6,12 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
+from textual.widgets import Input
 
 from excerpt.base.kinds import Fill, Format, Scope, StopReason
 from excerpt.base.settings import PackSettings
@@ -27,8 +29,12 @@ if TYPE_CHECKING:
 
 GAUGE_CELLS = 12
 """Width of the gauge in cells."""
-_PARTS = ("stop", "unit", "order", "needs", "cost", "format", "scope", "gauge")
+_PARTS = ("options", "stop", "unit", "needs", "tokens", "order", "values", "gauge")
 """Parts of the bar besides passages and tokens, the most important first. The first that does not fit ends the bar."""
+_COST_CELLS = 16
+"""Cells kept free for what one more mark would do, so that the bar does not change with each row."""
+_ACTIONS = {"scope": "scope", "budget": "type_budget", "format": "format"}
+"""The actions of scope, budget and format by the ids of their keys."""
 
 
 class PackState(Struct, frozen=True):
@@ -50,11 +56,18 @@ class PackState(Struct, frozen=True):
 class PackBar(Widget):
     """A bar that shows the state of the pack, and at its right end what marking the selected fragment would do.
 
-    A click on the budget, the format or the scope changes it. Example:
-    `2 passages · 518/4,000 tokens ▓▓▒░░░ · 2 marked · markdown · section     mark: +211 tokens`.
+    A click on the scope, the budget or the format changes it, as the key beside it does. While the user types, the keys
+    follow escape. Example: `2 passages · 518/4,000 · 2 marked  s scope  b budget  f format         mark: +211`.
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"pack--strong", "pack--full", "pack--empty", "pack--over", "pack--ghost"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "pack--strong",
+        "pack--key",
+        "pack--full",
+        "pack--empty",
+        "pack--over",
+        "pack--ghost",
+    }
 
     DEFAULT_CSS = """
     PackBar {
@@ -65,6 +78,7 @@ class PackBar(Widget):
         text-wrap: nowrap;
         text-overflow: ellipsis;
         & > .pack--strong { color: $foreground; text-style: bold; }
+        & > .pack--key { color: $accent; text-style: bold; }
         & > .pack--full { color: $secondary; }
         & > .pack--ghost { color: $accent; }
         & > .pack--empty { color: $text-faint; }
@@ -80,6 +94,8 @@ class PackBar(Widget):
     """The settings of packs; scope, budget, format and fill have the values that the user has set on the screen."""
     order_name: reactive[str] = reactive("")
     """Order of the passages: `vault order`, `own order` (set by the user), or "" for the order of the scores."""
+    follows_escape: reactive[bool] = reactive(True)
+    """Whether the keys of scope, budget and format work only after escape, because letters are typed into a field."""
     cost: reactive[MarkCost | None] = reactive(None)
     """Tokens that marking the selected fragment would add; None if that fragment is marked already."""
 
@@ -107,6 +123,12 @@ class PackBar(Widget):
         self._is_up_to_date = is_up_to_date
         self._pending_copy: CopyTarget | None = None
         """Where the copy of the pack goes that waits for an answer; None if no copy waits."""
+
+    def on_mount(self) -> None:
+        self.watch(self.screen, "focused", self._update_keys)
+
+    def _update_keys(self) -> None:
+        self.follows_escape = isinstance(self.screen.focused, Input)
 
     # --- calls from the pane ------------------------------------------------------------------------------------------
 
@@ -247,33 +269,49 @@ class PackBar(Widget):
         self.post_message(PartClicked(action))
 
     def render(self) -> Text:
-        width = self.scrollable_content_region.width
-        is_default_format = self.pack_settings.format is Format.MARKDOWN
-        shown: set[str] = set()
-        for part in _PARTS if is_default_format else ("format", *_PARTS):
-            left, right = self._render_parts({*shown, part})
-            if left.cell_len + right.cell_len + 2 * bool(right) > width:
+        width, shown, left = self.scrollable_content_region.width, set[str](), self._render_parts(())
+        for part in _PARTS:
+            longer = self._render_parts({*shown, part})
+            is_short = part == "options" or (part == "stop" and self._is_stop_unusual)
+            if longer.cell_len + (0 if is_short else _COST_CELLS + 1) > width:
                 break  # a shorter part in its place would make the bar change with each row
             shown.add(part)
-        left, right = self._render_parts(shown)
-        gap = " " * max(width - left.cell_len - right.cell_len, 0) if right else ""
-        return Text.assemble(left, gap, right)
+            left = longer
+        right = Text(self._cost_label(width - left.cell_len - 1), self._component_style("ghost"))
+        return Text.assemble(left, " " * (width - left.cell_len - right.cell_len), right)
 
-    def _render_parts(self, shown: Collection[str]) -> tuple[Text, Text]:
-        """Return the left and the right text of the bar with the parts named in `shown`."""
-        settings, text = self.pack_settings, Text()
+    @property
+    def _is_stop_unusual(self) -> bool:
+        return self.mark_count > 0 or (self.pack is not None and self.pack.stopped is not StopReason.ENOUGH)
+
+    def _render_parts(self, shown: Collection[str]) -> Text:
+        """Return the bar without its right end, with the parts named in `shown`."""
+        text = Text()
         self._append_size(text, shown)
         if "stop" in shown and self.pack is not None:
-            stop = stop_label(self.pack, settings, self.mark_count)
+            stop = stop_label(self.pack, self.pack_settings, self.mark_count)
             style = self._component_style("over") if self.pack.stopped is StopReason.BUDGET else ""
             text.append(" · ").append(stop + (needs_label(self.pack) if "needs" in shown else ""), style)
-        if "format" in shown:
-            text.append(" · ").append(str(settings.format), click_style("click('format')"))
         if "order" in shown and self.order_name:
             text.append(f" · {self.order_name}")
-        if "scope" in shown:
-            text.append(" · ").append(scope_label(settings.scope), click_style("click('scope')"))
-        return text, Text(self._cost_label() if "cost" in shown else "", self._component_style("ghost"))
+        if "options" in shown:
+            self._append_options(text, has_values="values" in shown)
+        return text
+
+    def _append_options(self, text: Text, *, has_values: bool) -> None:
+        """Append scope, budget and format to `text`, each with its key; with `has_values` also scope and format."""
+        settings, key_style = self.pack_settings, self._component_style("key")
+        pack_format = f": {settings.format}" if has_values or settings.format is not Format.MARKDOWN else ""
+        names = {
+            "scope": "scope" + (f": {scope_label(settings.scope)}" if has_values else ""),
+            "budget": "budget",
+            "format": f"format{pack_format}",
+        }
+        escape = key_sign("back")
+        text.append("  ").append(escape if self.follows_escape else " " * len(escape), key_style)
+        for id_, name in names.items():
+            text.append(" " if id_ == "scope" else "  ").append(key_sign(id_), key_style)
+            text.append(" ").append(name, click_style(f"click('{_ACTIONS[id_]}')"))
 
     def _append_size(self, text: Text, shown: Collection[str]) -> None:
         """Append passages and tokens to `text`; without an answer, only the passages."""
@@ -284,7 +322,8 @@ class PackBar(Widget):
             return
         tokens = pack.tokens if pack else 0
         text.append(" · ").append(f"{tokens:,}", strong).append("/")
-        text.append(format_count(settings.budget, "token"), click_style("click('type_budget')"))
+        budget = format_count(settings.budget, "token") if "tokens" in shown else f"{settings.budget:,}"
+        text.append(budget, click_style("click('type_budget')"))
         text.append(" of its Markdown" if "unit" in shown and settings.format is Format.JSON else "")
         if "gauge" in shown:
             filled, added = self._count_gauge_cells(tokens)
@@ -292,22 +331,24 @@ class PackBar(Widget):
             text.append("▒" * added, self._component_style("ghost"))
             text.append("░" * (GAUGE_CELLS - filled - added), self._component_style("empty"))
 
-    def _cost_label(self) -> str:
-        """Return what marking the selected fragment would do to the pack; "" if not known.
+    def _cost_label(self, room: int) -> str:
+        """Return what marking the selected fragment would do to the pack, in tokens; "" if not known, or without room.
 
         The first mark makes a pack of only that fragment, in place of the best hits.
         """
         cost = self.cost
         if cost is None:
             return ""
-        if cost.reason:
-            return f"mark: {cost.reason}"
         about = "" if cost.is_exact else "~"
-        if cost.is_first_mark:
-            return f"mark: only this, {about}{format_count(cost.tokens, 'token')}"
-        if not cost.tokens:
-            return "mark: in the pack already"
-        return f"mark: {'-' if cost.tokens < 0 else '+'}{about}{format_count(abs(cost.tokens), 'token')}"
+        if cost.reason:
+            label = cost.reason
+        elif cost.is_first_mark:
+            label = f"only {about}{cost.tokens:,}"
+        elif not cost.tokens:
+            label = "in the pack"
+        else:
+            label = f"{'-' if cost.tokens < 0 else '+'}{about}{abs(cost.tokens):,}"
+        return next((text for text in (f"mark: {label}", label) if cell_len(text) <= room), "")
 
     def _count_gauge_cells(self, tokens: int) -> tuple[int, int]:
         """Return how many cells of the gauge are full, and how many more a mark of the selected fragment would fill."""

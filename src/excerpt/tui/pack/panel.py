@@ -9,9 +9,13 @@ from typing import ClassVar
 from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
+from textual import on
+from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Vertical
 from textual.reactive import reactive
 from textual.strip import Strip
+from textual.widget import Widget
 
 from excerpt.base.kinds import Scope
 from excerpt.base.model import Hit, Pack
@@ -25,11 +29,14 @@ from excerpt.tui.common.strips import StyledPart, line
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.pack.controller import PackController
 from excerpt.tui.pack.labels import scope_label
+from excerpt.tui.pack.pasted_text import PastedText
 
 _NAME_CELLS = 26
 """Minimum cells for names (title and headings): a column of equal scopes is left out if names had less room."""
 _MIN_NAME_CELLS = 18
 """Minimum cells for names: columns of scopes and reasons are left out if names had less room."""
+_MIN_ROWS = 2
+"""Minimum rows of the list, which an empty pack needs for its text."""
 _EMPTY_TEXT = "The pack is empty. Type a query: the pack takes its best hits, or only your marks."
 
 _COLUMN_STYLES = ("row--faint", "pack--heading", "pack--why")
@@ -81,7 +88,7 @@ class PackPanelSelection(Struct, frozen=True):
         return "This hit is not in the pack." if self.row_count else "The pack is empty."
 
 
-class PackPanel(RowList):
+class PackRows(RowList):
     """A list of the passages of the pack, and of what was left out, one line each."""
 
     ROW_HEIGHT = 1
@@ -90,7 +97,7 @@ class PackPanel(RowList):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"pack--title", "pack--heading", "pack--number", "pack--why", "pack--out"}
 
     DEFAULT_CSS = """
-    PackPanel {
+    PackRows {
         & > .pack--title { text-style: bold; }
         & > .pack--heading { color: $text-soft; }
         & > .pack--number { color: $text-faint; }
@@ -105,22 +112,16 @@ class PackPanel(RowList):
         self,
         controller: PackController,
         on_decision: Callable[[bool], object],
-        split: Split,
         *,
         best_hits: Callable[[], Sequence[Hit]],
-        focus_list: Callable[[], object],
-        id: str | None = None,  # noqa: A002 - Textual's name
-        classes: str | None = None,
     ) -> None:
-        """Create the panel, which has a place in `split`.
+        """Create the list.
 
-        `on_decision` is called after each key of the panel: with True if the choices changed. `best_hits` returns the
-        hits in order of rank, `focus_list` focuses the list of hits.
+        `on_decision` is called after each key of the list: with True if the choices changed. `best_hits` returns the
+        hits in order of rank.
         """
-        super().__init__(id=id, classes=classes)
-        self._split = split
+        super().__init__()
         self._best_hits = best_hits
-        self._focus_list = focus_list
         self._controller = controller
         self._on_decision = on_decision
 
@@ -149,8 +150,6 @@ class PackPanel(RowList):
         self.redraw_rows(entries.index(entry) if entry in entries else self.cursor)
         self.border_title = self._format_border_title(new)
 
-    # --- opening and closing ------------------------------------------------------------------------------------------
-
     def show_pack(self) -> None:
         """List the passages of the newest pack, each with the rank of its hit."""
         pack = self._controller
@@ -160,29 +159,6 @@ class PackPanel(RowList):
             if pack.newest_pack is not None
             else None
         )
-
-    def action_panel(self) -> None:
-        """Open the panel and focus it, or close the panel if it has the focus already."""
-        if self.has_focus:
-            self.close()
-        else:
-            self.open()
-
-    def open(self) -> None:
-        """Open the panel and focus it."""
-        self.add_class("-open")
-        self._split.panel = True
-        self.show_pack()
-        self.focus()
-
-    def close(self) -> bool:
-        """Close the panel; return False if it was closed already. Its focus moves to the list."""
-        was_open, had_focus = self._split.panel, self.has_focus
-        self.remove_class("-open")
-        self._split.panel = False
-        if had_focus:
-            self._focus_list()
-        return was_open
 
     # --- actions ------------------------------------------------------------------------------------------------------
 
@@ -311,6 +287,82 @@ class PackPanel(RowList):
     def _draw_tokens(self, tokens: int) -> StyledPart:
         text = f"{tokens:,}t"
         return f"{' ' * max(1, 8 - cell_len(text))}{text} ", self.style_of("row--faint")
+
+
+class PackPanel(Vertical):
+    """The panel of the pack: the list of its passages, and below it the text that will be pasted."""
+
+    DEFAULT_CSS = """
+    PackPanel {
+        display: none;
+        height: 1fr;
+        &.-open { display: block; }
+        PackRows {
+            max-height: 50%;
+            min-height: 4;
+            border-top: solid $border-blurred;
+            border-title-color: $text-soft;
+            &:focus { border-top: solid $accent; border-title-color: $accent; }
+        }
+    }
+    """
+
+    def __init__(self, rows: PackRows, split: Split, focus_list: Callable[[], object]) -> None:
+        """Create the panel of `rows`, which has a place in `split`. `focus_list` focuses the list of hits."""
+        super().__init__(id="packed", classes="panel")
+        self.rows = rows
+        self._pasted = PastedText()
+        self._split = split
+        self._focus_list = focus_list
+        self._opener: Widget | None = None
+        """The widget that had the focus when the panel was opened."""
+
+    def compose(self) -> ComposeResult:
+        yield self.rows
+        yield self._pasted
+
+    def toggle(self) -> None:
+        """Open the panel and focus it, or close the panel if it has the focus already."""
+        if self.rows.has_focus:
+            self.close()
+        else:
+            self.open()
+
+    def open(self) -> None:
+        """Open the panel and focus it."""
+        if not self.rows.has_focus:
+            self._opener = self.screen.focused
+        self.add_class("-open")
+        self._split.panel = True
+        self.show_pack()
+        self.rows.focus()
+
+    def close(self) -> bool:
+        """Close the panel; return False if it was closed already. Its focus returns to where the panel was opened."""
+        was_open, had_focus = self._split.panel, self.rows.has_focus
+        self.remove_class("-open")
+        self._split.panel = False
+        if had_focus and self._opener in self.screen.focus_chain:
+            self.screen.set_focus(self._opener)
+        elif had_focus:
+            self._focus_list()
+        return was_open
+
+    def show_pack(self) -> None:
+        """Show the newest pack: its passages, and the text to paste."""
+        self.rows.show_pack()
+        contents = self.rows.contents
+        self.rows.styles.height = max(self.rows.row_count, _MIN_ROWS) + 1
+        self._pasted.show(contents.built_pack if contents is not None else None)
+        self._show_selected_text()
+
+    @on(RowList.Moved)
+    def _show_selected_text(self) -> None:
+        self._pasted.show_passage(self.rows.cursor)
+
+    def scroll_pages(self, pages: int) -> None:
+        """Scroll the text to paste down by a number of pages, up if negative."""
+        self._pasted.scroll_pages(pages)
 
 
 def pack_disabled_reason(action: str, selection: PackPanelSelection, parameters: tuple[object, ...] = ()) -> str:

@@ -39,7 +39,7 @@ from excerpt.tui.search.query_bar import QueryBar
 if TYPE_CHECKING:
     from excerpt.base.model import Hit, Memory, Result
     from excerpt.search.usage import UnsureQuestions, UsedHit
-    from excerpt.tui.pack.panel import PackPanel, PackPanelSelection
+    from excerpt.tui.pack.panel import PackPanelSelection, PackRows
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.start_list import StartController, StartList
     from excerpt.vault.known_vaults import VaultFolders
@@ -86,7 +86,7 @@ class HitPane(Vertical):
     """The list of the hits, with its title, or a notice and the start list in place of it.
 
     Keys apply to the selected hit, or to the side panel's passage while that panel has the focus. `side` and
-    `pack_panel` are given by `mount_start_list`, after the first frame.
+    `pack_rows` are given by `mount_start_list`, after the first frame.
     """
 
     DEFAULT_CSS = """
@@ -110,7 +110,7 @@ class HitPane(Vertical):
     is_populated = False
     """Whether the start list is mounted, and the panels that keys apply to are known."""
     side: SidePanel
-    pack_panel: PackPanel
+    pack_rows: PackRows
     start: StartController
     start_list: StartList
 
@@ -174,7 +174,7 @@ class HitPane(Vertical):
         self.hit_list.has_snippets = self._is_tall
         self.show_title()
 
-    async def mount_start_list(self, side: SidePanel, pack_panel: PackPanel) -> None:
+    async def mount_start_list(self, side: SidePanel, pack_rows: PackRows) -> None:
         """Mount the start list, which the first frame does not show. Keys apply to these panels too from now on."""
         from excerpt.tui.search.start_list import StartController, StartList
 
@@ -182,7 +182,7 @@ class HitPane(Vertical):
         self.start_list = StartList(self.start, id="start")
         self.start_list.display = False
         await self.mount(self.start_list)
-        self.side, self.pack_panel = side, pack_panel
+        self.side, self.pack_rows = side, pack_rows
         self.is_populated = True
 
     @property
@@ -333,7 +333,7 @@ class HitPane(Vertical):
         has_query = bool(self._bar.text.strip())
         if not self.is_populated:
             return HitState(has_query=has_query, has_files=self._has_files)
-        hit, panel, side = self.target_hit, self.pack_panel, self.side
+        hit, panel, side = self.target_hit, self.pack_rows, self.side
         on_name = side.has_focus_within and side.view == "related" and side.related.reason is not None
         kind = SelectedRowKind.NOTHING
         if hit is not None:
@@ -407,7 +407,7 @@ class HitPane(Vertical):
         For a memory, its source is opened. Without hits, the corrected query is used.
         """
         hit, memory = self.target_hit, self._target_memory
-        if self.pack_panel.has_focus:
+        if self.pack_rows.has_focus:
             self._open_pack_row()
         elif self.start_list.has_focus:
             self._use_selected_start_row()
@@ -540,7 +540,7 @@ class HitPane(Vertical):
 
         If that passage is a memory already, open the memory in the form.
         """
-        if self.pack_panel.has_focus and self.pack_panel.row_count:
+        if self.pack_rows.has_focus and self.pack_rows.row_count:
             self._remember_packed_passage()
         elif (memory := self._target_memory) is not None:
             self.post_message(MemoryEditRequested(memory))
@@ -558,7 +558,7 @@ class HitPane(Vertical):
         """
         from excerpt.base.model import Source
 
-        row = self.pack_panel.selected_pack
+        row = self.pack_rows.selected_pack
         memory = self._memories.find_memory(row.path) if row is not None else None
         if memory is not None:
             self.post_message(MemoryEditRequested(memory))

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from excerpt.base.model import Hit, Result
     from excerpt.service.memory_worker import FoundMemories, MemoryWorker
     from excerpt.service.packer import Packer
-    from excerpt.tui.pack.panel import PackPanel
+    from excerpt.tui.pack.panel import PackPanel, PackRows
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.strategies import StrategyChoice
     from excerpt.tui.search.why_view import WhyView
@@ -83,14 +83,6 @@ class SearchPane(Vertical):
     DEFAULT_CSS = """
     SearchPane {
         #body { height: 1fr; }
-        #packed {
-            display: none;
-            height: 1fr;
-            border-top: solid $border-blurred;
-            border-title-color: $text-soft;
-            &.-open { display: block; }
-            &:focus { border-top: solid $accent; border-title-color: $accent; }
-        }
         #body.-no-panel #packed { display: none; }
     }
     """
@@ -213,7 +205,7 @@ class SearchPane(Vertical):
 
     async def mount_panels(self) -> None:
         """Mount the start list and both panels, which the first frame does not show, and search."""
-        from excerpt.tui.pack.panel import PackPanel
+        from excerpt.tui.pack.panel import PackPanel, PackRows
         from excerpt.tui.search.side_panel import SidePanel
 
         self.side = SidePanel(
@@ -226,16 +218,9 @@ class SearchPane(Vertical):
             row_absence_reason=self.hits.row_absence_reason,
             id="side",
         )
-        self.pack_panel = PackPanel(
-            self.pack,
-            self._apply_decision,
-            self._split,
-            best_hits=lambda: self.hits.best_hits,
-            focus_list=self.hits.focus_list,
-            id="packed",
-            classes="panel",
-        )
-        await self.hits.mount_start_list(self.side, self.pack_panel)
+        rows = PackRows(self.pack, self._apply_decision, best_hits=lambda: self.hits.best_hits)
+        self.pack_panel = PackPanel(rows, self._split, self.hits.focus_list)
+        await self.hits.mount_start_list(self.side, rows)
         await self._aside.mount(self.side, self.pack_panel)
         self._split.show_context()
         self.is_populated = True
@@ -244,9 +229,9 @@ class SearchPane(Vertical):
         self.search()
 
     @property
-    def _parts(self) -> tuple[QueryBar | HitPane | PackBar | SidePanel | PackPanel, ...]:
+    def _parts(self) -> tuple[QueryBar | HitPane | PackBar | SidePanel | PackRows, ...]:
         parts = (self.query_bar, self.hits, self.pack_bar)
-        return (*parts, self.side, self.pack_panel) if self.is_populated else parts
+        return (*parts, self.side, self.pack_panel.rows) if self.is_populated else parts
 
     def part_for(self, action: str) -> DOMNode:
         """Return the part that runs the action, or the pane itself."""
@@ -547,7 +532,7 @@ class SearchPane(Vertical):
         if event.control is self.hits.hit_list:
             event.stop()
             self._show_selection()
-        elif self.is_populated and event.control is self.pack_panel:
+        elif self.is_populated and event.control is self.pack_panel.rows:
             event.stop()
             self._refresh_keys()
 
@@ -630,7 +615,7 @@ class SearchPane(Vertical):
 
         The preview replaces the pack panel if there is no room for both.
         """
-        panel, rows = self.pack_panel, self.hits.hit_list
+        panel, rows = self.pack_panel.rows, self.hits.hit_list
         row, pack = panel.selected, panel.selected_pack
         if row is None:
             return
@@ -734,10 +719,23 @@ class SearchPane(Vertical):
             return
         if self.side.has_focus_within:
             self.side.move(rows)
-        elif self.hits.start_list.display and not self.pack_panel.has_focus:
+        elif self.hits.start_list.display and not self.pack_panel.rows.has_focus:
             self.hits.move_in_start_list(rows)
         else:
-            (self.pack_panel if self.pack_panel.has_focus else self.hits.hit_list).move(rows)
+            (packed if (packed := self.pack_panel.rows).has_focus else self.hits.hit_list).move(rows)
+
+    def action_panel(self) -> None:
+        """Open the pack panel and focus it, or close it if it has the focus already."""
+        self.pack_panel.toggle()
+
+    def action_scroll_view(self, pages: int) -> None:
+        """Scroll the text to paste down by `pages` if the pack is in front, else the view of the side panel."""
+        (self.pack_panel if self._scrolls_pack else self.side).scroll_pages(pages)
+
+    @property
+    def _scrolls_pack(self) -> bool:
+        """Whether the pack panel is open, and has the focus or the only place."""
+        return self.pack_panel.display and (self.pack_panel.rows.has_focus or not self.side.display)
 
     def action_focus_query(self) -> None:
         self._split.prefers_context = False
@@ -750,7 +748,7 @@ class SearchPane(Vertical):
             self.hits.hit_list,
             self.hits.start_list,
             self.side.focus_target,
-            self.pack_panel,
+            self.pack_panel.rows,
         )
         panes = [pane for pane in every if pane in chain]
         if panes:  # empty while the tab is being removed
@@ -790,7 +788,7 @@ class SearchPane(Vertical):
             return (action != "edit") is (self._pick is not None)
         if action in _LIST_ACTIONS and self.is_populated:
             return not (
-                self.screen.focused is self.pack_panel or (action == "enter_side" and self.side.has_focus_within)
+                self.screen.focused is self.pack_panel.rows or (action == "enter_side" and self.side.has_focus_within)
             )
         return super().check_action(action, parameters)
 
@@ -799,15 +797,17 @@ class SearchPane(Vertical):
         part = self.part_for(action)
         if part is not self and isinstance(part, HasDisabledReason):
             return part.disabled_reason(action, parameters)
-        if action == "show_view" and parameters == ("why",):  # the side panel is not mounted yet
-            return self.hits.row_absence_reason()
-        if action == "use_order" and not self.orders.has_offer:
-            return "The reranker offers no other order of these hits."
-        if action == "compare" and self.result is None:
-            return "Type a query first, to compare strategies by their hits."
-        if action == "why_not" and self.result is None:
-            return "Type a query first, to compare a note with its hits."
-        return ""
+        has_query = self.result is not None
+        can_scroll = self.is_populated and (self._scrolls_pack or self.side.display)
+        is_why = action == "show_view" and parameters == ("why",)
+        reasons = {
+            "scroll_view": "" if can_scroll else "No panel is open: there is nothing to scroll.",
+            "show_view": self.hits.row_absence_reason() if is_why else "",  # the side panel is not mounted yet
+            "use_order": "" if self.orders.has_offer else "The reranker offers no other order of these hits.",
+            "compare": "" if has_query else "Type a query first, to compare strategies by their hits.",
+            "why_not": "" if has_query else "Type a query first, to compare a note with its hits.",
+        }
+        return reasons.get(action, "")
 
     def _refresh_keys(self) -> None:
         """Update the keys in the footer if other actions are enabled now."""

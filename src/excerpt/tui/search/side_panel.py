@@ -167,6 +167,8 @@ class SidePanel(Vertical):
         self._hit: Hit | None = None
         self._result: Result | None = None
         self._outdated_views = set(PanelView)
+        self._opener: Widget | None = None
+        """The widget that had the focus when a view was opened by its key."""
         self._packed_passages: tuple[tuple[str, int, int], ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -376,20 +378,20 @@ class SidePanel(Vertical):
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
         """Return why an action of the panel is disabled, as a sentence; "" if the action is enabled."""
-        is_visible, row_absence_reason = self.key_state
-        if action == "scroll_view" and not is_visible:
-            return "The side panel is hidden: there is nothing to scroll."
-        return row_absence_reason if action == "show_view" and parameters == ("why",) else ""
+        return self._row_absence_reason() if action == "show_view" and parameters == ("why",) else ""
 
     def action_show_view(self, view: str) -> None:
         """Show a view by its name, such as "why"; at the second call, show the passage instead.
 
         If the panel replaces the list, the second call shows the list. Related notes and the map get the focus, because
-        the user selects something in them.
+        the user selects something in them; the second call gives it back to where it was.
         """
-        is_shown = self.display and self.view == view
+        is_shown, had_focus = self.display and self.view == view, self.has_focus_within
+        if not had_focus:
+            self._opener = self.screen.focused
         if is_shown and self.replaces_list:
             self.return_to_list()
+            self._return_focus()
             return
         self.view = PanelView.PASSAGE if is_shown else PanelView(view)
         self._split.context = True
@@ -398,6 +400,13 @@ class SidePanel(Vertical):
             self._split.prefers_context = True
         if self.view in (PanelView.RELATED, PanelView.MAP):
             self.screen.set_focus(self.focus_target)
+        elif is_shown and had_focus:
+            self._return_focus()
+
+    def _return_focus(self) -> None:
+        """Focus what had the focus when the view was opened, if that can have it."""
+        if self._opener in self.screen.focus_chain:
+            self.screen.set_focus(self._opener)
 
     def action_next_view(self) -> None:
         """Show the next view; after the map, the passage. A hidden panel is shown, replacing the list if necessary."""
@@ -414,7 +423,7 @@ class SidePanel(Vertical):
         if self.view is PanelView.PASSAGE:
             self.preview.action_next_link()
 
-    def action_scroll_view(self, pages: int) -> None:
+    def scroll_pages(self, pages: int) -> None:
         """Scroll the current view down by `pages`, up if negative; in the map, move the cursor instead.
 
         A page is the height of the view less one line, which stays visible.
