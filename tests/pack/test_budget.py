@@ -77,7 +77,7 @@ def whole(chains: list[UnitChain]) -> ChainSelections:
 
 
 @given(_chains_of_a_ranking(), st.integers(0, 40))
-def test_selections_are_ordered_by_value_and_contain_the_required_hits(chains: list[UnitChain], budget: int) -> None:
+def test_selections_are_in_order_of_value_and_contain_the_required_hits(chains: list[UnitChain], budget: int) -> None:
     found = [one for one in iterate_selections(chains, budget) if one != whole(chains)]
     for selection in found:
         for chain, taken in zip(chains, selection, strict=True):
@@ -90,13 +90,15 @@ def test_selections_are_ordered_by_value_and_contain_the_required_hits(chains: l
 
 
 @given(_chains_of_a_ranking(), st.integers(0, 30), st.integers(0, 30))
-def test_a_larger_budget_offers_everything_a_smaller_one_does(chains: list[UnitChain], budget: int, more: int) -> None:
+def test_a_larger_budget_offers_every_selection_that_a_smaller_one_offers(
+    chains: list[UnitChain], budget: int, more: int
+) -> None:
     fewer, most = (set(iterate_selections(chains, limit)) for limit in (budget, budget + more))
     assert fewer <= most
 
 
 @pytest.mark.parametrize("budget", [-5, 0])
-def test_without_budget_nothing_is_chosen(budget: int) -> None:
+def test_with_a_budget_of_zero_nothing_is_chosen(budget: int) -> None:
     chain = UnitChain((ChainUnit(3, 3, 1.0, has_hit=True),))
     assert list(iterate_selections([chain], budget)) == [(ChosenUnits(),)]
     assert list(iterate_selections([UnitChain(chain.units, 0)], budget)) == []

@@ -100,7 +100,7 @@ def test_one_neighbour_on_each_side_is_added_across_section_boundaries(vault: Va
     assert pack.heading_path == ("Sync", "Conflicts")
 
 
-def test_a_section_is_added_with_heading_and_subsections(vault: Vault) -> None:
+def test_with_the_scope_section_a_hit_gets_its_section_with_heading_and_subsections(vault: Vault) -> None:
     (pack,) = packed(vault, vault.hit("sync0"), scope=Scope.SECTION).passages
     assert pack.text.startswith("# Sync\n")
     assert pack.text.endswith("merge199.")
@@ -108,7 +108,7 @@ def test_a_section_is_added_with_heading_and_subsections(vault: Vault) -> None:
     assert pack.scope is Scope.SECTION
 
 
-def test_the_innermost_section_is_added(vault: Vault) -> None:
+def test_with_the_scope_section_a_hit_gets_its_innermost_section(vault: Vault) -> None:
     (pack,) = packed(vault, vault.hit("merge0"), scope=Scope.SECTION).passages
     assert pack.text.startswith("## Conflicts\n")
     assert pack.id == f"{note_id('guide.md')}:s:2"
@@ -121,7 +121,7 @@ def test_the_opening_section_ends_before_the_first_heading(vault: Vault) -> None
     assert result.passages[0].id == f"{note_id('guide.md')}:s:0"
 
 
-def test_a_note_without_headings_adds_neighbours_for_a_section(vault: Vault) -> None:
+def test_with_the_scope_section_a_hit_in_a_note_without_headings_gets_its_neighbours(vault: Vault) -> None:
     result = packed(vault, vault.hit("beta0"), scope=Scope.SECTION, neighbors=1)
     assert words(result) == [["alpha", "beta", "gamma"]]
     assert result.passages[0].scope is Scope.NEIGHBORS
@@ -133,7 +133,7 @@ def test_a_note_of_headings_only_has_no_section_and_is_added_unchanged() -> None
     assert (pack.text, pack.scope) == ("# One\n\n# Two", Scope.NEIGHBORS)
 
 
-def test_a_note_is_added_whole(vault: Vault) -> None:
+def test_with_the_scope_note_a_hit_gets_its_whole_note(vault: Vault) -> None:
     (pack,) = packed(vault, vault.hit("merge0"), scope=Scope.NOTE).passages
     assert words(packed(vault, vault.hit("merge0"), scope=Scope.NOTE)) == [
         ["open", "sync", "conflict", "merge", "export"]
@@ -182,14 +182,14 @@ def test_a_part_of_a_section_or_note_has_the_header_of_its_table(stock: Vault, s
     assert "| Article | Price |\n|---|---|\n[…]\n| nail" in part.text
 
 
-def test_rows_directly_below_the_header_have_no_mark_of_a_cut(stock: Vault) -> None:
+def test_table_rows_directly_below_the_header_have_no_mark_of_omitted_rows(stock: Vault) -> None:
     header = "| Article | Price |\n|---|---|\n"
     marked = next(each for each in stock.fragments if "| nail0 |" in each.text)
     first_row = replace(marked, line_start=7, text=marked.text.partition(header)[2])
     assert TableHeader(5, 6, header[:-1]).render_above(first_row.line_start) == header
 
 
-def test_a_row_without_room_for_the_header_goes_alone(stock: Vault) -> None:
+def test_a_table_row_is_packed_without_the_header_if_the_budget_has_no_space_for_it(stock: Vault) -> None:
     texts = [packed(stock, stock.hit("| nail150 |"), scope=Scope.NONE, budget=budget).text for budget in range(40, 400)]
     rows = [text for text in texts if "| nail150 | 1050 euro |" in text]
     alone = [text for text in rows if "| Article |" not in text]
@@ -226,7 +226,7 @@ def test_adjacent_hits_become_one_pack(vault: Vault) -> None:
     assert result.passages[0].id == f"{note_id('plain.md')}:o:1-2"
 
 
-def test_a_section_absorbs_its_subsection_and_stays_a_section(vault: Vault) -> None:
+def test_a_packed_section_includes_a_hit_of_its_subsection_and_keeps_its_id(vault: Vault) -> None:
     result = packed(vault, vault.hit("merge0", 0.9), vault.hit("sync0", 0.5), scope=Scope.SECTION)
     assert [pack.id for pack in result.passages] == [f"{note_id('guide.md')}:s:1"]
 
@@ -316,14 +316,14 @@ def test_a_manual_order_takes_precedence_over_the_ranking(vault: Vault) -> None:
     assert words(packed(vault, *hits, scope=Scope.NONE, overrides=order)) == [["gamma"], ["alpha"], ["open"]]
 
 
-def test_overrides_are_values_so_undo_restores_the_previous_one() -> None:
+def test_changed_overrides_are_new_values_so_that_undo_restores_the_previous_ones() -> None:
     before = NO_OVERRIDES.with_dropped(["a"])
     after = before.with_dropped(["b"]).with_scope(["c"], Scope.NOTE).with_scope(["c"], Scope.NONE)
     assert before == PackOverrides(frozenset({"a"}))
     assert after == PackOverrides(frozenset({"a", "b"}), (("c", Scope.NONE),))
 
 
-def test_without_ranking_the_same_packs_are_in_vault_order(vault: Vault) -> None:
+def test_without_ranking_the_same_passages_are_in_the_order_of_the_vault(vault: Vault) -> None:
     hits = vault.hit("delta0", 0.9), vault.hit("export0", 0.8), vault.hit("open0", 0.7)
     ranked = packed(vault, *hits, scope=Scope.NONE)
     result = packed(vault, *hits, scope=Scope.NONE, ranked=False)
@@ -596,7 +596,7 @@ def test_a_pack_has_two_hits_even_if_the_second_is_far_below_the_best(vault: Vau
     assert words(packed(vault, *hits, scope=Scope.NONE)) == [["alpha"], ["gamma"]]
 
 
-def test_a_dropped_hit_does_not_count_as_one_of_the_two(vault: Vault) -> None:
+def test_a_dropped_hit_does_not_count_as_one_of_the_two_hits_that_every_pack_has(vault: Vault) -> None:
     hits = [
         with_confidence(vault.hit(word, score), Confidence.STRONG)
         for word, score in (("alpha0", 1.0), ("gamma0", 0.2), ("open0", 0.1))
@@ -619,7 +619,7 @@ def test_without_an_answer_the_pack_is_empty_and_names_three_locations(vault: Va
     assert packed(vault, with_confidence(hits[0], Confidence.WEAK), *hits[1:]).passages
 
 
-def test_whether_anything_answers_is_judged_before_reranking(
+def test_the_confidence_before_reranking_decides_whether_the_pack_is_empty(
     vault: Vault,
 ) -> None:
     words_of_hits = ("alpha0", "gamma0", "open0", "conflict0", "export0", "sync0")
@@ -659,7 +659,7 @@ def test_an_unsure_pack_has_as_many_whole_hits_as_fit_and_the_best_block_of_a_lo
     assert result.passages[1].text == sentence("block", 12)
 
 
-def test_the_hits_of_an_unsure_pack_are_extended_by_hand_only() -> None:
+def test_the_hits_of_an_unsure_pack_are_extended_only_if_the_user_changes_their_scope() -> None:
     source = Vault({"a.md": "# One\n\nalpha0 one\n\n# Two\n\ntwo"})
     hit = with_confidence(source.hit("alpha0"), Confidence.WEAK)
     by_hand = PackOverrides(scopes=((hit.fragment.id, Scope.NOTE),))
@@ -668,7 +668,7 @@ def test_the_hits_of_an_unsure_pack_are_extended_by_hand_only() -> None:
     assert pack.text.endswith("two")
 
 
-def test_what_an_unsure_pack_has_no_room_for_is_not_said_to_exceed_the_budget(vault: Vault) -> None:
+def test_a_hit_left_out_of_an_unsure_pack_is_not_reported_as_over_the_budget(vault: Vault) -> None:
     hits = [with_confidence(vault.hit(word, 1 / n), Confidence.WEAK) for n, word in enumerate(UNSURE_HITS[:3], 1)]
 
     def pack_unsure(budget: int) -> tuple[set[str], int]:
@@ -679,7 +679,7 @@ def test_what_an_unsure_pack_has_no_room_for_is_not_said_to_exceed_the_budget(va
     assert pack_unsure(60) == ({TOO_LARGE}, 2)
 
 
-def test_the_hits_of_an_unsure_result_fill_the_budget_if_asked_to(vault: Vault) -> None:
+def test_the_hits_of_an_unsure_result_fill_the_budget_on_request(vault: Vault) -> None:
     hits = [with_confidence(vault.hit(word, 1 / n), Confidence.NOTHING) for n, word in enumerate(UNSURE_HITS, 1)]
     filled = packed(vault, *hits, scope=Scope.NONE, fill=Fill.BUDGET, confidence=Confidence.UNSURE)
     assert {fragment for pack in filled.passages for fragment in pack.fragment_ids} == {hit.fragment.id for hit in hits}
@@ -756,7 +756,7 @@ def test_a_pack_has_the_confidence_of_the_search_unless_fragments_are_marked(vau
     assert confidence((hit.fragment.id,)) is None
 
 
-def test_the_passages_can_be_read_by_their_former_name(vault: Vault) -> None:
+def test_the_attribute_packs_returns_the_passages_under_their_former_name(vault: Vault) -> None:
     result = packed(vault, vault.hit("conflict0"))
     assert result.packs == result.passages != ()
 
@@ -809,14 +809,14 @@ def hits_of(vault: Vault) -> list[Hit]:
     return [Hit(fragment, 1 / rank) for rank, fragment in enumerate(vault.fragments, start=1)]
 
 
-def test_the_same_pack_is_built_once() -> None:
+def test_the_same_request_for_a_pack_builds_it_only_once() -> None:
     vault, built = Vault(NOTES), Built()
     first = built.pack(vault, hits_of(vault), marked=[])
     assert built.pack(vault, hits_of(vault), marked=[]) is first
     assert built.count == 1
 
 
-def test_a_pack_with_any_other_argument_is_built() -> None:
+def test_a_request_with_any_other_argument_builds_another_pack() -> None:
     vault, built = Vault(NOTES), Built()
     hits = hits_of(vault)
     built.pack(vault, hits)

@@ -152,7 +152,7 @@ def size_of_fragment(result: PackResult, fragment: Fragment) -> int:
 
 @pytest.mark.programs
 @given(cases(), pack_settings, tokenizers(), st.sampled_from([0, 0, 3]), RENDERERS)
-def test_no_scope_contains_less_of_the_leading_hits_than_none(
+def test_every_scope_contains_at_least_as_much_of_the_first_hits_as_the_scope_none(
     case: Case, options: PackSettings, tokenizer: Tokenizer, marks: int, renderer: Renderer
 ) -> None:
     grown = packed(case, options, tokenizer, marks, renderer=renderer)
@@ -220,7 +220,7 @@ def test_a_best_hit_above_the_budget_is_packed_in_part(
 
 @pytest.mark.programs
 @given(cases(), pack_settings)
-def test_every_source_of_a_pack_is_found_when_it_is_checked(case: Case, options: PackSettings) -> None:
+def test_the_check_finds_every_source_of_a_new_pack_in_the_vault(case: Case, options: PackSettings) -> None:
     result = packed(case, options)
     lookup = Notes({path: note.text for path, note in case.vault.notes.items()})
     for text in (result.text, render_json(result)) if result.passages else ():
@@ -232,7 +232,7 @@ def test_every_source_of_a_pack_is_found_when_it_is_checked(case: Case, options:
 
 @pytest.mark.programs
 @given(cases(), st.sampled_from([(Scope.NONE, 1), (Scope.NEIGHBORS, 0)]))
-def test_without_neighbours_the_packs_are_exactly_the_hits(case: Case, scope: tuple[Scope, int]) -> None:
+def test_with_the_scope_none_the_passages_are_exactly_the_hits(case: Case, scope: tuple[Scope, int]) -> None:
     result = packed(case, PackSettings(budget=PLENTY, scope=scope[0], neighbors=scope[1], limit=10))
     needless = {(left.path, left.line_start) for left in result.left_out}
     hits = {hit.fragment.id: (hit.fragment.path, hit.fragment.line_start) for hit in case.hits}
@@ -265,7 +265,7 @@ def test_if_everything_fits_the_ranking_is_kept(case: Case, options: PackSetting
 
 
 @given(cases(), pack_settings)
-def test_the_packs_of_a_limit_are_the_first_of_a_higher_limit(case: Case, options: PackSettings) -> None:
+def test_the_passages_for_a_limit_are_the_first_passages_for_a_higher_limit(case: Case, options: PackSettings) -> None:
     """Allow for hits that join packs: the joined pack takes the position of the first of them."""
     options = replace(options, budget=PLENTY)
     fewer = packed(case, options)
@@ -391,7 +391,7 @@ def test_a_pack_from_an_index_equals_one_from_its_notes(folders: tuple[Path, Pat
     snapshot.close()
 
 
-def test_the_parts_of_a_note_are_its_fragments_without_their_text(folders: tuple[Path, Path]) -> None:
+def test_the_fragment_infos_of_a_note_equal_its_fragments_without_their_text(folders: tuple[Path, Path]) -> None:
     snapshot = Snapshot.open(folders[1], Settings())
     ranges = [("guide.md", 0, None), ("gone.md", 0, None), ("b/plain.md", 1, 1), ("b/plain.md", 2, 9)]
     for (path, first, last), parts in zip(ranges, snapshot.fragment_infos(ranges), strict=True):

@@ -143,7 +143,7 @@ def test_a_mark_stays_on_its_fragment_among_equal_texts() -> None:
     assert follow_moves(kept, source) == SavedMarks("roses", marks_of("new/Roses.md", after[2], after[0], after[1]))
 
 
-def test_overrides_follow_a_moved_note() -> None:
+def test_overrides_of_a_pack_follow_the_fragments_of_a_renamed_note() -> None:
     before, after = ids("old.md"), ids("new.md")
     overrides = PackOverrides(
         frozenset({before[1], "other"}), ((before[0], Scope.NOTE),), (before[3], "other", before[0])
@@ -166,14 +166,14 @@ def test_a_fragment_edited_during_the_move_is_gone_and_the_others_are_found() ->
     assert moved.marks == (*marks_of("old.md", before[0]), *marks_of("new.md", after[3]))
 
 
-def test_a_fragment_marked_at_both_paths_is_marked_once() -> None:
+def test_a_fragment_marked_before_and_after_its_note_was_renamed_is_marked_once() -> None:
     before, after = ids("old.md"), ids("new.md")
     kept = SavedMarks("", (*marks_of("old.md", before[0]), *marks_of("new.md", after[0], after[1])))
     moved = follow_moves(kept, MovedVault({"new.md": NOTE_WITH_REPETITION}, {"old.md": "new.md"}))
     assert [mark.fragment_id for mark in moved.marks] == [after[0], after[1]]
 
 
-def test_marks_that_did_not_move_or_have_no_target_are_kept() -> None:
+def test_marks_whose_fragments_have_not_moved_or_are_gone_are_kept() -> None:
     here = ids("here.md")
     source = MovedVault({"here.md": NOTE_WITH_REPETITION, "new.md": NOTE_WITH_REPETITION}, {"here.md": "new.md"})
     kept = SavedMarks("q", (*marks_of("here.md", here[0]), *marks_of("gone.md", "aa"), MarkedFragment("bb", "")))

@@ -40,7 +40,7 @@ def read_totals(file: SavingsFile) -> tuple[str, int, int, int]:
     return savings.since, savings.packs, savings.tokens, savings.source_tokens
 
 
-def test_savings_are_summed(file: SavingsFile) -> None:
+def test_the_tokens_saved_by_packs_are_summed(file: SavingsFile) -> None:
     assert file.read() is None
     file.add(RESULT, DAY)
     file.add(replace(RESULT, text="two", tokens=50, source_tokens=500), date(2025, 4, 1))
@@ -55,7 +55,7 @@ def test_the_share_saved_is_relative_to_the_notes() -> None:
     assert TokenSavings("").saved_share == 0.0
 
 
-def test_the_same_pack_twice_in_a_row_counts_once(file: SavingsFile) -> None:
+def test_the_same_pack_used_twice_in_a_row_is_counted_once(file: SavingsFile) -> None:
     for text in ("one", "one", "two", "one"):
         file.add(replace(RESULT, text=text), DAY)
     assert read_totals(file)[1] == 3
@@ -76,7 +76,7 @@ def test_savings_can_be_cleared(file: SavingsFile) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"since": 3}', '{"since": "x", "packs": -1}', "[" * 100_000])
-def test_an_invalid_file_starts_the_count_again(file: SavingsFile, text: str) -> None:
+def test_if_the_file_of_savings_is_invalid_counting_starts_again(file: SavingsFile, text: str) -> None:
     file.file.parent.mkdir()
     file.file.write_text(text)
     assert file.read() is None

@@ -35,7 +35,7 @@ def test_saving_no_marks_removes_the_file(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_missing_file_has_no_marks(tmp_path: Path) -> None:
+def test_if_the_file_of_marks_is_missing_there_are_no_marks(tmp_path: Path) -> None:
     assert read_marks(tmp_path / "vault.json") == NO_MARKS
 
 
@@ -43,13 +43,15 @@ def test_a_missing_file_has_no_marks(tmp_path: Path) -> None:
     "text",
     ["", "{", "[]", "3", '{"marks": 3}', '{"marks": [{}]}', '{"scopes": {"a": "chapter"}}', "[" * 100_000, "\udce9"],
 )
-def test_an_invalid_file_has_no_marks(tmp_path: Path, text: str) -> None:
+def test_if_the_file_of_marks_is_invalid_there_are_no_marks(tmp_path: Path, text: str) -> None:
     (tmp_path / "vault.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     assert read_marks(tmp_path / "vault.json") == NO_MARKS
 
 
 @given(cut=st.integers(0, 300))
-def test_a_truncated_file_is_complete_or_empty(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+def test_a_truncated_file_of_marks_gives_all_marks_or_no_marks(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
     file = tmp_path_factory.mktemp("marks") / "vault.json"
     write_marks(file, KEPT)
     file.write_bytes(file.read_bytes()[:cut])

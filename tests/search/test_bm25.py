@@ -61,17 +61,17 @@ def test_many_partial_occurrences_do_not_outweigh_an_exact_one() -> None:
     assert exact > partial > 0
 
 
-def test_a_finished_word_is_not_completed() -> None:
+def test_a_word_followed_by_a_space_does_not_match_longer_words() -> None:
     assert scores(TinyReader("synchrony", "fig"), "sync", open_word=False) == [0, 0]
 
 
-def test_only_the_last_word_is_completed() -> None:
+def test_only_the_last_word_of_a_query_matches_words_that_begin_with_it() -> None:
     reader = TinyReader("synchrony", "figment", "x")
     assert scores(reader, "sync fig", open_word=True)[0] == 0
     assert scores(reader, "sync fig", open_word=True)[1] > 0
 
 
-def test_a_partly_typed_ending_still_matches_the_stem() -> None:
+def test_a_word_whose_ending_is_partly_typed_still_matches_its_stem() -> None:
     reader = TinyReader("synchronization", "fig")
     for length in range(2, len("synchronization") + 1):
         assert scores(reader, "synchronization"[:length], open_word=True)[0] > 0, "synchronization"[:length]
@@ -83,7 +83,7 @@ def test_fuzzy_matching_applies_only_to_unknown_words() -> None:
     assert similar == 0
 
 
-def test_a_stricter_threshold_finds_less() -> None:
+def test_a_stricter_fuzzy_threshold_finds_fewer_fragments() -> None:
     index = WordIndex(TinyReader("encryption"))
     found = [index.expand(parsed_query("encripsion"), open_word=False, fuzzy_threshold=t)[0].terms for t in (0.6, 0.99)]
     assert len(found[0]) > len(found[1])
@@ -100,7 +100,7 @@ def test_words_of_one_and_two_letters_are_found() -> None:
     assert scores(reader, "r")[1] > 0
 
 
-def test_presence_distinguishes_whole_matches_from_partial_ones() -> None:
+def test_the_presence_of_a_word_distinguishes_whole_matches_from_partial_matches() -> None:
     index = WordIndex(TinyReader("sync", "synchrony", "fig"))
     words = index.expand(parsed_query("sync"), open_word=True, fuzzy_threshold=0.8)
     exact, partial, none = index.presence(words, rows_of(0, 1, 2), None)[0]
@@ -109,14 +109,14 @@ def test_presence_distinguishes_whole_matches_from_partial_ones() -> None:
     assert none == 0
 
 
-def test_presence_is_given_by_field() -> None:
+def test_the_presence_of_a_word_is_given_for_each_field() -> None:
     index = WordIndex(TinyReader({"title": "fig", "text": "plum"}, {"text": "fig"}, "plum"))
     words = index.expand(parsed_query("fig"), open_word=False, fuzzy_threshold=0.8)
     found = index.presence_by_field(words, rows_of(0, 1, 2), ("title", "text", None))
     assert found[:, 0].tolist() == [[1, 0, 0], [0, 1, 0], [1, 1, 0]]
 
 
-def test_an_endless_word_is_looked_up_as_often_as_a_long_one() -> None:
+def test_a_word_of_any_length_takes_a_limited_number_of_lookups() -> None:
     looked: list[str] = []
 
     class Counting(TinyReader):

@@ -53,7 +53,7 @@ def code_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield Engine(snapshot, Settings())
 
 
-def test_words_of_a_period_are_not_required_of_a_passage(tmp_path: Path) -> None:
+def test_words_of_a_date_in_the_query_are_not_required_of_a_passage(tmp_path: Path) -> None:
     notes = {"Daily/2026-03-05.md": "Watered the garden.", "Soup.md": "Lentils simmer slowly.", "Tea.md": "Green tea."}
     with closing(open_vault(tmp_path, notes)) as snapshot:
         assert Engine(snapshot, Settings()).search("garden in March 2026").confidence is not Confidence.NOTHING
@@ -94,7 +94,7 @@ def test_a_better_name_match_never_lowers_the_confidence(
 
 
 @given(SHARES, st.floats(-3, 1, width=32), st.floats(-3, 1, width=32))
-def test_a_larger_lead_never_lowers_the_confidence(coverage: float, one: float, other: float) -> None:
+def test_a_larger_lead_over_the_next_hit_never_lowers_the_confidence(coverage: float, one: float, other: float) -> None:
     less, more = sorted((one, other))
     assert likely(coverage, 2.0, 0.2, less) <= likely(coverage, 2.0, 0.2, more)
 
@@ -120,7 +120,7 @@ def test_the_same_share_of_more_words_is_more_confident() -> None:
         (0.0, Confidence.NOTHING),
     ],
 )
-def test_each_label_starts_at_its_likelihood(probability: float, word: Confidence) -> None:
+def test_each_confidence_label_starts_at_its_likelihood(probability: float, word: Confidence) -> None:
     assert confidence_label(probability, 0.0) is word
 
 
@@ -134,7 +134,7 @@ def test_a_note_named_like_the_query_is_strong(engine: Engine, name: str) -> Non
 
 
 @pytest.mark.parametrize("query", ["when does a sync conflict arise", "what does a starter of flour and water do"])
-def test_an_answered_question_is_at_least_likely(engine: Engine, query: str) -> None:
+def test_a_hit_that_answers_its_question_is_at_least_likely(engine: Engine, query: str) -> None:
     assert engine.search(query).hits[0].confidence in {Confidence.LIKELY, Confidence.STRONG}
 
 
@@ -142,7 +142,7 @@ def test_an_answered_question_is_at_least_likely(engine: Engine, query: str) -> 
     "query",
     ["qwxz vbnmk plorf", "how is the treaty of westphalia judged by historians", "jet engine turbine blade fatigue"],
 )
-def test_an_unanswered_question_is_nothing(engine: Engine, query: str) -> None:
+def test_a_question_that_no_note_answers_has_the_confidence_nothing(engine: Engine, query: str) -> None:
     found = engine.search(query)
     assert found.confidence is Confidence.NOTHING
 
@@ -188,7 +188,7 @@ def test_a_result_is_unsure_if_its_best_likelihood_is_low_whatever_the_limit(eng
         ("the garden and the jet engine sort:date", False),
     ],
 )
-def test_passages_are_called_nearest_in_meaning_only_where_meaning_places_them(
+def test_hits_are_called_nearest_in_meaning_only_if_meaning_ranks_them(
     engine: Engine, query: str, is_by_meaning: bool
 ) -> None:
     notice = engine.search(query).notice
@@ -210,7 +210,7 @@ GAMBLING = {
 
 
 @pytest.mark.parametrize("query", ["strategic gambl", "stratgic gamblng", "strategic gambling wiht idaes"])
-def test_corrected_spellings_and_half_words_count_by_their_likeness(tmp_path: Path, query: str) -> None:
+def test_corrected_words_and_partly_typed_words_count_by_their_similarity(tmp_path: Path, query: str) -> None:
     with closing(open_vault(tmp_path, GAMBLING)) as snapshot:
         found = Engine(snapshot, Settings()).search(query)
         assert found.hits[0].fragment.path.startswith("Strategic")
@@ -246,14 +246,14 @@ def test_confidence_is_the_same_at_every_limit(engine: Engine, query: str, limit
         "error E0308 in the compiler",
     ],
 )
-def test_exact_words_and_phrases_found_whole_are_at_least_likely(code_engine: Engine, query: str) -> None:
+def test_a_hit_with_every_exact_word_or_phrase_of_the_query_is_at_least_likely(code_engine: Engine, query: str) -> None:
     assert code_engine.search(query).hits[0].confidence in {Confidence.LIKELY, Confidence.STRONG}
 
 
 @pytest.mark.parametrize(
     "query", ["E0309", "0x80070006", "settings.yaml", "std::deque", "Get-Process", "phoneOS", '"heap the turn"']
 )
-def test_an_exact_word_not_found_whole_is_not_likely(code_engine: Engine, query: str) -> None:
+def test_a_hit_with_only_a_part_of_an_exact_word_is_not_likely(code_engine: Engine, query: str) -> None:
     assert code_engine.search(query).confidence in {Confidence.UNSURE, Confidence.NOTHING}
 
 
@@ -268,7 +268,7 @@ def test_an_exact_word_of_punctuation_is_no_error(code_engine: Engine, query: st
     assert code_engine.search(query).confidence in set(Confidence)
 
 
-def test_words_of_a_language_are_not_exact_words() -> None:
+def test_words_of_ordinary_language_are_not_exact_words() -> None:
     assert find_exact_words("Don't mix state-of-the-art and/or the 2nd part, e.g. of the 1990s, in 2024.") == []
 
 
@@ -280,7 +280,7 @@ def test_a_query_of_filters_has_no_confidence(engine: Engine, query: str) -> Non
 
 
 @pytest.mark.parametrize("query", ["soup", '"onflic"', '"conflict" path:sync', "path:sync the", "soup sort:date"])
-def test_every_other_query_and_each_of_its_hits_has_a_confidence(engine: Engine, query: str) -> None:
+def test_a_query_that_has_words_and_each_of_its_hits_have_a_confidence(engine: Engine, query: str) -> None:
     found = engine.search(query)
     assert None not in {found.confidence, *(hit.confidence for hit in found.hits)}
 

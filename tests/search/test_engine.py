@@ -92,12 +92,12 @@ def test_another_language_is_stemmed_by_its_rules(engine: Engine) -> None:
     assert paths(engine.search("Haus Garten"))[0] == "Garden/Vergleich.md"
 
 
-def test_text_without_spaces_is_found(engine: Engine) -> None:
+def test_words_in_a_script_without_spaces_are_found(engine: Engine) -> None:
     assert paths(engine.search("暗号化"))[0] == "日本語.md"
 
 
 @pytest.mark.parametrize("word", ["1.0.21", "C++", "state-of-the-art", "R&D", "open_file"])
-def test_compound_words_find_themselves(engine: Engine, word: str) -> None:
+def test_a_query_of_a_compound_word_finds_that_compound(engine: Engine, word: str) -> None:
     assert paths(engine.search(word))[0] == "Code.md"
 
 
@@ -144,7 +144,7 @@ def test_a_score_is_the_sum_of_its_signal_parts(engine: Engine, query: str) -> N
         assert all(0 <= signal.value <= 1 + 1e-6 for signal in signals)
 
 
-def test_a_hit_held_back_among_the_first_ten_has_the_score_of_its_place(engine: Engine) -> None:
+def test_a_hit_moved_down_for_other_hits_of_its_note_has_the_score_of_its_new_rank(engine: Engine) -> None:
     hits = engine.search("lighthouse keeper entry").hits[:10]
     held_back = [hit for hit in hits if any(signal.name == "place" for signal in hit.signals)]
     assert {hit.path for hit in held_back} == {"Long.md"}
@@ -175,7 +175,7 @@ def test_the_first_hits_have_at_most_a_few_fragments_of_one_note(engine: Engine)
     assert "Other.md" in found[: most + 1]
 
 
-def test_a_note_that_alone_matches_fills_the_list(engine: Engine) -> None:
+def test_if_only_one_note_matches_its_fragments_fill_the_list(engine: Engine) -> None:
     assert paths(engine.search('"lighthouse keeper"')) == ["Long.md"] * 8
 
 
@@ -186,7 +186,7 @@ def test_the_limit_shortens_the_list(engine: Engine) -> None:
     assert engine.search("water", limit=0).hits == ()
 
 
-def test_strategy_and_limit_are_from_the_settings(snapshot: Snapshot) -> None:
+def test_the_default_strategy_and_limit_are_taken_from_the_settings(snapshot: Snapshot) -> None:
     chosen = Settings(search=SearchSettings(strategy=Strategy.SEMANTIC, limit=3))
     found = Engine(snapshot, chosen).search("water for plants")
     assert found.strategy is Strategy.SEMANTIC
@@ -236,7 +236,7 @@ def test_each_strategy_can_be_forced_in_the_query(engine: Engine, mark: str, str
 
 
 @pytest.mark.parametrize("query", [q for q in QUERIES if not q.startswith("!")])
-def test_no_strategy_finds_nothing_where_another_finds_something(engine: Engine, query: str) -> None:
+def test_if_one_strategy_finds_something_every_strategy_returns_hits(engine: Engine, query: str) -> None:
     found = {strategy: bool(engine.search(query, strategy).hits) for strategy in (Strategy.AUTO, *FORCED)}
     assert all(found.values()), found
 
@@ -253,7 +253,7 @@ def test_words_take_over_if_meaning_finds_nothing_and_are_reported(engine: Engin
     assert paths(found) == ["日本語.md"]
 
 
-def test_words_alone_find_only_fragments_with_one(engine: Engine) -> None:
+def test_search_by_words_alone_finds_only_fragments_with_a_word_of_the_query(engine: Engine) -> None:
     for hit in engine.search("!a flour").hits:
         assert "flour" in hit.fragment.text
 
@@ -308,7 +308,7 @@ def test_every_phrase_is_required(engine: Engine) -> None:
 
 
 @given(st.integers(0, 11), st.integers(1, 4))
-def test_a_quoted_phrase_finds_a_fragment_that_has_it(engine: Engine, first: int, length: int) -> None:
+def test_a_quoted_phrase_finds_every_fragment_that_contains_the_phrase(engine: Engine, first: int, length: int) -> None:
     text = "Choose which version of the note to keep, or keep both: the other one is saved"
     words = text.split()[first : first + length]
     found = engine.search(f'"{" ".join(words)}"')
@@ -338,7 +338,7 @@ def test_compound_words_are_highlighted_whole(engine: Engine) -> None:
     assert "state-of-the-art" in highlighted_texts(engine.search("state-of-the-art").hits[0])
 
 
-def test_adjacent_characters_are_highlighted_as_one(engine: Engine) -> None:
+def test_adjacent_matched_characters_are_highlighted_as_one_span(engine: Engine) -> None:
     assert "保管庫" in highlighted_texts(engine.search("保管庫").hits[0])
 
 
@@ -529,14 +529,16 @@ def test_a_boost_never_changes_which_fragments_match(snapshot: Snapshot, questio
 
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("per_note", [0, 1, 5])
-def test_diversity_changes_the_order_alone(snapshot: Snapshot, engine: Engine, question: str, per_note: int) -> None:
+def test_the_limit_of_hits_per_note_changes_only_the_order(
+    snapshot: Snapshot, engine: Engine, question: str, per_note: int
+) -> None:
     chosen = Settings(search=SearchSettings(per_note=per_note))
     assert fragment_ids(Engine(snapshot, chosen).search(question, limit=ALL)) == fragment_ids(
         engine.search(question, limit=ALL)
     )
 
 
-def test_reciprocal_rank_fusion_can_be_chosen_and_its_parts_sum_up(snapshot: Snapshot) -> None:
+def test_the_signals_of_reciprocal_rank_fusion_add_up_to_the_score(snapshot: Snapshot) -> None:
     found = Engine(snapshot, Settings(search=SearchSettings(fusion=Fusion.RRF))).search("sync conflict")
     assert found.hits[0].fragment.path == "Sync/Conflicts.md"
     for hit in found.hits:
@@ -556,7 +558,7 @@ def test_a_fragment_has_its_best_score_over_the_alternatives(engine: Engine) -> 
 @pytest.mark.parametrize(
     "query", ["sync conflict", "water flour | tomatoes", "tag:sync", "how is a note kept safe", "zzz"]
 )
-def test_searching_all_strategies_equals_a_search_with_each(engine: Engine, query: str) -> None:
+def test_a_search_under_all_strategies_equals_one_search_with_each_strategy(engine: Engine, query: str) -> None:
     for found in search_by_strategy(engine, query, 10):
         searched = engine.search(query, found.requested_strategy, 10, highlight_count=0)
         assert [hit.fragment.id for hit in found.hits] == [hit.fragment.id for hit in searched.hits]

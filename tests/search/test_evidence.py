@@ -52,7 +52,7 @@ def test_top_scores_equal_those_of_a_full_scan_exactly(texts: list[str], shares:
 
 
 @pytest.mark.usefixtures("every_word_common")
-def test_a_row_that_is_filtered_out_has_no_score() -> None:
+def test_a_fragment_that_a_filter_excludes_has_no_score() -> None:
     reader = TinyReader("apple", "apple pear", "pear")
     index = WordIndex(reader)
     matches = [index.match(word) for word in index.expand(parsed_query("apple"), open_word=False, fuzzy_threshold=1.0)]
@@ -76,44 +76,44 @@ def test_words_that_cannot_change_the_list_are_not_scored() -> None:
 COSINES = np.array([0.9, 0.5, 0.3, 0.7], np.float32)
 
 
-def test_the_nearest_fragment_scores_one_and_the_average_zero() -> None:
+def test_by_meaning_the_nearest_fragment_scores_one_and_an_average_one_zero() -> None:
     found = scale_above_mean(COSINES, mean=0.5, highest=0.9)
     assert found.tolist() == pytest.approx([1.0, 0.0, 0.0, 0.5])
 
 
-def test_if_no_fragment_is_above_the_mean_none_scores() -> None:
+def test_if_no_fragment_is_above_the_mean_similarity_no_fragment_scores_by_meaning() -> None:
     assert scale_above_mean(np.zeros(2, np.float32), mean=0.0, highest=0.0).tolist() == [0.0, 0.0]
 
 
-def test_english_has_full_weight() -> None:
+def test_meaning_has_full_weight_for_an_english_query() -> None:
     assert compute_meaning_factor("how do I keep notes", ("en", "de"), ()) == 1.0
 
 
-def test_a_vault_of_unknown_language_counts_as_english() -> None:
+def test_a_vault_of_unknown_language_counts_as_english_for_the_weight_of_meaning() -> None:
     assert compute_meaning_factor("notes", (), ()) == 1.0
 
 
-def test_other_languages_have_less_weight_and_other_scripts_none() -> None:
+def test_meaning_has_less_weight_for_other_languages_and_no_weight_for_other_scripts() -> None:
     assert 0 < compute_meaning_factor("Wie behalte ich Notizen", ("de", "en"), ()) < 1
     assert compute_meaning_factor("新しい保管庫", ("ja",), ()) == 0.0
 
 
-def test_a_mixed_query_has_partial_weight() -> None:
+def test_meaning_has_partial_weight_for_a_query_in_mixed_languages() -> None:
     assert 0 < compute_meaning_factor("Obsidian 同期", ("en",), ()) < 1
 
 
-def test_letters_of_the_languages_of_the_model_have_full_weight() -> None:
+def test_meaning_has_full_weight_for_letters_of_the_models_languages() -> None:
     assert compute_meaning_factor("新しい保管庫", ("ja",), ("en", "ja")) == 1.0
     assert compute_meaning_factor("как вести заметки", ("ru",), ("en", "ru")) == 1.0
     assert compute_meaning_factor("Wie behalte ich Notizen", ("de",), ("de", "en")) == 1.0
     assert compute_meaning_factor("как вести заметки", ("ru",), ("en", "ja")) == 0.0
 
 
-def test_a_query_without_letters_has_full_weight() -> None:
+def test_meaning_has_full_weight_for_a_query_without_letters() -> None:
     assert compute_meaning_factor("1.0.21", ("en",), ()) == 1.0
 
 
-def test_the_only_fragment_of_a_vault_does_not_score(tmp_path: Path) -> None:
+def test_the_only_fragment_of_a_vault_has_no_score_by_meaning(tmp_path: Path) -> None:
     snapshot = open_vault(tmp_path, {"Kitchen.md": "# Kitchen\n\nSimmer red lentils with cumin.\n"})
     assert not Engine(snapshot, Settings()).search("walrus").hits
     snapshot.close()

@@ -52,7 +52,7 @@ def test_the_parts_of_the_words_sum_to_the_words_signal(engine: Engine, query: s
         assert sum(part.part for part in told.words) == pytest.approx(of_signal, abs=1e-5)
 
 
-def test_rank_and_share_are_those_in_the_list(engine: Engine) -> None:
+def test_an_explanation_has_the_rank_and_the_share_of_the_hit_in_the_list(engine: Engine) -> None:
     result = engine.search("sync conflict")
     second, third = explain_hits(engine, result, 1, 3)
     assert (second.rank, third.rank) == (2, 3)
@@ -60,13 +60,13 @@ def test_rank_and_share_are_those_in_the_list(engine: Engine) -> None:
     assert explain_first_hit(engine, "sync conflict").share == 1.0
 
 
-def test_an_exact_word_matches_itself(engine: Engine) -> None:
+def test_the_explanation_of_a_word_found_exactly_names_that_word(engine: Engine) -> None:
     found = word_of_first_hit(engine, "conflict ", "conflict")
     assert [(like.likeness, like.share) for like in found.stands_for] == [(TermLikeness.EXACT, 1.0)]
     assert found.terms == ("conflict",)
 
 
-def test_a_word_being_typed_matches_its_completions(engine: Engine) -> None:
+def test_the_explanation_of_a_word_being_typed_names_its_completions(engine: Engine) -> None:
     begun = word_of_first_hit(engine, "tomat", "tomat")
     assert [like.likeness for like in begun.stands_for] == [TermLikeness.BEGINS]
     assert all(term.startswith("tomat") for term in begun.stands_for[0].terms)
@@ -74,7 +74,7 @@ def test_a_word_being_typed_matches_its_completions(engine: Engine) -> None:
     assert begun.stands_for[0].share < 1
 
 
-def test_an_unknown_word_matches_similar_spellings(engine: Engine) -> None:
+def test_the_explanation_of_an_unknown_word_names_similar_spellings(engine: Engine) -> None:
     found = word_of_first_hit(engine, "encrypsion ", "encrypsion")
     assert {like.likeness for like in found.stands_for} == {TermLikeness.SPELLED}
     assert found.terms
@@ -151,7 +151,7 @@ def test_a_run_of_characters_is_divided_into_present_and_missing_words(engine: E
     assert [part.word for part in told.missing_words] == ["削除方法", "sync"]
 
 
-def test_words_with_spaces_between_are_never_joined(engine: Engine) -> None:
+def test_words_with_spaces_between_them_are_explained_separately(engine: Engine) -> None:
     assert [part.word for part in explain_first_hit(engine, "note e 保管 管庫").words] == ["note", "e", "保管", "管庫"]
 
 

@@ -87,7 +87,7 @@ def test_a_strategy_forced_in_the_query_is_the_requested_one(engine: Engine) -> 
     assert told.explanation.rank == rank_under(told, "semantic").rank
 
 
-def test_the_first_hit_has_none_above_it(engine: Engine) -> None:
+def test_the_explanation_of_the_first_hit_compares_it_with_no_other(engine: Engine) -> None:
     told = explain(engine, "sourdough", "Cooking/Bread.md")
     assert told.explanation is not None
     assert told.explanation.rank == 1
@@ -105,7 +105,7 @@ def test_the_lost_points_sum_to_the_distance_from_the_hits_above(engine: Engine)
     assert [gap.cost for gap in told.signal_gaps] == sorted((gap.cost for gap in told.signal_gaps), reverse=True)
 
 
-def test_an_unknown_name_is_reported_with_similar_ones(engine: Engine) -> None:
+def test_an_unknown_note_name_is_reported_with_similar_names(engine: Engine) -> None:
     assert absence(explain(engine, "sync", "Encription")) == (
         AbsenceKind.UNKNOWN,
         "No note is called Encription. Did you mean Sync/Encryption.md?",
@@ -117,7 +117,7 @@ def test_an_unknown_name_is_reported_with_similar_ones(engine: Engine) -> None:
     assert absence(explain(engine, "sync", " "))[0] is AbsenceKind.UNKNOWN
 
 
-def test_a_missing_phrase_is_named(engine: Engine) -> None:
+def test_if_a_phrase_excludes_the_note_the_reason_names_the_phrase(engine: Engine) -> None:
     assert absence(explain(engine, '"sync conflict"', "Cooking/Bread.md")) == (
         AbsenceKind.EXCLUDED,
         'Cooking/Bread.md is excluded by "sync conflict".',
@@ -153,7 +153,7 @@ def test_the_rank_under_filters_alone_equals_that_of_a_search(engine: Engine) ->
     assert told.explanation.words == ()
 
 
-def test_a_note_without_a_word_or_similar_meaning_is_reported_as_such(engine: Engine) -> None:
+def test_the_explanation_says_that_a_note_has_no_word_of_the_query_and_no_similar_meaning(engine: Engine) -> None:
     kind, reason = absence(explain(engine, "!a tablet", "Cooking/Soup.md"))
     assert kind is AbsenceKind.UNMATCHED
     assert reason.startswith("“tablet” is in no passage of Cooking/Soup.md, and ")
@@ -190,14 +190,14 @@ def test_a_note_beyond_the_limit_has_its_rank_and_the_limit_to_list_it(engine_wi
     assert last not in {hit.fragment.path for hit in shorter}
 
 
-def test_a_skipped_file_has_its_reason(engine_with_many_notes: Engine) -> None:
+def test_for_a_skipped_file_the_explanation_is_why_it_was_skipped(engine_with_many_notes: Engine) -> None:
     kind, reason = absence(explain(engine_with_many_notes, "harbour", "scan"))
     assert kind is AbsenceKind.SKIPPED
     assert reason.startswith("Scan.md is not in the index: ")
     assert engine_with_many_notes.snapshot.skipped[0].reason in reason
 
 
-def test_a_note_without_text_is_reported_as_such(engine_with_many_notes: Engine) -> None:
+def test_the_explanation_says_that_a_note_has_no_text(engine_with_many_notes: Engine) -> None:
     assert absence(explain(engine_with_many_notes, "harbour", "Nothing.excalidraw")) == (
         AbsenceKind.EMPTY,
         "Nothing.excalidraw has no text to search.",

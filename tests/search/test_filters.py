@@ -103,7 +103,7 @@ def all_notes_except(*notes: str) -> list[str]:
         ("from:nobody ", []),
     ],
 )
-def test_filters_by_name_and_location(library: Snapshot, typed: str, notes: list[str]) -> None:
+def test_filters_select_notes_by_name_and_folder(library: Snapshot, typed: str, notes: list[str]) -> None:
     assert notes_allowed(library, typed) == notes
     assert notes_allowed(library, f"-{typed}") == all_notes_except(*notes)
 
@@ -148,7 +148,7 @@ def test_filters_by_name_and_location(library: Snapshot, typed: str, notes: list
         ("updated:>2025 ", []),
     ],
 )
-def test_filters_by_property(library: Snapshot, typed: str, notes: list[str]) -> None:
+def test_filters_select_notes_by_a_property(library: Snapshot, typed: str, notes: list[str]) -> None:
     assert notes_allowed(library, typed) == notes
     assert notes_allowed(library, f"-{typed}") == all_notes_except(*notes)
 
@@ -193,7 +193,7 @@ def test_filters_by_property(library: Snapshot, typed: str, notes: list[str]) ->
         ("created:<2100 ", [ALPHA, BETA, DIARY, NEW_YEAR]),
     ],
 )
-def test_filters_by_time(library: Snapshot, typed: str, notes: list[str]) -> None:
+def test_filters_select_notes_by_time(library: Snapshot, typed: str, notes: list[str]) -> None:
     assert notes_allowed(library, typed) == notes
     assert notes_allowed(library, f"-{typed}") == all_notes_except(*notes)
 
@@ -264,7 +264,9 @@ def test_the_filter_being_typed_also_matches_prefixes(library: Snapshot, typed: 
         ("created:2024-04 ", ["2024-Q2", "2024-W18"]),
     ],
 )
-def test_notes_of_a_week_month_or_quarter_are_dated_by_all_of_it(tmp_path: Path, typed: str, notes: list[str]) -> None:
+def test_a_note_named_by_a_week_or_month_or_quarter_matches_every_day_of_it(
+    tmp_path: Path, typed: str, notes: list[str]
+) -> None:
     names = ["2024-W18", "2024-W19", "2024-05", "2024-Q2"]
     snapshot = open_vault(tmp_path, {f"{name}.md": "Text.\n" for name in names})
     assert sorted(notes_allowed(snapshot, typed)) == notes
@@ -308,11 +310,11 @@ def test_a_negated_link_filter_excludes_whole_notes(tmp_path: Path) -> None:
     snapshot.close()
 
 
-def test_exact_names_come_before_prefixes(library: Snapshot) -> None:
+def test_a_filter_value_that_is_an_exact_name_does_not_match_as_a_prefix(library: Snapshot) -> None:
     assert notes_allowed(library, "tag:project") == [ALPHA, BETA]
 
 
-def test_a_negated_prefix_excludes_nothing(library: Snapshot) -> None:
+def test_a_negated_filter_that_is_still_being_typed_excludes_nothing(library: Snapshot) -> None:
     assert notes_allowed(library, "-tag:projec") == NEWEST_FIRST
 
 
@@ -334,7 +336,7 @@ def test_notes_are_listed_newest_first_with_their_first_fragment(library: Snapsh
     ]
 
 
-def test_without_allowed_rows_nothing_is_listed(library: Snapshot) -> None:
+def test_if_no_fragment_passes_the_filters_nothing_is_listed(library: Snapshot) -> None:
     flags = rows_allowed(library, queries(library, "tag:nowhere ")[0])
     assert flags is not None
     assert list(sort_newest_first(flags, library)) == []
@@ -402,7 +404,7 @@ def allowed_rows(library: Snapshot, query: Query) -> Flags:
 
 
 @given(QUERIES, FILTERS)
-def test_another_filter_never_adds_a_row(library: Snapshot, query: Query, one: Filter) -> None:
+def test_a_further_filter_never_adds_a_fragment(library: Snapshot, query: Query, one: Filter) -> None:
     more = Query(
         **{name: getattr(query, name) for name in ("words", "phrases", "excluded", "excluded_phrases")},
         filters=(*query.filters, one),
@@ -411,7 +413,7 @@ def test_another_filter_never_adds_a_row(library: Snapshot, query: Query, one: F
 
 
 @given(TYPED, st.sampled_from(MORE))
-def test_another_typed_filter_never_adds_a_row(library: Snapshot, typed: str, one: str) -> None:
+def test_a_further_filter_typed_into_the_query_never_adds_a_fragment(library: Snapshot, typed: str, one: str) -> None:
     """Add the filter before each alternative of a query."""
     before = queries(library, typed)
     after = queries(library, " | ".join(f"{one} {part}" for part in typed.split("|") if part.strip()) or one)
@@ -420,7 +422,7 @@ def test_another_typed_filter_never_adds_a_row(library: Snapshot, typed: str, on
 
 
 @given(FILTERS)
-def test_a_filter_and_its_negation_cover_everything(library: Snapshot, one: Filter) -> None:
+def test_every_fragment_passes_either_a_filter_or_its_negation(library: Snapshot, one: Filter) -> None:
     closed = Filter(one.kind, one.value, one.name)
     negated = Filter(one.kind, one.value, one.name, negated=True)
     first, second = (allowed_rows(library, Query("", filters=(part,))) for part in (closed, negated))
@@ -432,7 +434,7 @@ def test_a_filter_and_its_negation_cover_everything(library: Snapshot, one: Filt
 
 
 @given(QUERIES)
-def test_each_allowed_row_is_listed_once(library: Snapshot, query: Query) -> None:
+def test_a_query_of_filters_lists_each_fragment_that_passes_once(library: Snapshot, query: Query) -> None:
     flags = allowed_rows(library, query)
     assert sorted(sort_newest_first(flags, library).tolist()) == np.flatnonzero(flags).tolist()
 

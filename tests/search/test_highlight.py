@@ -51,7 +51,7 @@ def test_text_without_spaces_is_highlighted_by_character() -> None:
     assert highlighted_texts("新しい保管庫", "庫", "ja") == ["庫"]
 
 
-def test_words_beside_characters_are_highlighted() -> None:
+def test_latin_words_beside_chinese_characters_are_highlighted() -> None:
     assert highlighted_texts("Obsidianの同期", "obsidian 同期", "ja") == ["Obsidian", "同期"]
 
 
@@ -59,11 +59,11 @@ def test_half_width_characters_are_highlighted() -> None:
     assert highlighted_texts("ﾉｰﾄを同期", "ノート", "ja") == ["ﾉｰﾄ"]
 
 
-def test_thai_is_highlighted() -> None:
+def test_matches_in_thai_text_are_highlighted() -> None:
     assert highlighted_texts("เครื่องทำน้ำอุ่น", "น้ำ", "th") == ["น้ำ"]
 
 
-def test_the_language_of_the_note_is_used() -> None:
+def test_a_word_is_highlighted_by_the_stemming_of_the_notes_language() -> None:
     assert highlighted_texts("die Häuser", "Haus", "de") == ["Häuser"]
 
 
@@ -146,7 +146,7 @@ ODD_WORDS = """
 
 
 @given(st.lists(st.sampled_from(ODD_WORDS.split()), max_size=8))
-def test_the_quick_check_loses_no_highlight(words: list[str]) -> None:
+def test_skipping_texts_by_the_quick_check_loses_no_highlight(words: list[str]) -> None:
     text = " ".join(words)
     found = analyze(text, "en")
     for term in set(found.terms):

@@ -121,12 +121,14 @@ def test_words_that_no_passage_has_are_named(small: Engine, query: str, lack: st
     assert describe_missing_words(evidences, small.snapshot.languages) == lack
 
 
-def test_of_many_missing_words_three_are_named(small: Engine) -> None:
+def test_if_many_words_are_missing_three_of_them_are_named(small: Engine) -> None:
     evidences = [small.find_candidates(parsed)[0] for parsed in small.parse("zebra yak yeti yawl")]
     assert describe_missing_words(evidences, small.snapshot.languages).endswith(" and 1 more")
 
 
-def test_all_rows_are_flagged_for_one_word_at_most(small: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_to_find_missing_words_all_fragments_are_searched_for_one_word_at_most(
+    small: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     evidence, _ = small.find_candidates(small.parse("the rain on a bean in the garden oven")[0])
     marked: list[TermMatches] = []
     mark = TermMatches.mark
@@ -140,7 +142,7 @@ def test_all_rows_are_flagged_for_one_word_at_most(small: Engine, monkeypatch: p
     assert len(marked) <= 1
 
 
-def test_words_of_a_period_are_not_missing(small: Engine) -> None:
+def test_words_of_a_date_in_the_query_do_not_count_as_missing(small: Engine) -> None:
     evidences = [small.find_candidates(parsed)[0] for parsed in small.parse("rainbow last week")]
     assert describe_missing_words(evidences, ["en"]) == "No passage has “rainbow”"
 

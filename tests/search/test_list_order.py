@@ -34,7 +34,7 @@ def test_the_whole_list_has_at_most_a_few_more_fragments_of_one_note() -> None:
     assert sorted(order.tolist()) == list(range(len(notes)))
 
 
-def test_held_back_hits_follow_if_few_others_match() -> None:
+def test_hits_held_back_for_others_of_their_note_follow_if_few_other_notes_match() -> None:
     notes = np.array([0] * 8 + [1, 2], np.int32)
     assert limit_hits_per_note(np.arange(10), notes, 3, 6).tolist() == [0, 1, 2, 8, 9, 3, 4, 5, 6, 7]
 
@@ -51,13 +51,13 @@ def test_without_a_limit_no_hit_is_flagged() -> None:
 # --- two orders as one ------------------------------------------------------------------------------------------------
 
 
-def test_two_orders_take_turns() -> None:
+def test_a_joined_list_takes_hits_alternately_from_the_order_by_score_and_the_order_by_meaning() -> None:
     order, is_raised = join_orders(np.arange(6), np.array([5, 4, 3]))
     assert order.tolist() == [0, 5, 1, 4, 2, 3]
     assert np.flatnonzero(is_raised).tolist() == [3, 4, 5]
 
 
-def test_what_both_orders_have_takes_the_better_of_its_places() -> None:
+def test_a_hit_in_both_orders_is_listed_at_the_better_of_its_two_ranks() -> None:
     order, is_raised = join_orders(np.arange(5), np.array([0, 3, 1]))
     assert order.tolist() == [0, 1, 3, 2, 4]
     assert np.flatnonzero(is_raised).tolist() == [3]
@@ -81,14 +81,14 @@ def test_a_joined_order_has_each_hit_once_and_keeps_the_order_by_words(by_meanin
         ]
     )
 )
-def test_scores_of_places_fall_but_for_more_of_a_note(hits: list[tuple[float, bool, bool]]) -> None:
+def test_scores_by_rank_fall_except_for_more_hits_of_a_note(hits: list[tuple[float, bool, bool]]) -> None:
     own, is_raised, is_more = (np.array(column) for column in zip(*hits, strict=True))
     scores = score_places(own.astype(np.float32), is_raised, is_more)
     assert (np.diff(scores[~is_more]) <= 0).all()
     assert (scores[is_more] == own[is_more]).all()
 
 
-def test_a_raised_hit_has_the_score_of_the_next_one_that_was_not() -> None:
+def test_a_raised_hit_has_the_score_of_the_next_hit_that_was_not_raised() -> None:
     own, none = np.array([3, 0.5, 2, 1], np.float32), np.zeros(4, np.bool_)
     assert score_places(own, np.array([False, True, False, False]), none).tolist() == [3, 2, 2, 1]
 
@@ -133,7 +133,7 @@ def list_ids(engine: Engine, query: str, strategy: Strategy | None = None) -> li
     return [hit.fragment.id for hit in engine.search(query, strategy, limit=50).hits]
 
 
-def test_where_words_fail_the_nearest_in_meaning_move_up(engine: Engine) -> None:
+def test_if_the_words_of_the_query_fail_the_hits_nearest_in_meaning_move_up(engine: Engine) -> None:
     found = engine.search(STRANGE)
     assert found.is_joined
     place = paths(found).index("Gloves.md")
@@ -141,7 +141,7 @@ def test_where_words_fail_the_nearest_in_meaning_move_up(engine: Engine) -> None
     assert place == 1
 
 
-def test_each_hit_of_joined_orders_has_its_places_in_both(engine: Engine) -> None:
+def test_each_hit_of_a_joined_list_has_its_rank_in_both_orders(engine: Engine) -> None:
     found = engine.search(STRANGE, limit=50)
     by_meaning = list_ids(engine, STRANGE, Strategy.SEMANTIC)
     places = [hit.orders for hit in found.hits if hit.orders is not None]
@@ -187,7 +187,7 @@ def test_the_order_is_the_same_at_every_limit(engine: Engine, query: str, limit:
     ],
     ids=["words found", "three words", "phrase", "phrase left out", "strategy forced", "unknown script"],
 )
-def test_meaning_has_no_places_of_its_own_otherwise(engine: Engine, query: str) -> None:
+def test_if_the_words_of_the_query_are_found_no_hit_is_ranked_by_meaning_alone(engine: Engine, query: str) -> None:
     assert not engine.search(query).is_joined
 
 
@@ -223,7 +223,7 @@ def test_an_exact_name_stays_first(tmp_path: Path) -> None:
     assert not found.is_joined
 
 
-def test_reciprocal_rank_fusion_has_one_order(engine: Engine) -> None:
+def test_reciprocal_rank_fusion_never_joins_two_orders(engine: Engine) -> None:
     settings = Settings(search=SearchSettings(fusion=Fusion.RRF))
     assert not Engine(engine.snapshot, settings).search(STRANGE).is_joined
 
@@ -236,7 +236,7 @@ _GERMAN = {
 
 
 @pytest.mark.parametrize(("languages", "is_joined"), [((), False), (("en", "de"), True)])
-def test_the_model_must_know_the_language_of_the_vault(
+def test_orders_are_joined_only_if_the_model_knows_the_language_of_the_vault(
     tmp_path: Path, languages: tuple[str, ...], is_joined: bool
 ) -> None:
     settings = Settings(embedding=EmbeddingSettings(languages=languages))
@@ -267,7 +267,7 @@ def test_a_result_listed_by_date_flags_no_hit(engine: Engine) -> None:
     assert not any(hit.more_of_note for hit in engine.search("hands sort:date", limit=50).hits)
 
 
-def test_the_json_form_has_the_keys_of_place_only_where_they_say_something(engine: Engine) -> None:
+def test_the_json_of_a_hit_has_its_ranks_in_both_orders_only_in_a_joined_list(engine: Engine) -> None:
     raised = engine.search(STRANGE).to_dict()["hits"][1]
     assert raised["orders"] == {"words": 4, "meaning": 1}
     assert not {"orders", "more_of_note"} & engine.search("lamp").to_dict()["hits"][0].keys()

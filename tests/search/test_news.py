@@ -37,7 +37,7 @@ def replace_in_note(notes: Path, old: str, new: str) -> None:
     note.write_text(note.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
 
-def test_the_first_check_starts_the_count(home: Path, notes: Path) -> None:
+def test_the_first_check_of_a_saved_query_reports_no_news(home: Path, notes: Path) -> None:
     change_saved(user_paths().saved_queries_file(notes), lambda saved: saved.with_query("Conflicts", "conflict"))
     with excerpt.open(notes) as vault:
         assert vault.news() == (QueryNews("Conflicts", "conflict"),)

@@ -46,11 +46,11 @@ def test_reversed_order_counts_half() -> None:
     assert closeness_scores("red fox", "fox red") == [0.5]
 
 
-def test_the_nearest_occurrence_counts() -> None:
+def test_of_several_occurrences_the_nearest_to_the_other_word_counts() -> None:
     assert closeness_scores("red fox", "red hat and coat and shoes on a fox beside a red fox") == [1.0]
 
 
-def test_not_all_words_are_required() -> None:
+def test_a_fragment_without_some_of_the_query_words_has_a_proximity_score() -> None:
     whole, part = closeness_scores("red fox ran", "red fox ran", "red fox sat")
     assert whole == 1.0
     assert part == pytest.approx(0.5)
@@ -64,7 +64,7 @@ def test_a_rare_pair_has_a_higher_weight() -> None:
     assert first > second > 0
 
 
-def test_a_gap_in_the_query_is_expected_in_the_text() -> None:
+def test_words_with_a_gap_between_them_in_the_query_score_highest_with_the_same_gap_in_the_text() -> None:
     reader = TinyReader("end of line", "end line")
     lines = [flatten_positions(reader, FIELD_STARTS, [word], rows_of(0, 1)) for word in ("end", "line")]
     assert score_closeness(lines, [1.0, 1.0], [0, 2], 2).tolist() == [1.0, 0.5]
@@ -80,7 +80,7 @@ def test_words_of_different_fields_are_not_close() -> None:
     assert score_closeness(lines, [1.0, 1.0], [0, 1], 1)[0] < 0.01
 
 
-def test_a_heading_counts_like_the_text() -> None:
+def test_words_close_together_in_a_heading_count_as_in_the_text() -> None:
     reader = TinyReader({"heading": "red fox", "text": "it ran"})
     lines = [flatten_positions(reader, FIELD_STARTS, [word], rows_of(0)) for word in ("red", "fox")]
     assert score_closeness(lines, [1.0, 1.0], [0, 1], 1).tolist() == [1.0]

@@ -53,7 +53,7 @@ def filters(typed: str) -> list[tuple[str, str]]:
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def test_plain_words_are_words() -> None:
+def test_a_query_of_plain_words_has_no_operators() -> None:
     assert parse_one("sync conflict ") == Query("sync conflict ")
 
 
@@ -67,7 +67,7 @@ def test_plain_words_are_words() -> None:
         *("!x sync", "!sync", "sync !a", "! a", "tag", "path", "*", "?", "a=b", "<tag:", ">=", "(tag:x)", "5' 3"),
     ],
 )
-def test_text_that_is_not_an_operator_is_words(typed: str) -> None:
+def test_text_that_resembles_an_operator_is_searched_as_words(typed: str) -> None:
     assert parse_one(typed).words == typed
     assert not parse_one(typed).is_filter_only
     assert parse_one(typed) == Query(typed, open_word=typed[-1].isalnum())
@@ -91,7 +91,7 @@ def test_text_that_is_not_an_operator_is_words(typed: str) -> None:
         *("modified:2025-13", "modified:yest", "modified:7", "-modified:20", "tag: x", "unknown:x", "created:soon"),
     ],
 )
-def test_an_incomplete_operator_is_words(typed: str) -> None:
+def test_an_incomplete_operator_is_searched_as_words(typed: str) -> None:
     assert parse_one(typed).words == typed
     assert parse_one(f"sync {typed}").words == f"sync {typed}"
 
@@ -126,7 +126,7 @@ def test_an_operator_inside_quotation_marks_is_part_of_the_phrase() -> None:
 
 
 @pytest.mark.parametrize("typed", ['sync "two dev', 'sync "', '"', 'sync -"two dev'])
-def test_a_phrase_being_typed_is_words(typed: str) -> None:
+def test_a_phrase_that_is_not_closed_yet_is_searched_as_words(typed: str) -> None:
     query = parse_one(typed)
     assert query.phrases == query.excluded_phrases == ()
     assert query.words.split() == typed.replace('"', " ").split()
@@ -169,7 +169,7 @@ def test_filters_work_in_a_whole_sentence_and_are_not_counted_as_words() -> None
 # --- exclusions -------------------------------------------------------------------------------------------------------
 
 
-def test_a_dash_after_the_words_excludes() -> None:
+def test_a_dash_before_a_word_after_other_words_excludes_it() -> None:
     query = parse_one('sync -phone -"two devices" -R&D')
     assert query.words.split() == ["sync"]
     assert query.excluded == ("phone", "R&D")
@@ -281,7 +281,7 @@ def test_a_bar_with_an_empty_side_is_still_being_typed(typed: str, words: str) -
 
 
 @pytest.mark.parametrize("typed", ["|", "| |", "", " ", '"', '""', "!a", "-"])
-def test_there_is_at_least_one_query(typed: str) -> None:
+def test_parsing_any_text_gives_at_least_one_query(typed: str) -> None:
     assert parse_one(typed).words.split() == typed.replace('"', "").replace("!a", "").split()
 
 
@@ -447,7 +447,7 @@ ANY_TEXT = st.text(alphabet=st.characters(), max_size=200) | st.lists(
 @given(ANY_TEXT)
 @example("\ud800:\udfff")
 @example('tag:"\x00')
-def test_every_text_is_a_query(typed: str) -> None:
+def test_any_text_can_be_parsed_as_a_query(typed: str) -> None:
     queries = parse_alternatives(typed, ONE_PROPERTY, ONE_TAG)
     assert 1 <= len(queries) <= MAX_ALTERNATIVES
     for query in queries:
@@ -543,7 +543,7 @@ def _read(typed: str) -> None:
 
 
 @given(st.text(alphabet='ab -#:!|"\\\\/12.p', max_size=14))
-def test_a_literal_query_has_words_only(text: str) -> None:
+def test_a_literal_query_has_no_operators_or_filters(text: str) -> None:
     (query,) = parse_alternatives(literal_query(text), {"a", "b", "p", "ab"})
     assert query == Query(query.words, open_word=query.open_word)
 
@@ -580,13 +580,13 @@ def is_operator(query: Query) -> bool:
 
 
 @pytest.mark.parametrize("typed", code("All of it on one page")[1:])
-def test_an_operator_in_the_guide_is_an_operator(typed: str) -> None:
+def test_each_operator_in_the_guide_is_parsed_as_an_operator(typed: str) -> None:
     queries = parse_alternatives(typed, GUIDE_PROPERTIES)
     assert len(queries) == 2 if "|" in typed else is_operator(queries[0])
 
 
 @pytest.mark.parametrize("typed", code("Recall", MEMORIES))
-def test_a_memory_filter_in_the_guide_is_a_filter(typed: str) -> None:
+def test_each_memory_filter_in_the_guide_is_parsed_as_a_filter(typed: str) -> None:
     assert parse_alternatives(typed, kinds=MEMORY_FILTER_KINDS)[0].is_filter_only
 
 
@@ -602,14 +602,14 @@ def test_hints_in_the_guide_are_given_as_described() -> None:
 
 
 @pytest.mark.parametrize("value", code("Times"))
-def test_a_time_in_the_guide_is_a_time(value: str) -> None:
+def test_each_time_in_the_guide_is_parsed_as_a_time(value: str) -> None:
     assert is_period(value)
 
 
 @pytest.mark.parametrize(
     "typed", [*code_in("Words with signs find themselves"), "-split operator", "git commit -m", "-5"]
 )
-def test_a_word_in_the_guide_is_a_word(typed: str) -> None:
+def test_each_example_of_plain_words_in_the_guide_is_parsed_as_words(typed: str) -> None:
     assert f"`{typed}`" in PAGE
     assert parse_alternatives(typed, GUIDE_PROPERTIES, frozenset())[0].words == typed
 
@@ -670,7 +670,7 @@ def test_a_question_of_two_hundred_words_is_searched_completely(engine: Engine) 
     assert engine.search(" ".join(UNKNOWN[:MAX_QUERY_WORDS])).warnings == ()
 
 
-def test_alternatives_share_the_word_limit(engine: Engine) -> None:
+def test_the_alternatives_of_a_query_share_one_limit_of_words(engine: Engine) -> None:
     half = " ".join(UNKNOWN[: MAX_QUERY_WORDS // 2 + 1])
     parsed = engine.parse(f"{half} | {half} | bread")
     assert [len(query.words.split()) for query in parsed] == [MAX_QUERY_WORDS // 2 + 1, MAX_QUERY_WORDS // 2 - 1]

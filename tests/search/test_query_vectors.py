@@ -41,7 +41,7 @@ def paths(engine: Engine, query: str) -> list[str]:
     return [hit.path for hit in engine.search(query).hits]
 
 
-def test_hits_are_nearest_by_the_chosen_embedder(chosen_snapshot: ChosenSnapshot) -> None:
+def test_hits_by_meaning_are_the_nearest_by_the_vectors_of_the_chosen_embedder(chosen_snapshot: ChosenSnapshot) -> None:
     result = Engine(chosen_snapshot, Settings()).search("quarrel")
     assert result.hits[0].path == "Sync/Conflicts.md"
     assert {signal.name: signal.value for signal in result.hits[0].signals}["meaning"] == 1.0
@@ -54,7 +54,7 @@ def test_a_static_model_embeds_in_the_search_thread(snapshot: Snapshot) -> None:
     assert "_thread" not in vars(vectors)
 
 
-def test_the_list_by_words_comes_first_and_the_full_order_follows(
+def test_hits_ranked_by_words_are_shown_first_and_the_full_order_follows(
     chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder
 ) -> None:
     ready = threading.Event()
@@ -91,7 +91,7 @@ def test_a_command_that_waited_for_the_query_vector_in_vain_warns_and_ranks_by_w
     assert result.to_dict()["warnings"] == list(result.warnings)
 
 
-def test_a_failure_is_reported_once_and_the_embedder_is_paused(
+def test_a_failure_of_the_embedder_is_reported_once_and_the_embedder_is_paused(
     chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder
 ) -> None:
     embedder.failure = "The server at 127.0.0.1:1 refuses the connection."
@@ -138,7 +138,9 @@ def test_all_alternatives_of_a_query_are_embedded_at_once(
     assert embedder.queries == ["quarrel", "gadget"]
 
 
-def test_vectors_of_another_embedder_are_dropped(chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder) -> None:
+def test_cached_query_vectors_of_another_embedder_are_dropped(
+    chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder
+) -> None:
     vectors = QueryVectors()
     engine_on(chosen_snapshot, vectors).search("quarrel")
     chosen_snapshot.chosen_embedder = other = WordEmbedder()
@@ -158,7 +160,7 @@ def test_confidence_uses_the_static_model_whatever_embedder_ranks(
         assert {id_: labels[id_] for id_ in common} == {id_: chosen_labels[id_] for id_ in common}
 
 
-def test_languages_are_those_of_the_setting_or_of_the_embedder(
+def test_the_trusted_languages_are_set_by_the_user_or_else_by_the_embedder(
     chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder
 ) -> None:
     embedder.languages = ("en", "ja")

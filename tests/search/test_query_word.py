@@ -60,7 +60,7 @@ def test_a_completion_replaces_the_whole_word(text: str, by: str, expected: str)
     assert apply_completion(before, cursor_token, by) == at_bar(expected)
 
 
-def test_typed_text_is_distinguished_from_inserted_text() -> None:
+def test_text_typed_at_the_cursor_is_distinguished_from_text_inserted_at_once() -> None:
     assert is_one_letter_edit("tag", "tag:")
     assert is_one_letter_edit("tag:h sync", "tag: sync")
     assert is_one_letter_edit("a restored query", "#")

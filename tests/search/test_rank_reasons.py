@@ -47,7 +47,7 @@ def test_a_hit_without_a_query_word_is_described_as_similar_in_meaning(engine: E
     assert said == "2nd: “sourdough” is not in it, but it is near in meaning; the first hit is nearer in meaning."
 
 
-def test_the_largest_lead_of_the_hits_above_is_named(engine: Engine) -> None:
+def test_the_reason_names_the_signal_in_which_the_hits_above_lead_most(engine: Engine) -> None:
     told = verdict_of_note(engine, "sync conflict ", "Sync/Devices.md")
     told = replace(told, compared=1)
     gaps = {gap.signal: gap for gap in told.signal_gaps}
@@ -69,18 +69,18 @@ def test_equal_scores_are_described_by_their_order(engine: Engine) -> None:
     )
 
 
-def test_a_hit_held_back_for_others_of_its_note_is_described_so(engine: Engine) -> None:
+def test_the_reason_for_a_hit_moved_down_names_the_other_hits_of_its_note(engine: Engine) -> None:
     told = verdict_of_note(engine, "sync conflict ", "Sync/Devices.md")
     behind = replace(told, signal_gaps=(replace(told.signal_gaps[0], cost=-0.2),))
     assert behind.reason.endswith("; other fragments of its note are among the first hits.")
 
 
-def test_a_missing_note_has_its_reason(engine: Engine) -> None:
+def test_the_reason_for_a_note_that_is_not_found_is_stated(engine: Engine) -> None:
     told = verdict_of_note(engine, "!a tablet", "Cooking/Soup.md")
     assert told.absence is not None
     assert told.reason == told.absence.reason
 
 
-def test_ranks_are_ordinals() -> None:
+def test_ranks_are_written_as_ordinal_numbers() -> None:
     numbers = (1, 2, 3, 4, 11, 12, 13, 21, 102, 1_113)
     assert " ".join(map(format_ordinal, numbers)) == "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 1,113th"

@@ -51,7 +51,7 @@ def test_the_note_with_most_links_from_matches_scores_one_and_others_a_share() -
     assert found[0] == found[1] == 0
 
 
-def test_links_of_a_note_that_does_not_match_do_not_count() -> None:
+def test_links_from_a_note_that_does_not_match_the_query_do_not_count() -> None:
     assert backlink_scores([(0, 3), (1, 2)], {0: 1.0})[2] == 0
 
 
@@ -60,13 +60,13 @@ def test_a_link_of_a_better_match_counts_more() -> None:
     assert found[2] > found[3] > 0
 
 
-def test_a_note_counts_once_with_its_best_fragment() -> None:
+def test_for_backlinks_a_linking_note_counts_once_with_its_best_fragment() -> None:
     assert np.array_equal(
         backlink_scores([(0, 2), (1, 3)], [(0, 0.5), (1, 0.1), (1, 0.5), (1, 0.2)])[2:], np.ones(2, np.float32)
     )
 
 
-def test_each_further_link_counts_less() -> None:
+def test_each_further_link_to_a_note_counts_less() -> None:
     found = backlink_scores([(note, 10) for note in range(10)] + [(0, 11)], dict.fromkeys(range(10), 1.0), notes=12)
     assert found[11] > found[10] / 10
 
@@ -75,7 +75,7 @@ def test_a_note_does_not_count_its_own_links() -> None:
     assert not backlink_scores([(0, 0)], {0: 1.0}).any()
 
 
-def test_without_links_or_matches_nothing_scores() -> None:
+def test_without_links_between_matches_no_note_gets_a_backlink_score() -> None:
     assert not backlink_scores([], {0: 1.0}).any()
     assert not backlink_scores([(0, 1)], {}).any()
     assert not backlink_scores([(0, 1)], {0: 0.0}).any()
@@ -99,7 +99,7 @@ def test_a_modification_counts_half_after_a_half_life() -> None:
     assert np.allclose(score_recency(file_times(0, 10, 20, 400), NOW, half_life_days=10), [1, 0.5, 0.25, 0], atol=1e-6)
 
 
-def test_a_future_time_counts_as_now() -> None:
+def test_a_modification_time_in_the_future_counts_as_now() -> None:
     assert score_recency(file_times(-5, 30), NOW)[0] == 1
 
 
@@ -127,7 +127,7 @@ def test_file_times_count_again_after_a_tenth_of_the_files_changed() -> None:
     assert found[0] > found[14] > found[50] > 0
 
 
-def test_an_empty_vault_and_a_single_note_have_no_recency() -> None:
+def test_an_empty_vault_and_a_vault_of_one_note_have_no_recency_scores() -> None:
     assert len(score_recency(file_times(), NOW)) == 0
     assert not score_recency(file_times(3), NOW).any()
 
@@ -165,7 +165,7 @@ def test_a_strategy_without_hits_is_replaced_by_the_next() -> None:
 
 
 @pytest.mark.parametrize("strategy", list(STRATEGY_WEIGHTS))
-def test_a_strategy_with_hits_is_used(strategy: Strategy) -> None:
+def test_the_requested_strategy_is_used_if_it_has_hits(strategy: Strategy) -> None:
     assert active_strategy(strategy, words_found=True, meaning_found=True) is strategy
 
 
@@ -220,7 +220,7 @@ def test_only_the_best_fragment_of_a_note_gets_the_intro_signals(tmp_path: Path,
     assert found[0].fragment.ordinal == 1, "the opening is not the best fragment itself"
 
 
-def test_an_intro_that_is_filtered_out_scores_nothing(tmp_path: Path) -> None:
+def test_the_first_fragment_of_a_note_has_no_intro_score_if_a_filter_excludes_it(tmp_path: Path) -> None:
     found = hits(tmp_path, LIGHTHOUSES, 'lighthouse "lights the lamp"')
     assert [hit.fragment.path for hit in found] == ["About.md"]
     assert signal_value(found[0], "intro_words") == signal_value(found[0], "intro_meaning") == 0
@@ -252,7 +252,7 @@ def test_the_text_of_a_link_from_a_match_is_a_name_of_its_target(tmp_path: Path)
     assert called["p19.md"] == 0
 
 
-def test_the_text_of_a_link_to_itself_does_not_count(tmp_path: Path) -> None:
+def test_the_text_of_a_link_from_a_note_to_itself_does_not_count_as_its_name(tmp_path: Path) -> None:
     assert all(signal_value(hit, "anchor") == 0 for hit in hits(tmp_path, TRAVELS, "wind chart"))
 
 

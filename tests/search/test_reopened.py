@@ -44,7 +44,7 @@ def test_a_note_opened_once_for_the_same_words_has_half_of_the_highest_value() -
     assert values([opened("A.md")]) == {"A.md": 0.5}
 
 
-def test_each_further_use_adds_less_and_none_reaches_one() -> None:
+def test_each_further_use_of_a_note_adds_less_and_the_sum_stays_below_one() -> None:
     once, twice, often = (values([opened("A.md")] * count)["A.md"] for count in (1, 2, 1000))
     assert once < twice < often < 1
     assert twice - once < once
@@ -61,11 +61,11 @@ def test_a_use_counts_half_after_a_half_life() -> None:
     assert old["A.md"] == pytest.approx(0.5 / 1.5)
 
 
-def test_time_without_searches_erases_nothing() -> None:
+def test_what_was_learned_is_kept_however_long_nobody_searches() -> None:
     assert values([opened("A.md", days_ago=2000)]) == {"A.md": 0.5}
 
 
-def test_marks_of_one_pack_count_as_one_use() -> None:
+def test_several_marks_in_one_pack_count_as_one_use() -> None:
     marked = [UseEvent(NOW, UseKind.MARKED, "sync", path, share=0.25) for path in ("A.md", "B.md")]
     assert values(marked, "sync") == {"A.md": 0.2, "B.md": 0.2}
 
@@ -88,7 +88,9 @@ def test_skipping_a_note_for_other_words_costs_nothing() -> None:
         ("de", "Übung", "ubungen"),
     ],
 )
-def test_inflections_and_function_words_make_no_difference(language: str, first: str, second: str) -> None:
+def test_queries_that_differ_in_inflections_or_function_words_count_as_equal(
+    language: str, first: str, second: str
+) -> None:
     assert select_words(first, (language,)) == select_words(second, (language,))
 
 
@@ -138,7 +140,9 @@ def test_an_opened_fragment_ranks_higher_the_next_time(learning_engine: Engine, 
     assert [value_of(hit) for hit in again.hits if hit.fragment.id != chosen.fragment.id] == [0] * (len(again.hits) - 1)
 
 
-def test_the_list_on_the_screen_does_not_move(snapshot: Snapshot, learning_engine: Engine, log: UseLog) -> None:
+def test_opening_a_hit_does_not_reorder_the_list_on_the_screen(
+    snapshot: Snapshot, learning_engine: Engine, log: UseLog
+) -> None:
     first = learning_engine.search("water")
     record_use(log, first, first.hits[-1])
     assert learning_engine.search("water").hits == first.hits
@@ -157,7 +161,7 @@ def test_a_reopened_note_never_ranks_above_a_note_named_like_the_query(learning_
 
 
 @pytest.mark.parametrize("query", ["water", "conflicts", "salt | sync", "how is bread made"])
-def test_learning_changes_neither_the_hits_found_nor_the_confidence(
+def test_learning_changes_neither_which_hits_are_found_nor_the_confidence(
     snapshot: Snapshot, learning_engine: Engine, log: UseLog, query: str
 ) -> None:
     first = learning_engine.search(query)
@@ -240,7 +244,7 @@ def test_a_raised_hit_has_the_number_words_and_time_of_its_uses(learning_engine:
     assert count_past_uses(hit) == "used for this 3 times"
 
 
-def test_why_names_past_uses_and_the_parts_sum_up(learning_engine: Engine, log: UseLog) -> None:
+def test_the_explanation_of_a_hit_names_past_uses_and_its_parts_add_up(learning_engine: Engine, log: UseLog) -> None:
     first = learning_engine.search("water")
     record_use(log, first, first.hits[-1])
     learning_engine.search("something else")

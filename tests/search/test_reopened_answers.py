@@ -74,7 +74,7 @@ def second(result: Result) -> Hit | None:
     return next((hit for hit in result.hits[1:2] if hit.asked_before), None)
 
 
-def test_the_passage_of_a_similar_question_is_at_place_2(open_engine: OpenEngine, log: UseLog) -> None:
+def test_the_passage_that_answered_a_similar_question_is_listed_second(open_engine: OpenEngine, log: UseLog) -> None:
     engine = open_engine()
     before = engine.search(SIMILAR)
     kept = keep(engine, log, ASKED)
@@ -87,7 +87,7 @@ def test_the_passage_of_a_similar_question_is_at_place_2(open_engine: OpenEngine
     assert again.hits[0].fragment.id == before.hits[0].fragment.id
 
 
-def test_the_offer_changes_neither_confidence_nor_that_scores_fall(open_engine: OpenEngine, log: UseLog) -> None:
+def test_a_listed_past_answer_keeps_the_confidence_and_falling_scores(open_engine: OpenEngine, log: UseLog) -> None:
     engine = open_engine()
     before = engine.search(SIMILAR)
     keep(engine, log, ASKED)
@@ -107,7 +107,7 @@ def test_a_query_that_nothing_answers_is_unsure_with_a_past_answer(open_engine: 
     assert engine.search("where do tomatoes grow").confidence is Confidence.UNSURE
 
 
-def test_why_says_how_it_was_asked_before(open_engine: OpenEngine, log: UseLog) -> None:
+def test_the_explanation_of_a_past_answer_names_the_earlier_question(open_engine: OpenEngine, log: UseLog) -> None:
     engine = open_engine()
     kept = keep(engine, log, ASKED)
     engine.search(SIMILAR)
@@ -119,7 +119,9 @@ def test_why_says_how_it_was_asked_before(open_engine: OpenEngine, log: UseLog) 
 @pytest.mark.parametrize(
     "query", ["schools have a yearly subscription", "where do tomatoes grow", f"!h {SIMILAR}", f"{SIMILAR} path:Sync"]
 )
-def test_nothing_is_offered_otherwise(open_engine: OpenEngine, log: UseLog, query: str) -> None:
+def test_no_past_answer_is_listed_if_the_question_is_not_similar_or_has_a_sure_answer(
+    open_engine: OpenEngine, log: UseLog, query: str
+) -> None:
     engine = open_engine()
     before = engine.search(query)
     keep(engine, log, ASKED)
@@ -133,20 +135,22 @@ def test_a_question_given_up_for_another_one_is_not_kept(open_engine: OpenEngine
     assert second(engine.search(SIMILAR)) is None
 
 
-def test_an_edited_passage_is_never_offered(open_engine: OpenEngine, log: UseLog, vault: Path) -> None:
+def test_a_past_answer_that_was_edited_is_never_listed(open_engine: OpenEngine, log: UseLog, vault: Path) -> None:
     keep(open_engine(), log, ASKED)
     (vault / "Licences.md").write_text(NOTES["Licences.md"].replace("40 %", "50 %"), encoding="utf-8")
     assert second(open_engine().search(SIMILAR)) is None
 
 
-def test_a_deleted_passage_is_never_offered(open_engine: OpenEngine, log: UseLog, vault: Path) -> None:
+def test_a_past_answer_that_was_deleted_is_never_listed(open_engine: OpenEngine, log: UseLog, vault: Path) -> None:
     keep(open_engine(), log, ASKED)
     (vault / "Licences.md").unlink()
     assert second(open_engine().search(SIMILAR)) is None
 
 
 @pytest.mark.parametrize("name", ["Sync.md", "Prices/New.md"])
-def test_a_moved_passage_is_offered_where_it_is(open_engine: OpenEngine, log: UseLog, vault: Path, name: str) -> None:
+def test_a_past_answer_that_was_moved_is_listed_at_its_present_lines(
+    open_engine: OpenEngine, log: UseLog, vault: Path, name: str
+) -> None:
     keep(open_engine(), log, ASKED)
     text = (vault / "Licences.md").read_text(encoding="utf-8")
     (vault / "Licences.md").write_text("# Licences\n\nThey moved.\n", encoding="utf-8")
@@ -165,7 +169,7 @@ def test_a_renamed_note_keeps_its_answer(open_engine: OpenEngine, log: UseLog, v
     assert offered.fragment.path == "Prices.md"
 
 
-def test_a_forgotten_question_offers_nothing(open_engine: OpenEngine, log: UseLog) -> None:
+def test_the_answer_of_a_forgotten_question_is_no_longer_listed(open_engine: OpenEngine, log: UseLog) -> None:
     engine = open_engine()
     keep(engine, log, ASKED)
     offered = second(engine.search(SIMILAR))
@@ -174,7 +178,7 @@ def test_a_forgotten_question_offers_nothing(open_engine: OpenEngine, log: UseLo
     assert second(engine.search(SIMILAR)) is None
 
 
-def test_without_learning_nothing_is_offered(open_engine: OpenEngine, log: UseLog) -> None:
+def test_if_learning_is_off_no_past_answer_is_listed(open_engine: OpenEngine, log: UseLog) -> None:
     engine = open_engine()
     keep(engine, log, ASKED)
     off = Engine(engine.snapshot, Settings(search=SearchSettings(learn=False)), log)
@@ -199,7 +203,7 @@ def test_questions_are_embedded_once(open_engine: OpenEngine, log: UseLog, monke
     assert REWORDED not in texts
 
 
-def test_a_text_is_found_by_its_digest(open_engine: OpenEngine) -> None:
+def test_the_fragment_with_a_text_is_found_by_the_texts_digest(open_engine: OpenEngine) -> None:
     corpus = open_engine().snapshot
     fragment = corpus.note_fragments("Licences.md")[-1]
     assert corpus.keys_of_texts({fragment.digest, "0000000000000000"}) == {fragment.digest: fragment.key}

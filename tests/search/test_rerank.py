@@ -98,7 +98,7 @@ def test_hits_of_an_exact_name_or_phrase_are_not_reranked(engine: Engine) -> Non
         {"generation": -1},
     ],
 )
-def test_sure_answers_and_other_orders_are_not_reranked(engine: Engine, change: dict[str, object]) -> None:
+def test_a_sure_answer_or_a_list_by_date_is_not_reranked(engine: Engine, change: dict[str, object]) -> None:
     result = engine.search(QUERY)
     assert build_rerank_request(engine, result) is not None
     assert build_rerank_request(engine, replace(result, **change)) is None  # type: ignore[arg-type]
@@ -134,7 +134,9 @@ def fragment_order(result: Result) -> list[int]:
 @pytest.mark.parametrize(
     ("weight", "expected"), [(0.0, [0, 1, 2, 3]), (0.4, [0, 1, 3, 2]), (0.6, [3, 0, 1, 2]), (1.0, [3, 1, 2, 0])]
 )
-def test_both_scores_are_mixed_by_the_weight(weight: float, expected: list[int]) -> None:
+def test_the_rerankers_score_and_the_score_of_the_list_are_mixed_by_the_weight_of_the_settings(
+    weight: float, expected: list[int]
+) -> None:
     result = make_result([4.0, 3.0, 2.0, 1.0])  # shares of 1, 2/3, 1/3 and 0
     mixed = apply_scores(result, scores_of(result, [0.0, 0.2, 0.1, 1.0]), settings(weight))
     assert fragment_order(mixed) == expected
@@ -152,7 +154,7 @@ def test_the_parts_of_a_reranked_score_sum_up_and_the_list_is_sorted_by_it() -> 
     assert mixed.hits[0].rerank == HitRerank(1.0, moved_from=4)
 
 
-def test_equal_scores_keep_the_first_order() -> None:
+def test_hits_with_equal_scores_of_the_reranker_keep_their_order() -> None:
     result = make_result([2.0, 2.0, 2.0, 1.0])
     assert fragment_order(apply_scores(result, scores_of(result, [0.5, 0.5, 0.5, 0.5]), settings())) == [0, 1, 2, 3]
 
@@ -266,7 +268,7 @@ def test_a_failure_to_open_a_model_in_advance_is_reported_by_the_first_query(eng
 # --- why --------------------------------------------------------------------------------------------------------------
 
 
-def test_why_names_the_rank_before_reranking(engine: Engine) -> None:
+def test_the_explanation_of_a_reranked_hit_names_its_rank_before(engine: Engine) -> None:
     result = reranker(by_mention("phones"), settings(1.0)).rerank(engine, engine.search(QUERY))
     first = result.hits[0]
     assert first.rerank is not None

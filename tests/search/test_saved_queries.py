@@ -29,7 +29,7 @@ def test_saved_queries_are_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", ["{", '{"queries": [{"name": 3}]}', ""])
-def test_an_invalid_file_is_reported_and_never_overwritten(tmp_path: Path, broken: str) -> None:
+def test_an_invalid_file_of_saved_queries_is_reported_and_never_overwritten(tmp_path: Path, broken: str) -> None:
     file = tmp_path / "notes.json"
     file.write_text(broken, encoding="utf-8")
     with pytest.raises(SavedQueriesError, match=r"notes\.json cannot be read"):

@@ -68,36 +68,36 @@ def day_of_notes(snapshot: Snapshot) -> dict[str, str]:
         ("lease in August 2023", "Log.md:13"),
     ],
 )
-def test_a_note_of_the_period_comes_first(engine: Engine, query: str, first: str) -> None:
+def test_a_note_dated_in_the_time_that_the_query_names_comes_first(engine: Engine, query: str, first: str) -> None:
     assert found(engine.search(query))[0] == first
 
 
-def test_the_signal_is_one_in_the_period_less_near_it_and_zero_without_a_date(engine: Engine) -> None:
+def test_the_time_signal_is_one_within_the_named_time_and_less_near_it_and_zero_without_a_date(engine: Engine) -> None:
     values = time_values(engine.search("lease in May 2024"))
     assert values["Daily/2024-05-03.md"] == 1
     assert 1 > values["Daily/2024-06-09.md"] > values["Journal/2024/11/07.md"]
     assert values["Undated.md"] == 0
 
 
-def test_a_note_of_the_period_that_does_not_match_is_not_listed(engine: Engine) -> None:
+def test_a_note_dated_in_the_named_time_that_does_not_match_is_not_listed(engine: Engine) -> None:
     plain, timed = engine.search('"lease"'), engine.search('"lease" in May 2024')
     assert "Gardens.md:4" not in found(timed)
     assert sorted(found(timed)) == sorted(found(plain))
 
 
 @pytest.mark.parametrize("query", ["lease", "lease may be", '"in May 2024"', "lease date:2024-05"])
-def test_without_a_period_there_is_no_signal(engine: Engine, query: str) -> None:
+def test_a_query_that_names_no_time_has_no_time_signal(engine: Engine, query: str) -> None:
     result = engine.search(query)
     assert (result.periods, time_values(result)) == ((), {})
 
 
-def test_an_ignored_period_raises_no_note_and_its_words_are_searched(engine: Engine) -> None:
+def test_the_words_of_an_ignored_time_are_searched_and_it_raises_no_note(engine: Engine) -> None:
     ignored = engine.search(r"lease \in May 2024")
     assert (ignored.periods, time_values(ignored)) == ((), {})
     assert found(engine.search(r"\March 2025"))[0] == "Meetings/Office.md:3"
 
 
-def test_a_period_without_dated_notes_changes_nothing(tmp_path: Path) -> None:
+def test_a_named_time_without_dated_notes_does_not_change_the_list(tmp_path: Path) -> None:
     snapshot = open_vault(tmp_path, {"A.md": LEASE, "B.md": "A lease of life.\n"})
     result = Engine(snapshot, Settings(), today=lambda: TODAY).search("lease in May 2024")
     assert time_values(result) == {}
@@ -113,7 +113,7 @@ def test_the_confidence_of_a_hit_ignores_its_date(library: Snapshot) -> None:
     assert labels[0] == labels[1] == labels[2]
 
 
-def test_a_result_has_its_periods_and_the_filter_for_each(engine: Engine) -> None:
+def test_a_result_has_the_times_that_its_query_names_and_a_filter_for_each(engine: Engine) -> None:
     periods = [(one.text, one.first, one.last, one.filter) for one in engine.search("lease since May 2024").periods]
     assert periods == [("since May 2024", "2024-05-01", None, "date:>=2024-05-01")]
 
@@ -135,7 +135,7 @@ def test_why_names_the_time_signal(engine: Engine) -> None:
     assert explanation.reason.endswith("the first hit is dated nearer to the time that you named.")
 
 
-def test_the_filter_of_a_period_finds_its_notes(library: Snapshot) -> None:
+def test_the_filter_for_a_named_time_finds_the_notes_dated_in_it(library: Snapshot) -> None:
     assert notes_allowed(library, "date:2023-08 ") == ["Log"]
     assert set(notes_allowed(library, "date:2024 ")) == {"2024-05-03", "2024-06-09", "07", "Gardens"}
 
@@ -218,19 +218,19 @@ def test_sort_with_an_unknown_order_is_searched_as_words(engine: Engine, typed: 
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_period_has_its_position_in_the_text(library: Snapshot) -> None:
+def test_a_named_time_is_given_with_its_position_in_the_query(library: Snapshot) -> None:
     text = '!p tag:none "in May 2023" lease in May 2024 | rent since 2023'
     periods = interpret_query(library, text, TODAY).periods
     assert [text[one.start : one.end] for one in periods] == ["in May 2024", "since 2023"]
 
 
-def test_a_period_without_dated_notes_is_reported(library: Snapshot) -> None:
+def test_a_named_time_without_dated_notes_is_reported(library: Snapshot) -> None:
     warnings = interpret_query(library, "lease in May 2019", TODAY).warnings
     assert [warning.message for warning in warnings] == ["no note has a date in this time"]
 
 
 @pytest.mark.parametrize("query", ["what did I write in 2024", "notes from 2024", "which notes did we write in 2024"])
-def test_a_question_that_is_nothing_but_a_period_lists_it_newest_first(engine: Engine, query: str) -> None:
+def test_a_question_that_is_only_a_time_lists_the_notes_of_that_time_newest_first(engine: Engine, query: str) -> None:
     result = engine.search(query)
     days = [hit.date for hit in result.hits]
     assert days == ["2024-11-07", "2024-06-09", "2024-05-20", "2024-05-03"]
@@ -240,9 +240,9 @@ def test_a_question_that_is_nothing_but_a_period_lists_it_newest_first(engine: E
 
 
 @pytest.mark.parametrize("query", ["the lease in 2024", "what did I write in 1998", "2024", '"what" in 2024'])
-def test_a_question_for_more_than_a_period_is_searched(engine: Engine, query: str) -> None:
+def test_a_question_that_is_more_than_a_time_is_searched_as_usual(engine: Engine, query: str) -> None:
     assert engine.search(query).confidence is not None
 
 
-def test_a_listed_period_keeps_its_filters(engine: Engine) -> None:
+def test_a_list_of_the_notes_of_a_time_applies_the_filters_of_the_query(engine: Engine) -> None:
     assert found(engine.search("what did I write in 2024 path:Journal/")) == ["Journal/2024/11/07.md:1"]

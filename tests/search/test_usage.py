@@ -92,7 +92,7 @@ def test_marks_of_one_pack_are_one_event_without_skipped_notes(log: UseLog) -> N
     ]
 
 
-def test_a_line_of_before_has_neither_digest_nor_earlier_questions(log: UseLog) -> None:
+def test_a_log_line_of_an_older_version_is_read_without_digest_and_earlier_questions(log: UseLog) -> None:
     log.file.parent.mkdir()
     log.file.write_text(
         '{"time": "2023-11-14T22:13:20.000Z", "kind": "opened", "query": "sync", "path": "A.md", "fragment": "4be1",'
@@ -148,7 +148,7 @@ def test_an_invalid_line_is_skipped(log: UseLog, line: bytes) -> None:
     assert [event.path for event in log.events()] == ["A.md", "C.md"]
 
 
-def test_a_line_after_a_truncated_one_is_complete(log: UseLog) -> None:
+def test_a_log_line_written_after_a_truncated_line_is_read(log: UseLog) -> None:
     open_note(log, "A.md")
     with log.file.open("ab") as file:
         file.write(b'{"time": "2025-03-01T09:3')
@@ -157,7 +157,7 @@ def test_a_line_after_a_truncated_one_is_complete(log: UseLog) -> None:
 
 
 @given(st.binary(max_size=400))
-def test_any_file_can_be_read(data: bytes) -> None:
+def test_any_bytes_in_the_log_are_read_without_an_error(data: bytes) -> None:
     assert isinstance(list(usage._parse_events(data)), list)
 
 
@@ -286,7 +286,7 @@ def test_a_used_hit_is_recorded_with_its_rank_and_the_notes_above() -> None:
     assert find_used_hit(" sync ", HITS, "c1") == UsedHit("sync", "C.md", "c1", 4, ("A.md", "B.md"), "9c0d")
 
 
-def test_a_note_between_two_fragments_of_the_used_one_was_skipped() -> None:
+def test_a_note_listed_between_two_fragments_of_the_used_note_counts_as_skipped() -> None:
     assert find_used_hit("sync", HITS, "a2") == UsedHit("sync", "A.md", "a2", 3, ("B.md",), "9c0d")
 
 
@@ -326,7 +326,7 @@ def ask_all(questions: UnsureQuestions, *asked: tuple[str, bool], seconds: float
         questions.ask(query, is_unsure=is_unsure, now=number * seconds, min_seconds=READING_SECONDS)
 
 
-def test_an_unsure_question_is_kept_with_what_its_rewording_found() -> None:
+def test_an_unsure_question_is_saved_with_the_passage_that_its_rewording_found() -> None:
     questions = UnsureQuestions()
     ask_all(questions, ("is it cheaper for students", True), ("education discount", False))
     earlier = questions.use(10.0)
@@ -342,7 +342,7 @@ def test_a_question_with_a_sure_answer_is_not_reworded() -> None:
     assert questions.use(10.0) == ()
 
 
-def test_a_query_that_is_typed_on_is_one_question() -> None:
+def test_a_query_that_is_typed_further_counts_as_one_question() -> None:
     questions = UnsureQuestions()
     ask_all(
         questions, ("is it", True), ("is it cheaper", True), ("is it cheaper for students", True), ("discount", False)
@@ -350,13 +350,13 @@ def test_a_query_that_is_typed_on_is_one_question() -> None:
     assert questions.use(20.0) == ("is it cheaper for students",)
 
 
-def test_a_list_shown_for_a_moment_was_of_no_question() -> None:
+def test_a_query_whose_list_was_shown_only_for_a_moment_is_no_question() -> None:
     questions = UnsureQuestions()
     ask_all(questions, ("is it cheap", True), ("is it chea", True), ("discount", False), seconds=0.2)
     assert questions.use(1.0) == ()
 
 
-def test_every_hit_used_in_one_list_belongs_to_the_questions_before() -> None:
+def test_every_hit_used_in_one_list_is_saved_with_the_questions_before() -> None:
     questions = UnsureQuestions()
     ask_all(questions, ("is it cheaper for students", True), ("education discount", False))
     assert questions.use(10.0) == questions.use(11.0) == ("is it cheaper for students",)
@@ -370,14 +370,14 @@ def test_a_question_after_an_answer_rewords_nothing() -> None:
     assert questions.use(20.0) == ()
 
 
-def test_a_question_of_long_ago_is_given_up() -> None:
+def test_a_question_asked_long_ago_no_longer_counts_as_reworded() -> None:
     questions = UnsureQuestions()
     ask_all(questions, ("is it cheaper for students", True), ("education discount", False))
     assert questions.use(5.0 + REWORDING_SECONDS) != ()
     assert questions.use(5.1 + REWORDING_SECONDS) == ()
 
 
-def test_of_many_rewordings_the_last_are_kept() -> None:
+def test_if_a_question_was_reworded_many_times_the_last_rewordings_are_saved() -> None:
     questions = UnsureQuestions()
     ask_all(questions, *((f"{number} words", True) for number in range(10)))
     assert questions.use(60.0) == tuple(f"{number} words" for number in range(9 - MAX_EARLIER, 9))

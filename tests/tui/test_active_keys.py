@@ -90,7 +90,7 @@ def test_enabled_actions_have_no_reason() -> None:
     assert hit_disabled_reason("mark", HitState(is_in_panel=True)) == ""
 
 
-def test_help_is_at_the_right_of_the_footer_and_the_others_share_the_rest() -> None:
+def test_the_key_for_help_is_at_the_right_of_the_footer_and_the_other_keys_share_the_rest() -> None:
     mark, open_ = FooterKey("mark", "tab", "mark", 1), FooterKey("edit", "enter", "open", 3)
     help_ = FooterKey("help", "f1", "more", 7)
     assert place_footer_keys([mark, open_, help_], 78) == [(0, mark), (8, open_), (71, help_)]
@@ -154,7 +154,7 @@ async def test_a_panel_has_its_own_keys_after_the_first_three(scripted: Scripted
 
 
 @pytest.mark.programs
-async def test_the_footer_offers_nothing_without_a_key(scripted: ScriptedApp) -> None:
+async def test_the_footer_offers_no_action_without_a_key(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 24)) as pilot:
         footer = screen_of(scripted).query_one(KeyBar)
         for tab in ("f2", "f3", "f4"):

@@ -39,7 +39,7 @@ def test_without_a_terminal_nothing_is_drawn(tmp_path: Path, home: Path) -> None
     assert (run.returncode, run.stdout, run.stderr) == (3, "The app needs a terminal for its input and output.\n", "")
 
 
-def test_a_dumb_terminal_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_app_refuses_a_terminal_that_cannot_move_the_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(f"sys.{name}.isatty", lambda: True)
     with pytest.raises(ExcerptError, match="dumb"):

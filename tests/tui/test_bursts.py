@@ -259,7 +259,7 @@ async def test_text_after_a_key_that_opens_nothing_is_kept_in_order(scripted: Sc
         assert scripted.screen is screen_of(scripted)
 
 
-async def test_held_keys_are_released_if_the_dialog_does_not_open(
+async def test_keys_held_back_for_a_dialog_are_handled_if_the_dialog_does_not_open(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("excerpt.tui.app._MAX_HOLD_SECONDS", 0.1)
@@ -471,7 +471,7 @@ async def test_an_existing_memory_offered_for_merging_is_visible_in_a_small_wind
         assert "◆" in shown
 
 
-async def test_offers_that_arrive_while_the_form_closes_are_dropped(scripted: ScriptedApp) -> None:
+async def test_similar_memories_that_arrive_while_the_form_closes_are_dropped(scripted: ScriptedApp) -> None:
     async with scripted.run_test() as pilot:
         await until_tabs(pilot)
         dialog = RememberDialog("The newer one is kept.", "Sync/Conflicts.md › Conflicts, line 8")

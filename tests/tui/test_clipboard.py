@@ -102,7 +102,7 @@ def test_text_that_is_not_utf_8_is_copied_with_escapes(tmp_path: Path) -> None:
     assert copied.file.read_bytes() == b"caf\\udce9"
 
 
-def test_the_sequence_carries_the_text() -> None:
+def test_the_escape_sequence_for_copying_contains_the_text() -> None:
     body = osc_sequence("naïve 日本", "plain").removeprefix("\x1b]52;c;").removesuffix("\a")
     assert base64.b64decode(body).decode() == "naïve 日本"
 
@@ -128,7 +128,7 @@ def test_the_sequence_carries_the_text() -> None:
         ),
     ],
 )
-def test_each_route_gets_every_byte_with_its_documented_arguments(
+def test_each_clipboard_tool_gets_every_byte_with_its_documented_arguments(
     *,
     environment: dict[str, str],
     platform: str,
@@ -174,7 +174,7 @@ def test_without_a_tool_the_terminal_is_used_within_its_limit(
     assert (chosen.tools, chosen.osc, chosen.too_long) == ((), osc, too_long)
 
 
-def test_for_screen_the_sequence_is_sent_in_pieces() -> None:
+def test_inside_gnu_screen_the_escape_sequence_is_sent_in_pieces() -> None:
     sent = osc_sequence("é" * 2_000, "screen")
     pieces = sent.split("\x1b\\")
     assert pieces.pop() == ""
@@ -194,7 +194,7 @@ def test_a_tool_gets_the_text_and_a_file_saves_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
-def test_the_file_is_private(tmp_path: Path) -> None:
+def test_the_file_of_a_copied_text_is_readable_only_by_the_user(tmp_path: Path) -> None:
     copied = copy("secret", CopyPlan((), "", False), tmp_path / "copies", NOW)
     assert copied.file is not None
     assert copied.file.stat().st_mode & 0o077 == 0

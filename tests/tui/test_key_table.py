@@ -215,7 +215,7 @@ def test_symbols_in_a_keymap_have_the_names_of_textual() -> None:
     assert keymaps == [_character_to_key(sign) for sign in signs]
 
 
-def test_exactly_the_rows_of_the_table_are_bound() -> None:
+def test_exactly_the_keys_in_the_key_table_are_bound() -> None:
     for module in pkgutil.walk_packages(tui.__path__, "excerpt.tui."):
         importlib.import_module(module.name)
     ours = [each for each in _classes_below(DOMNode) if each.__module__.startswith("excerpt.")]

@@ -143,7 +143,7 @@ async def test_hits_of_all_vaults_are_in_one_list(app_with_both: ExcerptApp) -> 
 
 
 @pytest.mark.parametrize("width", [50, 80, 140])
-async def test_each_row_names_its_vault(app_with_both: ExcerptApp, width: int) -> None:
+async def test_with_several_vaults_each_row_names_its_vault(app_with_both: ExcerptApp, width: int) -> None:
     async with app_with_both.run_test(size=(width, 24)) as pilot:
         await search(pilot, "zeppelin")
         await settle(pilot)
@@ -153,7 +153,7 @@ async def test_each_row_names_its_vault(app_with_both: ExcerptApp, width: int) -
             assert f"{vault}/ {name}" in line
 
 
-async def test_a_filter_names_a_vault_as_a_folder(app_with_both: ExcerptApp) -> None:
+async def test_with_several_vaults_a_path_filter_names_a_vault_as_a_folder(app_with_both: ExcerptApp) -> None:
     async with app_with_both.run_test(size=(80, 24)) as pilot:
         await search(pilot, "path:family/ zeppelin")
         assert paths_of(app_with_both) == ["family/Colours.md"]
@@ -192,7 +192,7 @@ async def test_a_vault_without_an_index_does_not_delay_the_others(
         await until(pilot, lambda: "family/Colours.md" in paths_of(app), "the vault that was indexed later")
 
 
-async def test_a_newer_generation_of_one_vault_is_opened(
+async def test_with_several_vaults_a_newer_generation_of_one_is_opened(
     app_with_both: ExcerptApp, family_vault: Path, user_paths: Paths
 ) -> None:
     async with app_with_both.run_test(size=(80, 24)) as pilot:
@@ -203,7 +203,9 @@ async def test_a_newer_generation_of_one_vault_is_opened(
 
 
 @pytest.mark.usefixtures("indexing_process")
-async def test_all_vaults_are_watched(app_with_both: ExcerptApp, work_vault: Path, family_vault: Path) -> None:
+async def test_with_several_vaults_the_changes_of_all_are_detected(
+    app_with_both: ExcerptApp, work_vault: Path, family_vault: Path
+) -> None:
     async with app_with_both.run_test(size=(80, 24)) as pilot:
         await search(pilot, "zeppelin")
         bar = screen_of(app_with_both).query_one(TabBar)
@@ -321,7 +323,9 @@ async def test_query_and_marks_belong_to_the_set_of_vaults_in_any_order(
         assert not notices_of(alone)
 
 
-async def test_two_copies_of_a_vault_are_told_apart(work_vault: Path, tmp_path: Path, user_paths: Paths) -> None:
+async def test_hits_of_two_copies_of_a_vault_have_different_paths(
+    work_vault: Path, tmp_path: Path, user_paths: Paths
+) -> None:
     copy = tmp_path / "old" / "work"
     shutil.copytree(work_vault, copy)
     for vault in (work_vault, copy):

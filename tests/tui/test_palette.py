@@ -40,7 +40,7 @@ async def test_every_action_of_the_tabs_is_listed_once_those_of_the_focus_first(
         assert here == sorted(here, reverse=True)
 
 
-async def test_movements_are_not_commands(scripted: ScriptedApp) -> None:
+async def test_movements_of_the_cursor_are_no_commands_of_the_palette(scripted: ScriptedApp) -> None:
     moves = {key.what for place in CONTEXTS.values() for key in place if key.is_movement}
     assert {"Next passage", "A page down", "Next pane: query, list, panel, pack", "Delete a letter"} <= moves
     async with scripted.run_test(size=(80, 24)) as pilot:

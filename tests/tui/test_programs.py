@@ -340,7 +340,7 @@ def test_braces_in_a_file_name_are_not_replaced() -> None:
     assert argv == ("show", "/vault/{page}.pdf")
 
 
-def test_over_ssh_nothing_is_opened() -> None:
+def test_over_ssh_no_program_with_a_window_is_opened() -> None:
     assert viewer_command_for(environment={**SEEN, "SSH_TTY": "/dev/pts/1"}) is None
 
 
@@ -366,12 +366,14 @@ ROOT = Path("/home/ada/My vault")
         ("caf\udce9.md", (), "obsidian://open?vault=My%20vault&file=caf%E9"),
     ],
 )
-def test_a_link_has_vault_note_and_heading_fully_encoded(note: str, headings: tuple[str, ...], link: str) -> None:
+def test_an_obsidian_link_has_vault_and_note_and_heading_fully_encoded(
+    note: str, headings: tuple[str, ...], link: str
+) -> None:
     assert make_obsidian_link(ROOT, ROOT / note, headings) == link
 
 
 @given(st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1).filter(lambda name: "/" not in name))
-def test_any_name_is_decoded_from_the_link(name: str) -> None:
+def test_any_note_name_is_decoded_unchanged_from_its_obsidian_link(name: str) -> None:
     if name in (".", ".."):
         return
     query = urlsplit(make_obsidian_link(ROOT, ROOT / f"{name}.md", ())).query
@@ -411,7 +413,7 @@ def test_each_system_opens_links_in_its_own_way(
     assert find_link_opener(environment, programs_finder(*programs), platform) == expected
 
 
-def test_a_program_gets_the_link_as_one_argument_and_its_exit_code_counts(tmp_path: Path) -> None:
+def test_the_program_that_opens_a_link_gets_it_as_one_argument_and_its_exit_code_counts(tmp_path: Path) -> None:
     link = "obsidian://open?vault=a&file=b%20c"
     taken = tmp_path / "taken"
     assert open_link(("sh", "-c", f'printf "%s" "$1" > "{taken}"', "sh", link), {"PATH": "/usr/bin:/bin"})

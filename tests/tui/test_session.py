@@ -76,13 +76,13 @@ def test_a_session_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "damage", ["", "{", "7", '{"query": 7}', '{"strategy": "best"}', '{"budget": 0}', '{"share": "wide"}']
 )
-def test_an_invalid_file_is_a_new_session(tmp_path: Path, damage: str) -> None:
+def test_if_the_file_of_the_session_is_invalid_a_new_session_begins(tmp_path: Path, damage: str) -> None:
     file = tmp_path / "session.json"
     file.write_text(damage)
     assert read_session(file) == NEW_SESSION
 
 
-def test_an_oversized_query_is_a_new_session(tmp_path: Path) -> None:
+def test_if_the_saved_query_is_too_long_a_new_session_begins(tmp_path: Path) -> None:
     write_session(tmp_path / "session.json", structs.replace(KEPT, query="x" * 10_001))
     assert read_session(tmp_path / "session.json") == NEW_SESSION
 
@@ -113,7 +113,7 @@ def test_a_choice_equal_to_the_settings_is_not_a_manual_change() -> None:
     assert drop_default_values(structs.replace(as_set, budget=8000), settings).budget == 8000
 
 
-async def test_nothing_is_written_before_the_file_was_read(tmp_path: Path) -> None:
+async def test_the_session_is_not_saved_before_it_was_read(tmp_path: Path) -> None:
     session = SessionController(tmp_path / "session.json", NEW_SESSION, print)
     session.save_soon(KEPT)
     await session.write_pending()
@@ -225,7 +225,7 @@ async def test_settings_apply_unless_changed_by_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.programs
-async def test_without_restore_nothing_is_restored_or_saved(tmp_path: Path) -> None:
+async def test_with_the_setting_restore_off_the_session_is_neither_restored_nor_saved(tmp_path: Path) -> None:
     file = session_file(tmp_path)
     write_session(file, Session(query="from before"))
     app = ScriptedApp(tmp_path, Settings(screen=ScreenSettings(restore=False)))
@@ -425,7 +425,9 @@ async def test_forget_this_removes_what_raised_the_selected_hit(
 
 
 @pytest.mark.programs
-async def test_a_click_in_why_forgets_too(editor_arguments: Path, app: ExcerptApp, log: UseLog) -> None:
+async def test_a_click_in_the_explanation_forgets_the_past_uses_of_a_hit(
+    editor_arguments: Path, app: ExcerptApp, log: UseLog
+) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await search(pilot, "conflict")
         await pilot.press("enter")
@@ -523,7 +525,9 @@ async def test_why_forgets_by_a_key_in_the_footer_and_shows_the_new_rank(
 
 
 @pytest.mark.programs
-async def test_a_click_on_forget_this_forgets(editor_arguments: Path, app: ExcerptApp, log: UseLog) -> None:
+async def test_a_click_on_forget_this_forgets_the_past_uses_of_the_hit(
+    editor_arguments: Path, app: ExcerptApp, log: UseLog
+) -> None:
     async with app.run_test(size=(140, 36)) as pilot:
         opened = await search_again(pilot, log)
         await pilot.press("ctrl+t")

@@ -118,7 +118,7 @@ def test_only_the_changed_colour_is_sent() -> None:
     assert "red\x1b[38;2;0;255;0mgreen\x1b[0m" in _sent(_line(("red", RED), ("green", GREEN)))[0]
 
 
-def test_nothing_is_sent_between_styles_that_look_the_same() -> None:
+def test_between_two_styles_that_look_the_same_no_escape_sequence_is_sent() -> None:
     clickable = RED + Style(meta={"option": 1})
     assert "redred\x1b[0m" in _sent(_line(("red", RED), ("red", clickable)))[0]
 
@@ -149,7 +149,7 @@ def test_a_dark_slate_and_a_warm_white_become_greys_among_256_colours(colour: st
     assert limited.number == number
 
 
-def test_a_colour_stays_a_colour_among_256() -> None:
+def test_with_256_colours_a_colour_is_not_drawn_as_grey() -> None:
     limited = limit_colours(Style(color="#7fb4ff", bold=True), ColorSystem.EIGHT_BIT)
     assert limited == Style(color=Color.from_ansi(111), bold=True)
 
@@ -209,7 +209,7 @@ def test_a_report_split_by_a_slow_line_types_nothing(
     assert [*first, *_read(parser, f"{WHITE_REPORT[at:]}b")] == ["a", "#FFFFFF", "b"]
 
 
-def test_an_invalid_report_types_nothing(parser: XTermParser) -> None:
+def test_an_invalid_report_of_the_terminal_types_nothing(parser: XTermParser) -> None:
     assert _read(parser, "a\x1b]11;rgb:ff\x1b\\b") == ["a", "b"]
 
 

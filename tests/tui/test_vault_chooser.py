@@ -288,7 +288,7 @@ def test_each_vault_is_listed_once_recently_opened_ones_before_obsidians() -> No
     ]
 
 
-def test_the_demo_is_always_last() -> None:
+def test_the_demo_vault_is_always_listed_last() -> None:
     assert list_known_vaults((), (), NOW, None)[-1].path == DEMO
     assert list_known_vaults([RecentVault("/a", NOW)], [Path("/b")], NOW, None)[-1].kind is VaultKind.GUIDE
 
@@ -316,7 +316,7 @@ def test_words_are_searched_in_names_and_paths() -> None:
 
 
 @pytest.mark.parametrize(("typed", "path"), [("~", True), ("./a", True), ("a/b", True), ("notes", False), ("", False)])
-def test_a_path_is_distinguished_from_a_word(typed: str, path: bool) -> None:
+def test_a_typed_path_is_distinguished_from_words_to_search(typed: str, path: bool) -> None:
     assert is_path(typed) is path
 
 
@@ -357,7 +357,7 @@ def test_an_unreadable_folder_is_listed_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("typed", ["/nowhere/at/all", "~nobody-of-that-name/x", "a/\x00", "notes.md/x"])
-def test_a_path_to_nothing_lists_nothing(home: Path, typed: str) -> None:
+def test_a_typed_path_that_leads_nowhere_lists_no_folder(home: Path, typed: str) -> None:
     assert complete_path(typed, home, home) == ()
 
 

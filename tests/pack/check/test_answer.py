@@ -60,7 +60,7 @@ def test_citations_in_the_forms_of_models_are_parsed(text: str, numbers: list[tu
         "[…] [a] [] [1",
     ],
 )
-def test_text_that_resembles_a_citation_is_not_one(text: str) -> None:
+def test_text_that_only_resembles_a_citation_is_no_citation(text: str) -> None:
     assert citation_numbers(text) == []
 
 
@@ -134,7 +134,7 @@ def test_quotation_marks_blockquotes_and_long_code_spans_are_quotations(text: st
         '```\nprint("a b c")\n```',
     ],
 )
-def test_text_that_resembles_a_quotation_is_not_one(text: str) -> None:
+def test_text_that_only_resembles_a_quotation_is_no_quotation(text: str) -> None:
     assert quotation_texts(text) == []
 
 
@@ -166,7 +166,7 @@ def test_a_quotation_belongs_to_the_citation_beside_it(text: str, sources: list[
     assert [quotation.cited for quotation in parse_answer(text).quotations] == sources
 
 
-def test_line_numbers_are_those_of_the_answer() -> None:
+def test_citations_and_quotations_have_the_line_numbers_of_the_answer() -> None:
     answer = parse_answer('# A\r\n\r\none\r\n"two devices" [1]\r\n\r\n> three\r\n> [2]\r\n\r\n- x\r\n  - y [3]\r\n')
     assert [citation.line for citation in answer.citations] == [4, 7, 10]
     assert [quotation.line for quotation in answer.quotations] == [4, 6]
@@ -300,6 +300,6 @@ def test_any_text_can_be_parsed(text: str) -> None:
     assert all(citation.numbers and min(citation.numbers) >= 1 for citation in answer.citations)
 
 
-def test_each_quotation_has_its_kind() -> None:
+def test_each_quotation_is_given_with_its_kind() -> None:
     answer = parse_answer('"a b" `c d e`\n\n> f')
     assert [quotation.kind for quotation in answer.quotations] == [QuoteKind.MARKS, QuoteKind.CODE, QuoteKind.BLOCK]

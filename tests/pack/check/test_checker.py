@@ -101,7 +101,7 @@ def test_a_text_in_another_note_has_moved_there() -> None:
     assert (found.comparison.path, found.comparison.line_start) == ("Archive/Old.md", 5)
 
 
-def test_a_part_of_a_line_is_fresh_only_where_it_was_cut() -> None:
+def test_a_source_cut_within_a_line_is_fresh_only_if_the_cut_is_where_the_pack_made_it() -> None:
     cut = PackSource(1, "Sync.md", "Sync", 3, 3, "arises when two devices", "", cut_above=True, cut_below=True)
     for part, state in (
         (cut, SourceState.STANDS),
@@ -130,7 +130,7 @@ def test_a_source_with_no_remaining_text_is_shown_by_its_line_numbers() -> None:
     assert (found.comparison.state, found.comparison.text) == (SourceState.CHANGED, "here\nand\nnow")
 
 
-def test_a_text_with_insertions_is_shown_whole() -> None:
+def test_a_source_into_which_text_was_inserted_is_shown_whole() -> None:
     grown = SYNC.replace("note.\n\nEach", "note.\n\nOr three.\n\nOr four.\n\nEach")
     found = citation("So it is [1].", {**NOTES, "Sync.md": grown})
     assert found.comparison is not None
@@ -143,7 +143,7 @@ def test_a_deleted_note_is_gone() -> None:
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../secret.md", "C:\\secret.md", "Sync.md/../../x", "\x00", ""])
-def test_a_path_outside_the_vault_is_ignored(path: str) -> None:
+def test_a_source_whose_path_leads_out_of_the_vault_is_ignored(path: str) -> None:
     pack = PackFile((source(1, path, 1, "Nothing of the kind."),))
     (found,) = check("So it is [1].", pack=pack).citations
     assert found.state is SourceState.GONE
@@ -207,7 +207,7 @@ def test_a_quotation_found_nowhere_is_invented() -> None:
     assert not check('"Conflicts are settled by the moon on Tuesdays" [1]').holds
 
 
-def test_one_or_two_words_are_checked_only_if_introduced_as_a_quotation() -> None:
+def test_quoted_text_of_one_or_two_words_is_checked_only_if_it_is_introduced_as_a_quotation() -> None:
     assert quotation('This "moon" is meant [1].').verdict is Verdict.SHORT
     assert quotation('This "blue moon" is meant.').verdict is Verdict.SHORT
     assert quotation('It says "blue moon" [1].').verdict is Verdict.INVENTED
@@ -232,7 +232,7 @@ def test_an_ellipsis_is_true_if_another_note_has_the_text_without_the_negation()
     assert cited.verdict is Verdict.MISATTRIBUTED
 
 
-def test_a_repeated_question_is_not_checked() -> None:
+def test_a_question_that_the_answer_repeats_is_not_checked_as_a_quotation() -> None:
     assert quotation('You asked "how do conflicts arise at all".').verdict is Verdict.TRUE
     assert quotation('It says "how do conflicts arise at all" [1].').verdict is not Verdict.TRUE
 
@@ -408,7 +408,9 @@ _QUOTED = st.sampled_from(['It says "{}" [{}].', "It says “{}” [{}].", "« {
 
 
 @given(draw_cut_quotation(), _QUOTED)
-def test_words_cut_from_a_pack_are_true(cut: tuple[dict[str, str], PackFile, int, list[str]], quoted: str) -> None:
+def test_quoted_words_at_a_cut_of_the_pack_are_true(
+    cut: tuple[dict[str, str], PackFile, int, list[str]], quoted: str
+) -> None:
     notes, pack, number, words = cut
     found = check(quoted.format(" ".join(words), number), notes, pack)
     assert [each.verdict for each in found.quotations] == [Verdict.TRUE]

@@ -87,11 +87,11 @@ def test_a_path_is_recognised_as_it_is_displayed(lookup: SnapshotLookup) -> None
     assert lookup.find_path("b/c␛.md") == lookup.find_path("b/c\x1b.md") == "b/c\x1b.md"
 
 
-def test_notes_that_contain_a_line_are_named(lookup: SnapshotLookup) -> None:
+def test_the_lookup_names_the_notes_that_contain_a_line(lookup: SnapshotLookup) -> None:
     assert list(lookup.find_notes_with_line("The end comes late.")) == ["long.md"]
 
 
-def test_words_in_all_notes_are_not_searched(lookup: SnapshotLookup) -> None:
+def test_words_that_are_in_all_notes_are_not_searched(lookup: SnapshotLookup) -> None:
     words = lookup.select_important_words("The filler fills the devices with wiki-links, and unicorns.")
     assert [word.surface for word in words] == ["devices", "wiki", "links", "unicorns"]
 

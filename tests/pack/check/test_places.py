@@ -61,7 +61,7 @@ def test_a_quotation_of_another_note_is_misattributed(vault: excerpt.Vault) -> N
     assert [each.verdict for each in check.quotations] == [excerpt.Verdict.MISATTRIBUTED]
 
 
-def test_numbers_refer_to_the_given_sources_not_to_locations(vault: excerpt.Vault) -> None:
+def test_a_citation_number_refers_to_the_given_sources_and_not_to_a_location_in_the_text(vault: excerpt.Vault) -> None:
     answer = 'First "move to the coast" [1]. Then "kept in two files" Sync.md:3. Last [2].'
     check, _ = vault.check_places(answer, ["Big plans/Next year.md:3"])
     assert [(each.number, each.path) for each in check.pack.sources] == [(1, "Big plans/Next year.md"), (3, "Sync.md")]
@@ -81,7 +81,7 @@ def test_a_location_that_the_vault_lacks_is_missing(vault: excerpt.Vault, text: 
 
 
 @pytest.mark.parametrize("text", ["At 12:30 we met.", "Open http://example.org:8080.", "std::vector:3", "ratio 3:1"])
-def test_other_text_with_a_colon_is_not_a_location(vault: excerpt.Vault, text: str) -> None:
+def test_text_with_a_colon_that_names_no_file_is_not_a_location(vault: excerpt.Vault, text: str) -> None:
     check, missing = vault.check_places(text)
     assert not missing
     assert not check.pack.sources

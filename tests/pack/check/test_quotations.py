@@ -71,7 +71,7 @@ def test_a_similar_quotation_names_its_differences(quotation: str, differences: 
         "***",
     ],
 )
-def test_unrelated_words_are_not_found(quotation: str) -> None:
+def test_a_quotation_of_unrelated_words_is_not_found(quotation: str) -> None:
     assert difference_of(quotation) is None
 
 
@@ -114,7 +114,7 @@ def test_scripts_without_spaces_match_at_any_character() -> None:
     assert find_quotation("步冲突", "同步冲突会发生。") is not None
 
 
-def test_accents_may_be_composed_or_not() -> None:
+def test_an_accent_matches_whether_it_is_composed_or_a_combining_mark() -> None:
     passage = find_quotation("un café crème", "un cafe\u0301 cre\u0300me chaud")
     assert passage is not None
     assert passage.differences == (QuotationDifference.SIGNS,)
@@ -168,7 +168,7 @@ def test_a_quotation_longer_than_the_text_is_not_found() -> None:
         ("an unbelievable story", "It is an un**believ**able story."),
     ],
 )
-def test_a_quotation_is_compared_with_what_is_read(quotation: str, text: str) -> None:
+def test_a_quotation_is_compared_with_the_text_without_markdown_marks(quotation: str, text: str) -> None:
     passage = find_quotation(quotation, text)
     assert passage is not None
     assert [each.value for each in passage.differences] == ["markup"]

@@ -53,7 +53,7 @@ LINKS = PackLinks(VaultFolders.of([Path("/home/me/My notes")]))
 # --- appearance -------------------------------------------------------------------------------------------------------
 
 
-def test_markdown_has_a_fence_per_source() -> None:
+def test_a_markdown_pack_has_one_code_fence_per_source() -> None:
     assert MarkdownRenderer().render([PACK, CUT]) == (
         "## [1] Sync › Conflicts › By hand\n"
         "From Guides/Sync.md:12-14, modified 2025-03-01, digest 0c5d9a\n"
@@ -77,7 +77,7 @@ def test_markdown_has_a_fence_per_source() -> None:
     )
 
 
-def test_plain_text_has_rules_around_each_source() -> None:
+def test_a_plain_text_pack_has_horizontal_rules_around_each_source() -> None:
     assert PlainRenderer(("Why two?",)).render([PACK, CUT]) == (
         "[1] Sync › Conflicts › By hand\n"
         "From Guides/Sync.md:12-14, modified 2025-03-01, digest 0c5d9a\n"
@@ -99,7 +99,7 @@ def test_plain_text_has_rules_around_each_source() -> None:
     )
 
 
-def test_rows_are_below_the_header_of_their_table_which_has_its_own_lines() -> None:
+def test_table_rows_are_below_the_tables_header_whose_lines_are_named_too() -> None:
     assert MarkdownRenderer().render([ROWS]) == (
         "## [1] Sync › Conflicts › By hand\n"
         "From Guides/Sync.md:12-14, table header 5-6, modified 2025-03-01, digest 0c5d9a\n"
@@ -124,7 +124,7 @@ def test_an_unknown_modification_day_is_shown_as_unknown() -> None:
     assert "<modified>unknown</modified>\n" in XmlRenderer().render([copied])
 
 
-def test_xml_has_a_document_per_source() -> None:
+def test_an_xml_pack_has_one_document_element_per_source() -> None:
     assert XmlRenderer(("a < b",)).render([PACK, CUT]) == (
         "<documents>\n"
         '<document index="1">\n'
@@ -225,7 +225,7 @@ def test_json_has_the_documented_fields_and_the_unchanged_text() -> None:
     assert render_output(replace(result, format=Format.XML), LINKS) == "…"
 
 
-def test_links_are_percent_encoded_for_any_name() -> None:
+def test_links_in_a_pack_are_percent_encoded_for_any_note_name() -> None:
     odd = replace(PACK, path="a&b/ü #1\udce9.md")
     assert LINKS.format_obsidian_link(odd) == "obsidian://open?vault=My%20notes&file=a%26b%2F%C3%BC%20%231%E9.md"
     assert LINKS.format_file_location(PACK) == "/home/me/My notes/Guides/Sync.md:12"
@@ -328,7 +328,7 @@ def test_any_text_is_read_back_and_cannot_end_its_block_or_imitate_a_source(
 
 
 @given(NO_NUL, NAMES)
-def test_json_returns_every_text_and_name(text: str, name: str) -> None:
+def test_every_text_and_name_is_read_back_from_a_json_pack(text: str, name: str) -> None:
     result = PackResult("q", Strategy.AUTO, 1, "o200k", (replace(PACK, text=text, path=name),), (), "", 0, 0, 0)
     (pack,) = json.loads(render_json(result, LINKS))["passages"]
     assert (pack["text"], pack["path"]) == (text, name)
@@ -413,7 +413,7 @@ def test_the_text_never_exceeds_the_budget(
 @pytest.mark.programs
 @settings(deadline=None)
 @given(cases(), pack_settings, tokenizers(), RENDERERS, st.lists(st.integers(0, 3000), min_size=2, max_size=5))
-def test_a_larger_budget_never_gives_less_value(
+def test_a_larger_budget_never_gives_a_pack_of_lower_value(
     case: Case, options: PackSettings, tokenizer: Tokenizer, renderer: Renderer, budgets: list[int]
 ) -> None:
     values = [packed(case, replace(options, budget=each), tokenizer, renderer).value for each in sorted(budgets)]

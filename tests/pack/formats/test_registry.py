@@ -108,7 +108,7 @@ def test_crlf_line_ends_and_a_surrounding_prompt_are_accepted(form: str) -> None
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_edited_text_is_not_intact(form: str) -> None:
+def test_a_source_text_edited_in_a_pack_is_flagged_as_not_intact(form: str) -> None:
     edited = written([pack("Two devices meet.")])[form].replace("Two devices", "Ten devices")
     assert not read_pack(edited).sources[0].is_intact
 
@@ -147,7 +147,7 @@ def test_two_packs_in_one_file_are_refused() -> None:
 
 
 @given(st.one_of(st.text(), st.lists(_LINE, max_size=12).map("\n".join), st.text().map("{".__add__)))
-def test_any_text_is_read_as_a_pack_or_refused(text: str) -> None:
+def test_reading_any_text_gives_a_pack_or_one_error(text: str) -> None:
     try:
         assert isinstance(read_pack(text), PackFile)
     except UnreadablePackError as error:

@@ -79,7 +79,7 @@ def test_a_template_can_make_links_to_the_sources() -> None:
     )
 
 
-def test_filters_keep_a_text_inside_its_block() -> None:
+def test_the_filters_for_templates_keep_a_text_inside_its_block() -> None:
     fenced = (
         "{% for s in sources[1:] %}{{ s.text | fence }} {{ s.text | xml }} {{ s | attr('path') | tojson }}{% endfor %}"
     )
@@ -293,7 +293,7 @@ def test_all_renderings_of_a_pack_share_one_time_limit_and_the_next_pack_has_its
     assert "2" in render_template(slow)
 
 
-def test_a_pack_has_ten_seconds_in_all() -> None:
+def test_rendering_a_pack_by_a_template_may_take_ten_seconds_in_all() -> None:
     renderer = TemplateRenderer("own.j2", "{{ sources|length }}", LINKS, BUDGET)
     renderer._remaining_time.clock_seconds = 0.1
     with pytest.raises(TemplateStoppedError, match="takes longer than 10 s for one pack"):
@@ -335,7 +335,7 @@ def test_an_unreadable_template_file_is_named(tmp_path: Path) -> None:
 # --- choice of renderer -----------------------------------------------------------------------------------------------
 
 
-def test_the_settings_choose_the_renderer(tmp_path: Path) -> None:
+def test_a_template_in_the_settings_is_used_to_render_packs(tmp_path: Path) -> None:
     def chosen(form: Format, question: bool = False) -> object:
         settings = PackSettings(format=form, question=question, template="own.j2")
         return renderer_for(settings, ["why?", " "], LINKS, tmp_path)

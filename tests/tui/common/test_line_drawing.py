@@ -66,12 +66,12 @@ def test_tags_are_coloured_and_headings_or_anchors_are_not() -> None:
     assert styled_texts("see #sync/mobile, not #1 nor a#b", TextStyle.TAG) == ["#sync/mobile"]
 
 
-def test_a_completed_task_is_drawn_as_such() -> None:
+def test_a_completed_task_is_drawn_with_a_ticked_box() -> None:
     assert styled_texts("- [x] write it", TextStyle.DONE) == ["write it"]
     assert styled_texts("- [ ] write it", TextStyle.DONE) == []
 
 
-def test_a_link_has_its_target() -> None:
+def test_a_drawn_link_has_its_target_in_every_cell() -> None:
     line = draw_line(1, "[[Note#Part|a *name*]] and [text](a/b.md#c) at https://example.org.")
     primary = [(run.text, run.link) for run in line.runs if run.link]
     assert primary == [
@@ -81,7 +81,7 @@ def test_a_link_has_its_target() -> None:
     ]
 
 
-def test_code_is_unchanged() -> None:
+def test_code_is_drawn_unchanged() -> None:
     assert drawn_text("**x** = [[1]]", Context.CODE) == "**x** = [[1]]"
     assert drawn_text("> x > 1", Context.CODE) == "> x > 1"
 
@@ -136,7 +136,7 @@ def wrapped_rows(text: str, width: int, hanging_indent: int = 0) -> list[str]:
     return ["".join(run.text for run in row) for row in wrap([StyledRun(text, TextStyle.PLAIN)], width, hanging_indent)]
 
 
-def test_lines_wrap_at_spaces() -> None:
+def test_long_lines_are_wrapped_at_spaces() -> None:
     assert wrapped_rows("one two three", 8) == ["one two ", "three"]
 
 

@@ -70,7 +70,9 @@ async def test_each_line_equals_the_one_textual_draws(
                 ]
 
 
-async def test_lines_of_list_and_context_bypass_textual(app: ExcerptApp, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lines_of_the_list_and_the_passage_are_drawn_without_textuals_renderer(
+    app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         await found(app, pilot)
         asked: list[Region] = []

@@ -24,12 +24,12 @@ def test_a_name_that_fits_is_shown_whole() -> None:
     assert shown_names(named("Sync", "Conflicts", "Resolve"), 26) == "Sync › Conflicts › Resolve"
 
 
-def test_middle_headings_are_omitted_first() -> None:
+def test_if_headings_do_not_fit_the_middle_ones_are_omitted_first() -> None:
     assert shown_names(named("Sync", "Conflicts", "By hand", "Resolve"), 30) == "Sync › … › By hand › Resolve"
     assert shown_names(named("Sync", "Conflicts", "By hand", "Resolve"), 20) == "Sync › … › Resolve"
 
 
-def test_the_omission_mark_is_dropped_for_a_long_name() -> None:
+def test_the_mark_of_omitted_headings_is_dropped_if_the_name_is_long() -> None:
     assert shown_names(named("Sync", "Conflicts", "Resolve by hand"), 20) == "Sync › Resolve by h…"
 
 

@@ -54,7 +54,7 @@ def test_the_context_is_beside_a_wide_list_below_a_narrow_one_and_hidden_in_a_lo
     assert arrangement_of(columns, rows) == expected
 
 
-def test_without_a_context_the_list_has_the_whole_space() -> None:
+def test_without_a_passage_to_show_the_list_has_the_whole_space() -> None:
     assert arrangement_of(140, 30, context=False) == SplitArrangement(True, 140, False, False)
 
 
@@ -73,7 +73,7 @@ def test_a_panel_is_below_the_context_or_replaces_it_or_everything(
     assert arrangement_of(columns, rows, panel=True) == expected
 
 
-def test_a_requested_context_replaces_the_list_if_both_do_not_fit() -> None:
+def test_a_requested_passage_replaces_the_list_if_both_do_not_fit() -> None:
     assert compute_arrangement(
         DEFAULT_LIST_SHARE, 80, 11, context=True, panel=False, prefers_context=True
     ) == SplitArrangement(False, 0, True, False)
@@ -117,7 +117,9 @@ async def test_the_border_can_be_dragged_beside_and_below(scripted: ScriptedApp)
 
 @pytest.mark.programs
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 30), (200, 60)])
-async def test_nothing_moves_when_hits_are_replaced_by_other_hits(scripted: ScriptedApp, size: tuple[int, int]) -> None:
+async def test_the_panes_keep_their_sizes_when_hits_are_replaced_by_other_hits(
+    scripted: ScriptedApp, size: tuple[int, int]
+) -> None:
     async with scripted.run_test(size=size) as pilot:
         await type_text(pilot, "s")
         await until(pilot, lambda: bool(hit_list_of(scripted).region), "the list to be laid out")
@@ -141,7 +143,7 @@ async def test_a_focused_passage_that_no_longer_fits_loses_the_focus(scripted: S
 
 
 @pytest.mark.programs
-async def test_a_passage_that_replaces_the_lines_takes_their_focus(scripted: ScriptedApp) -> None:
+async def test_a_passage_that_replaces_the_focused_list_takes_the_focus(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(60, 15)) as pilot:
         await type_text(pilot, "sync")
         await pilot.press("f3", "escape", "v")

@@ -179,7 +179,7 @@ def test_the_end_of_the_process_is_reported(case: Case) -> None:
     assert case.index.state.change_detection is ChangeDetection.ENDED
 
 
-def test_only_the_user_restarts_a_process_that_has_ended(case: Case) -> None:
+def test_an_indexing_process_that_has_ended_is_restarted_only_by_the_user(case: Case) -> None:
     case.process.is_running = False
     case.index.handle_event(IndexingEnded(0, ""))
     case.index.update_after_edit()
@@ -205,7 +205,9 @@ def test_an_edit_triggers_an_update_if_changes_are_not_watched(case: Case) -> No
         (Settings(vault=VaultSettings(exclude=("Old",))), 1, True),
     ],
 )
-def test_settings_reach_the_parts_that_use_them(case: Case, settings: Settings, opens: int, restarts: bool) -> None:
+def test_changed_settings_are_passed_to_every_part_of_the_app_that_uses_them(
+    case: Case, settings: Settings, opens: int, restarts: bool
+) -> None:
     assert case.index.use_settings(Settings(), settings) is restarts
     assert case.engine.opens == opens
 
@@ -361,11 +363,11 @@ def steady_progress(seconds: int, notes: int = 10, size: int = MB) -> list[Progr
     return [progress_at(float(second), second * notes, second * size) for second in range(seconds + 1)]
 
 
-def test_in_the_first_second_there_is_no_rate() -> None:
+def test_in_the_first_second_of_a_build_no_rate_is_shown() -> None:
     assert samples_of(progress_at(0.0, 0, 0), progress_at(0.9, 50, MB)).rate is None
 
 
-def test_the_rate_is_that_of_the_last_seconds() -> None:
+def test_the_rate_of_a_build_is_measured_over_the_last_seconds() -> None:
     fast = steady_progress(60)
     slow = [progress_at(60.0 + second, 600 + second, 60 * MB + second * 1000) for second in range(1, 12)]
     assert samples_of(*fast, *slow).rate == BuildRate(1.0, 1000.0)
@@ -382,11 +384,11 @@ def test_no_remaining_time_is_shown_while_the_rate_varies() -> None:
     assert samples_of(*steps).seconds_left(steps[-1]) is None
 
 
-def test_another_build_starts_with_new_samples() -> None:
+def test_the_rate_of_a_new_build_is_measured_without_the_previous_build() -> None:
     assert samples_of(*steady_progress(8), progress_at(0.2, 0, 0)).rate is None
 
 
-def test_a_pause_is_not_part_of_the_rate() -> None:
+def test_a_pause_of_the_build_does_not_lower_the_rate() -> None:
     """Leave pauses out, since the seconds of a build are its working time."""
     steps = steady_progress(8)
     assert samples_of(*steps, steps[-1], *[progress_at(9.0, 90, 9 * MB)]).rate == BuildRate(10.0, MB)

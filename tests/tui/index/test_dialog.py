@@ -96,7 +96,7 @@ async def test_a_vault_without_an_index_is_indexed_automatically(tmp_path: Path,
 
 
 @pytest.mark.programs
-async def test_a_note_changed_while_closed_is_found(app: ExcerptApp, vault: Path) -> None:
+async def test_a_note_changed_while_the_app_was_closed_is_found(app: ExcerptApp, vault: Path) -> None:
     (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
     async with app.run_test() as pilot:
         await search(pilot, "walrus")
@@ -158,7 +158,7 @@ async def test_a_commit_of_another_process_is_opened(app: ExcerptApp, vault: Pat
 
 
 @pytest.mark.programs
-async def test_a_pause_delays_changes(app: ExcerptApp, vault: Path) -> None:
+async def test_changes_of_the_vault_wait_while_indexing_is_paused(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "walrus")
         await until_watched(pilot)

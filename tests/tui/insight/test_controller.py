@@ -59,7 +59,7 @@ def test_a_memory_or_an_empty_selection_has_no_related_notes() -> None:
     assert bench.insight.is_answered
 
 
-def test_a_panel_is_updated_when_the_selection_is_stable() -> None:
+def test_a_panel_is_updated_once_the_selection_has_not_changed_for_a_moment() -> None:
     bench = Bench()
     asked: list[str] = []
     bench.insight.schedule_request(lambda: asked.append("first"))

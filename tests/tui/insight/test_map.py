@@ -108,7 +108,7 @@ async def test_one_key_inserts_the_filter_of_a_branch_and_the_list_follows(app: 
 
 
 @pytest.mark.programs
-async def test_the_same_key_removes_the_filter(app: ExcerptApp) -> None:
+async def test_pressing_the_key_again_removes_the_filter_of_a_branch(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "lentils", "unbound-map")
         await insert_filter(pilot, "Cooking")
@@ -138,7 +138,7 @@ async def test_filters_are_removed_one_by_one_the_last_first(app: ExcerptApp, va
 
 
 @pytest.mark.programs
-async def test_a_filter_removed_by_hand_is_skipped(app: ExcerptApp) -> None:
+async def test_a_filter_that_the_user_has_deleted_from_the_query_is_skipped(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "lentils", "unbound-map")
         await insert_filter(pilot, "Cooking")
@@ -190,7 +190,7 @@ async def test_the_map_works_in_a_window_of_sixty_by_fifteen(app: ExcerptApp) ->
 
 
 @pytest.mark.programs
-async def test_a_failure_is_shown_in_place_of_the_map(app: ExcerptApp, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_error_is_shown_in_place_of_the_map(app: ExcerptApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict", "unbound-map")
         monkeypatch.setattr(AskMap, "answer", failing_answer("It cannot be counted."))
@@ -239,7 +239,7 @@ def test_unlisted_values_are_counted_below_the_others() -> None:
     assert [(row.label, row.unlisted) for row in rows if row.parent == status.key] == [("done", 0), ("", 7)]
 
 
-def test_a_closed_row_names_its_children() -> None:
+def test_a_closed_branch_of_the_map_names_its_children() -> None:
     assert row_of(set(), "folders").summary == "Sync, Kitchen, 同步"
 
 

@@ -40,7 +40,7 @@ def test_bars_are_sorted_by_length_and_months_by_time() -> None:
     assert [row.is_first for row in rows if row.part == "main notes"] == [True, False, False]
 
 
-def test_an_empty_part_has_no_row() -> None:
+def test_an_empty_part_of_the_overview_has_no_row() -> None:
     rows = make_overview_rows(replace(OVERVIEW, standouts=(), timeline=Timeline("", (), 12)))
     assert [row.part for row in rows if row.is_first] == [part for part in PARTS if part not in {"stands out", "when"}]
 
@@ -81,7 +81,7 @@ def test_months_without_notes_are_gaps_in_the_timeline() -> None:
     assert count_notes_by_period(OVERVIEW.timeline, 40) == [2, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 8, 3]
 
 
-def test_too_many_months_are_grouped() -> None:
+def test_the_months_of_a_long_timeline_are_grouped() -> None:
     assert count_notes_by_period(OVERVIEW.timeline, 5) == [2, 5, 1, 0, 11]
     long = Timeline("created", (Month("1999-12", 1, MERGING), *MONTHS), 0)
     counts = count_notes_by_period(long, 24)
@@ -113,7 +113,9 @@ TOPIC = "sync conflict"
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, tuple) else "",
 )
-def test_the_search_of_a_row_finds_what_it_shows(item: OverviewItem, asked: tuple[str, tuple[str, ...]]) -> None:
+def test_the_query_of_a_row_of_the_overview_finds_the_item_in_the_row(
+    item: OverviewItem, asked: tuple[str, tuple[str, ...]]
+) -> None:
     assert build_search(row_of(OVERVIEW, item), OVERVIEW) == asked
 
 
@@ -123,7 +125,7 @@ def test_an_unusual_property_name_is_quoted_for_a_query() -> None:
     assert asked == (TOPIC, ('"first: seen":2024-03..2024-03',))
 
 
-def test_rows_lead_to_the_lines_they_show() -> None:
+def test_a_row_of_the_overview_has_the_location_of_the_lines_that_it_shows() -> None:
     assert row_of(OVERVIEW, OVERVIEW.sections[0]).place == RESOLVE
     name = OVERVIEW.names[0]
     assert isinstance(name, LinkedName)

@@ -190,7 +190,7 @@ async def test_a_typed_topic_is_kept_whatever_is_searched(app: ExcerptApp) -> No
         assert topic_of(app).value == "honey"
 
 
-async def test_the_rows_are_those_of_the_engines_overview(app: ExcerptApp, bees: tuple[Path, Paths]) -> None:
+async def test_the_tab_shows_the_rows_of_the_engines_overview(app: ExcerptApp, bees: tuple[Path, Paths]) -> None:
     async with app.run_test() as pilot:
         shown = await open_overview(pilot, "bees")
     vault, user_paths = bees
@@ -498,7 +498,7 @@ async def test_escape_moves_to_the_rows_and_keeps_the_topic(app: ExcerptApp) -> 
         assert topic_of(app).has_focus
 
 
-def test_disabled_actions_give_their_reason() -> None:
+def test_disabled_actions_of_the_overview_give_their_reason() -> None:
     assert (
         overview_disabled_reason("copy", topic=False, shown=False, is_waiting=False)
         == "No overview is shown. Type a topic first."

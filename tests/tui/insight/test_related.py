@@ -119,7 +119,9 @@ async def test_a_reason_belongs_to_the_selected_note_even_before_it_is_drawn(app
 
 
 @pytest.mark.programs
-async def test_following_a_note_takes_the_passage_view_along_and_returns(app: ExcerptApp) -> None:
+async def test_following_a_related_note_shows_it_in_the_passage_view_and_returning_restores_the_view(
+    app: ExcerptApp,
+) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "devices change conflict", "unbound-related")
         begun, there = related_of(app).path, selected_note(app).matches[0].related_passage.fragment
@@ -209,7 +211,7 @@ async def test_the_panel_follows_the_selection_of_the_list(app: ExcerptApp) -> N
 
 
 @pytest.mark.programs
-async def test_without_a_fragment_the_panel_explains_itself(app: ExcerptApp) -> None:
+async def test_if_no_fragment_is_selected_the_panel_says_what_to_do(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until_index(pilot)
         await press(pilot, "unbound-related")
@@ -303,12 +305,12 @@ def test_the_initial_reason_is_the_best_passage() -> None:
     assert (reason.path, reason.line, reason.fragment) == ("There.md", THERE.line_start, THERE)
 
 
-def test_a_note_without_reasons_leads_to_itself() -> None:
+def test_for_a_related_note_without_reasons_the_list_of_reasons_has_the_note_itself() -> None:
     bare = RelatedNote("x.md", "x", 0.1, ())
     assert [(reason.path, reason.line) for reason in list_reasons(bare)] == [("x.md", 1)]
 
 
-def test_each_reason_has_its_lines() -> None:
+def test_each_reason_for_a_related_note_states_its_lines() -> None:
     numbers = {line.reason for line in draw_why_lines(MISSING, 80)} - {None}
     assert numbers == set(range(len(list_reasons(MISSING))))
 
@@ -327,7 +329,7 @@ def test_shared_words_are_highlighted_in_both_passages() -> None:
 
 @pytest.mark.parametrize("width", [20, 40, MIN_SIDE_BY_SIDE_CELLS, 75, 106])
 @pytest.mark.parametrize("there", [THERE, WIDE], ids=["latin", "wide"])
-def test_passages_fit_the_width(width: int, there: Fragment) -> None:
+def test_matching_passages_fit_the_width_of_the_panel(width: int, there: Fragment) -> None:
     note = make_related_note(HERE, there, 0.6, LinkDirection.BOTH)
     passages = [line for line in draw_why_lines(note, width) if line.reason is not None]
     assert passages

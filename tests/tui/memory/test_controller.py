@@ -156,7 +156,7 @@ async def test_a_fragment_with_a_memory_has_a_badge_unless_it_is_in_the_pack(
 
 
 @pytest.mark.programs
-async def test_memories_can_be_excluded_from_the_hits_by_the_settings(
+async def test_the_settings_can_exclude_memories_from_the_hits(
     vault: Path, user_paths: Paths, store: MemoryStore
 ) -> None:
     app = app_with(MemorySettings(in_search=False), vault, user_paths)
@@ -169,7 +169,9 @@ async def test_memories_can_be_excluded_from_the_hits_by_the_settings(
 
 
 @pytest.mark.programs
-async def test_memories_can_come_first_by_the_settings(vault: Path, user_paths: Paths, store: MemoryStore) -> None:
+async def test_the_settings_can_put_memories_before_the_hits(
+    vault: Path, user_paths: Paths, store: MemoryStore
+) -> None:
     app = app_with(MemorySettings(recall_first=True), vault, user_paths)
     async with app.run_test() as pilot:
         rows = await search_and_wait(pilot, "red lentils with cumin")
@@ -348,7 +350,7 @@ def test_memories_follow_the_second_hit_at_the_latest() -> None:
 
 
 @pytest.mark.programs
-def test_memories_can_be_first_or_excluded() -> None:
+def test_memories_can_be_placed_before_all_hits_or_left_out() -> None:
     assert names_in_order(Confidence.LIKELY, HITS, MemoryPlacement.FIRST) == "Mabcd"
     assert names_in_order(Confidence.LIKELY, HITS, MemoryPlacement.OFF) == "abcd"
 

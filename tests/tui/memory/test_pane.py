@@ -69,7 +69,7 @@ async def test_control_characters_of_a_fragment_are_saved_although_shown_as_symb
         assert "\x1b[31m" in MemoryStore(folder).all().memories[0].text
 
 
-async def test_escape_saves_nothing(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
+async def test_escape_closes_the_form_without_saving_a_memory(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "sync conflict")
         await pilot.press("ctrl+r", "escape")
@@ -249,7 +249,7 @@ async def test_a_misspelt_filter_is_reported_with_the_intended_one(app: ExcerptA
         await until(pilot, lambda: not str(hint.content), "no hint")
 
 
-def test_a_filter_is_a_query() -> None:
+def test_the_filter_of_the_memory_tab_accepts_the_query_language() -> None:
     written = 'merge #sync source:"Guides/Sync.md" since:7d by "is:stale" hand '
     assert parse_memory_filter(written) == MemoryFilter(written)
 
@@ -312,7 +312,7 @@ async def test_text_tags_and_reason_of_a_memory_are_edited_in_the_form(app: Exce
     assert (after.text, after.created, after.source) == (before.text, before.created, before.source)
 
 
-async def test_an_edit_can_be_undone(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_the_edit_of_a_memory_can_be_undone(app: ExcerptApp, store: MemoryStore) -> None:
     before = store.all().memories[0]
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
@@ -466,7 +466,9 @@ async def test_a_confirmed_memory_is_no_longer_stale(app: ExcerptApp, vault: Pat
     assert store.all().memories[1].text == SOUP
 
 
-async def test_keys_without_effect_are_not_offered(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_the_footer_offers_no_key_that_has_no_effect_on_the_selected_memory(
+    app: ExcerptApp, store: MemoryStore
+) -> None:
     async with app.run_test() as pilot:
         await open_memory_tab(pilot, 2)
         pane = screen_of(app).query_one(MemoryPane)

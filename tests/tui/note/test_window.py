@@ -57,7 +57,7 @@ def test_an_attachment_is_shown_as_prose_with_page_numbers() -> None:
     assert [window.margin_label(number) for number in (1, 2, 3, 4)] == ["7", "", "", "8"]
 
 
-def test_a_match_is_on_its_line() -> None:
+def test_a_match_is_highlighted_on_its_line_of_the_window() -> None:
     note = "# Title\n\nalpha beta\ngamma alpha\n"
     fragment = fragment_of(note, 3, 4)
     spans = [Span(at, at + 5) for at in (fragment.text.index("alpha"), fragment.text.rindex("alpha"))]

@@ -63,7 +63,7 @@ def test_a_pack_ends_with_its_stop_reason(result: PackResult, mark_count: int, e
 
 
 @pytest.mark.programs
-def test_scopes_are_named_from_narrow_to_wide() -> None:
+def test_the_scopes_of_a_pack_are_listed_from_narrow_to_wide() -> None:
     assert [scope_label(scope) for scope in Scope] == ["hit only", "paragraphs around", "section", "whole note"]
 
 
@@ -281,7 +281,7 @@ async def copy_pack(pilot: AppPilot, clipboard: Path) -> bytes:
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
 @pytest.mark.programs
 @pytest.mark.parametrize("form", list(Format))
-async def test_marks_with_overrides_give_the_bytes_of_the_command(
+async def test_a_pack_of_marks_with_changed_options_has_the_same_bytes_as_from_the_command(
     form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path
 ) -> None:
     app = app_with(form, vault, user_paths, template)
@@ -301,7 +301,7 @@ async def test_marks_with_overrides_give_the_bytes_of_the_command(
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
 @pytest.mark.programs
 @pytest.mark.parametrize("form", [Format.MARKDOWN, Format.JSON, Format.TEMPLATE])
-async def test_marked_memories_give_the_bytes_of_the_command(
+async def test_a_pack_of_marked_memories_has_the_same_bytes_as_from_the_command(
     form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path
 ) -> None:
     MemoryStore(user_paths.memory_folder(vault)).remember("A sync conflict: keep both versions.", why="nothing is lost")
@@ -321,7 +321,7 @@ async def test_marked_memories_give_the_bytes_of_the_command(
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
 @pytest.mark.programs
 @pytest.mark.parametrize("form", [Format.MARKDOWN, Format.TEMPLATE])
-async def test_top_hits_give_the_bytes_of_the_command(
+async def test_a_pack_of_the_top_hits_has_the_same_bytes_as_from_the_command(
     form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path
 ) -> None:
     before = printed(form, vault, template, "sync conflict")  # before a copied pack raises its notes in the ranking
@@ -334,7 +334,7 @@ async def test_top_hits_give_the_bytes_of_the_command(
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
 @pytest.mark.programs
-async def test_vault_order_gives_the_bytes_of_the_command(
+async def test_a_pack_in_the_order_of_the_vault_has_the_same_bytes_as_from_the_command(
     vault: Path, user_paths: Paths, template: Path, clipboard: Path
 ) -> None:
     app = app_with(Format.JSON, vault, user_paths, template)
@@ -348,7 +348,7 @@ async def test_vault_order_gives_the_bytes_of_the_command(
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
 @pytest.mark.programs
 @pytest.mark.parametrize(("form", "suffix"), [(Format.MARKDOWN, ".md"), (Format.XML, ".xml"), (Format.JSON, ".json")])
-async def test_a_file_has_the_bytes_of_a_copy(  # noqa: PLR0917 - fixtures
+async def test_a_pack_saved_as_a_file_has_the_same_bytes_as_the_copied_pack(  # noqa: PLR0917 - fixtures
     form: Format, suffix: str, vault: Path, user_paths: Paths, template: Path, clipboard: Path
 ) -> None:
     app = app_with(form, vault, user_paths, template)

@@ -252,7 +252,7 @@ def test_each_decision_is_saved_unless_it_changes_nothing() -> None:
     assert [len(kept.marks) for kept in bench.kept] == [1, 0]
 
 
-def test_unlisted_marks_are_reported_and_dropped() -> None:
+def test_marks_that_are_not_in_the_list_are_reported_and_dropped() -> None:
     bench = Bench()
     bench.pack.toggle_mark(mark_hit(A))
     bench.pack.toggle_mark(mark_hit(B))
@@ -332,7 +332,7 @@ def test_marking_a_dropped_fragment_restores_it() -> None:
     }
 
 
-def test_a_dropped_fragment_can_be_restored() -> None:
+def test_a_fragment_dropped_from_the_pack_can_be_put_back() -> None:
     assert MARKED.with_dropped("", ["a", "x"]).with_restored("", ["a"]).overrides("").dropped_ids == {"x"}
 
 
@@ -341,13 +341,13 @@ def test_a_manual_order_puts_its_packs_first_and_keeps_the_others() -> None:
     assert first.with_order("", ["c", "a"]).overrides("").ordered_ids == ("c", "a", "b")
 
 
-def test_moving_a_pack_ends_vault_order() -> None:
+def test_moving_a_passage_of_the_pack_ends_the_order_of_the_vault() -> None:
     in_vault_order = MARKED.with_next_order("")
     assert in_vault_order.order_name("") == "vault order"
     assert in_vault_order.with_order("", ["b", "a"]).order_name("") == "own order"
 
 
-def test_orders_cycle() -> None:
+def test_a_key_cycles_through_the_orders_of_the_pack() -> None:
     own = MARKED.with_order("", ["b", "a"])
     assert [own.order_name(""), own.with_next_order("").order_name("")] == ["own order", ""]
     assert MARKED.with_next_order("").with_next_order("") == MARKED
@@ -427,7 +427,7 @@ def fail_unexpectedly(reason: str) -> None:
     raise AssertionError(reason)
 
 
-async def test_the_last_saved_marks_are_in_the_file(tmp_path: Path) -> None:
+async def test_the_file_of_marks_has_the_marks_that_were_saved_last(tmp_path: Path) -> None:
     file = tmp_path / "marks.json"
     keeper = state_file_of(file, fail_unexpectedly)
     await keeper.read()
@@ -437,7 +437,7 @@ async def test_the_last_saved_marks_are_in_the_file(tmp_path: Path) -> None:
     assert read_marks(file) == KEPT
 
 
-async def test_removing_the_last_mark_removes_the_file(tmp_path: Path) -> None:
+async def test_removing_the_last_mark_removes_the_file_of_marks(tmp_path: Path) -> None:
     file = tmp_path / "marks.json"
     write_marks(file, KEPT)
     keeper = state_file_of(file, fail_unexpectedly)
@@ -447,7 +447,7 @@ async def test_removing_the_last_mark_removes_the_file(tmp_path: Path) -> None:
     assert not file.exists()
 
 
-async def test_nothing_is_written_before_the_file_was_read(tmp_path: Path) -> None:
+async def test_the_file_of_marks_is_not_written_before_it_was_read(tmp_path: Path) -> None:
     file = tmp_path / "marks.json"
     write_marks(file, KEPT)
     keeper = state_file_of(file, fail_unexpectedly)
@@ -498,7 +498,9 @@ async def test_earlier_marks_and_their_overrides_are_one_line_until_they_are_res
 
 @pytest.mark.programs
 @pytest.mark.parametrize("damage", ["", "{", '{"marks": 7}'])
-async def test_a_damaged_file_has_no_marks(app: ExcerptApp, vault: Path, user_paths: Paths, damage: str) -> None:
+async def test_if_the_file_of_marks_is_damaged_there_are_no_marks(
+    app: ExcerptApp, vault: Path, user_paths: Paths, damage: str
+) -> None:
     file = user_paths.marks_file(vault)
     file.parent.mkdir(parents=True)
     file.write_text(damage)

@@ -368,7 +368,7 @@ async def test_a_failing_template_is_reported_and_cannot_be_copied(
         assert pane_of(app).pack.newest_pack is not None
 
 
-async def test_for_json_the_counted_text_is_named(app: ExcerptApp) -> None:
+async def test_for_a_json_pack_the_panel_names_the_text_that_is_counted(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 30)) as pilot:
         await search(pilot, "conflict")
         bar = screen_of(app).query_one(PackBar)
@@ -376,7 +376,7 @@ async def test_for_json_the_counted_text_is_named(app: ExcerptApp) -> None:
         assert "tokens of its Markdown" in str(bar.render())
 
 
-async def test_vault_order_has_no_scores(app: ExcerptApp) -> None:
+async def test_in_the_order_of_the_vault_the_passages_have_no_scores(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_pack(pilot, "conflict")
         by_score = listed_entries(app)
@@ -506,7 +506,7 @@ async def test_the_bar_says_that_only_the_best_hits_were_considered(vault: Path,
 
 
 @pytest.mark.parametrize("place", ["list", "side panel", "pack"])
-async def test_budget_undo_and_redo_work_from_each_list(app: ExcerptApp, place: str) -> None:
+async def test_the_keys_for_budget_and_undo_and_redo_work_in_each_list(app: ExcerptApp, place: str) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict")
         await press(pilot, "tab", *WAYS_TO[place])

@@ -159,7 +159,7 @@ def test_unranked_hits_are_listed_only_below_their_days() -> None:
     ]
 
 
-def test_a_memory_is_below_the_day_of_the_hit_above_it() -> None:
+def test_in_a_list_by_day_a_memory_stands_below_the_day_of_the_hit_above() -> None:
     result = dated_result()
     first, *others = arrange_hits(result)
     rows = make_rows([first, memory_hit(), *others], result.best_first)
@@ -235,7 +235,7 @@ async def test_days_are_rows_that_the_cursor_skips(scripted: ScriptedApp) -> Non
 
 @pytest.mark.programs
 @pytest.mark.parametrize(("size", "lines"), [((80, 24), [0, 2, 3, 4, 6, 8]), ((80, 40), [0, 3, 5, 7, 10, 13])])
-async def test_a_day_makes_its_first_row_one_line_higher(
+async def test_the_first_row_below_a_day_has_one_more_line(
     scripted: ScriptedApp, size: tuple[int, int], lines: list[int]
 ) -> None:
     async with scripted.run_test(size=size) as pilot:
@@ -268,7 +268,7 @@ async def test_a_row_has_rank_symbol_names_score_tokens_and_age(scripted: Script
         ]
 
 
-async def test_names_extend_to_the_score(scripted: ScriptedApp) -> None:
+async def test_the_title_and_headings_of_a_row_extend_to_its_score(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         one = hit("a.md", title="A title that goes on and on without end, and then further on")
         one = replace(one, fragment=replace(one.fragment, heading_path=()))
@@ -277,7 +277,7 @@ async def test_names_extend_to_the_score(scripted: ScriptedApp) -> None:
 
 
 @pytest.mark.programs
-async def test_a_narrow_row_gives_its_width_to_the_names(scripted: ScriptedApp) -> None:
+async def test_a_narrow_row_leaves_out_tokens_and_age_so_that_the_names_have_space(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(100, 24)) as pilot:
         rows = await show(pilot, [replace(hit("a.md"), created=date.today())])
         assert drawn_lines(rows)[0].split() == ["▌", "1", "a", "›", "Conflicts", "1.00", "████"]
@@ -328,7 +328,7 @@ async def test_the_list_is_high_enough_for_several_hits(
 
 
 @pytest.mark.programs
-async def test_one_symbol_shows_marked_then_packed_then_remembered(scripted: ScriptedApp) -> None:
+async def test_one_symbol_of_a_row_shows_that_it_is_marked_else_packed_else_remembered(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         hits = [hit(f"{name}.md") for name in "abcd"]
         rows = await show(pilot, hits)

@@ -200,7 +200,7 @@ def test_a_warning_is_shown_with_the_first_order() -> None:
     assert (names_in_order(bench.shown), bench.shown.warnings) == ("abc", ("Not reranked. Late.",))
 
 
-def test_the_reranker_waits_for_the_full_order() -> None:
+def test_hits_ranked_by_words_alone_are_not_reranked_before_the_full_order() -> None:
     bench = Bench()
     bench.answer_search(make_result(is_without_meaning=True))
     bench.clock.pass_time(10)
@@ -284,7 +284,7 @@ async def test_the_reranker_is_opened_before_the_first_query(
 
 
 @pytest.mark.programs
-async def test_why_names_both_ranks(app_with_reranker: ExcerptApp) -> None:
+async def test_the_explanation_names_the_ranks_before_and_after_reranking(app_with_reranker: ExcerptApp) -> None:
     async with app_with_reranker.run_test(size=(120, 40)) as pilot:
         await search(pilot, QUERY)
         await until(pilot, lambda: titles_of(app_with_reranker)[0] == "Merging", "the new order")

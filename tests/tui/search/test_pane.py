@@ -80,7 +80,7 @@ async def test_tab_marks_a_hit_moves_on_and_packs_the_marks(app: ExcerptApp) -> 
         )
 
 
-async def test_marks_are_kept_for_a_new_query(app: ExcerptApp) -> None:
+async def test_marks_are_kept_when_another_query_is_typed(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         await pilot.press("tab", "ctrl+u")
@@ -167,7 +167,7 @@ async def test_the_pack_is_copied_with_the_budget_just_typed(
         assert file.read_text(encoding="utf-8") == packed.text
 
 
-async def test_strategies_cycle(app: ExcerptApp) -> None:
+async def test_a_key_cycles_through_the_strategies(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         await pilot.press("ctrl+s")
@@ -263,7 +263,7 @@ async def test_in_a_low_terminal_the_list_has_a_title_only_for_warnings(app: Exc
         assert "No note answers this" in drawn_text(app)
 
 
-async def test_a_fallback_strategy_is_named(app: ExcerptApp) -> None:
+async def test_the_status_names_the_strategy_used_if_the_chosen_one_finds_nothing(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await pilot.press("ctrl+s")
         await search(pilot, "xyzzyqwv")
@@ -402,7 +402,7 @@ async def test_why_shows_the_part_of_each_word_and_why_the_rank_is_not_higher(ap
         assert "Why it ranks below the hit above it" in drawn
 
 
-async def test_why_explains_any_other_note(app: ExcerptApp) -> None:
+async def test_the_dialog_why_not_explains_any_note_that_the_user_names(app: ExcerptApp) -> None:
     async with app.run_test(size=(100, 60)) as pilot:
         await search(pilot, '"sync conflict"')
         pane_of(app).action_why_not()
@@ -418,7 +418,7 @@ async def test_why_explains_any_other_note(app: ExcerptApp) -> None:
         assert top_screen(app) is screen_of(app)
 
 
-async def test_enter_again_accepts_a_similar_note_name(app: ExcerptApp) -> None:
+async def test_in_the_dialog_for_another_note_enter_twice_accepts_a_similar_name(app: ExcerptApp) -> None:
     async with app.run_test(size=(100, 60)) as pilot:
         await search(pilot, "sync conflict")
         pane_of(app).action_why_not()

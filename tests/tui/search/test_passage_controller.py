@@ -102,7 +102,7 @@ def test_following_links_and_returning_restores_the_scroll_position() -> None:
     assert not bench.passages.go_back()
 
 
-def test_selecting_another_hit_clears_the_way_back() -> None:
+def test_selecting_another_hit_clears_the_history_of_followed_links() -> None:
     bench = Bench()
     bench.look(A)
     bench.go(B)

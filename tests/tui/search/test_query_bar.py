@@ -150,7 +150,9 @@ async def test_ctrl_w_removes_a_whole_filter_and_backspace_at_the_start_the_last
 # --- periods ----------------------------------------------------------------------------------------------------------
 
 
-async def test_the_chip_of_a_period_has_another_colour_than_a_filter(scripted: ScriptedApp) -> None:
+async def test_the_chip_of_a_recognised_date_has_another_colour_than_the_chip_of_a_filter(
+    scripted: ScriptedApp,
+) -> None:
     async with scripted.run_test(size=(120, 24)) as pilot:
         await type_text(pilot, "tag:howto merge in May 2025 ")
         assert drawn_bar(scripted) == "tag:howto✕merge in May 2025✕"
@@ -179,7 +181,7 @@ async def test_ctrl_w_deletes_only_the_last_word_of_a_recognised_date(scripted: 
         assert bar_of(scripted).field.value == "merge in May "
 
 
-async def test_completion_at_a_period_offers_its_filter_and_to_ignore_it(scripted: ScriptedApp) -> None:
+async def test_completion_at_a_recognised_date_offers_its_filter_and_to_ignore_the_date(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, "merge in May 2025")
         await pilot.press("ctrl+@")
@@ -192,21 +194,21 @@ async def test_completion_at_a_period_offers_its_filter_and_to_ignore_it(scripte
         assert bar_of(scripted).field.value == "merge date:2025-05 "
 
 
-async def test_a_command_replaces_the_first_period_by_its_filter(scripted: ScriptedApp) -> None:
+async def test_a_command_replaces_the_first_recognised_date_by_its_filter(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, "what changed in May 2025 about merging?")
         pane_of(scripted).query_bar.action_filter_time()
         assert bar_of(scripted).field.value == "what changed date:2025-05 about merging?"
 
 
-async def test_a_command_ignores_the_first_period(scripted: ScriptedApp) -> None:
+async def test_a_command_makes_the_first_recognised_date_plain_words(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, "what changed in May 2025 about merging?")
         pane_of(scripted).query_bar.action_ignore_time()
         assert bar_of(scripted).field.value == r"what changed \in May 2025 about merging?"
 
 
-async def test_commands_for_a_period_are_disabled_without_one(scripted: ScriptedApp) -> None:
+async def test_commands_for_a_recognised_date_are_disabled_without_one(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, "merge")
         for action in ("filter_time", "ignore_time"):

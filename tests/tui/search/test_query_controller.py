@@ -62,7 +62,7 @@ def test_a_menu_with_instructions_delays_the_warnings() -> None:
     assert bench.heard == [READ]
 
 
-def test_the_interpretation_of_another_query_is_dropped() -> None:
+def test_the_interpretation_of_an_earlier_query_is_dropped() -> None:
     bench = Bench("tag:work")
     bench.read()
     bench.text = "tag:play"
@@ -92,7 +92,7 @@ def test_after_the_newest_query_arrows_move_in_the_list_again() -> None:
     assert not bench.queries.is_in_history
 
 
-async def test_a_query_is_recorded_once(tmp_path: Path) -> None:
+async def test_a_query_is_added_to_the_history_once(tmp_path: Path) -> None:
     bench = Bench("sync")
     await bench.queries.open_store(
         QueryStore(tmp_path / "history", tmp_path / "saved", tmp_path / "seen", bench.heard.append)

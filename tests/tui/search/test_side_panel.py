@@ -35,7 +35,7 @@ async def test_a_key_in_the_list_cycles_through_the_views_and_keeps_the_focus(
         assert (side.view, hit_list_of(scripted).has_focus) == (PanelView.PASSAGE, True)
 
 
-async def test_the_same_key_in_the_panel_cycles_and_keeps_the_focus_there(scripted: ScriptedApp) -> None:
+async def test_the_key_pressed_in_the_panel_cycles_through_its_views_and_keeps_the_focus(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=WIDE) as pilot:
         await search_and_list(pilot)
         side = side_of(scripted)
@@ -134,7 +134,7 @@ async def test_in_place_of_the_list_why_is_closed_by_its_own_key(scripted: Scrip
         assert hit_list_of(scripted).region.area
 
 
-async def test_the_pack_replaces_the_panel_below_the_list_and_returns_it(scripted: ScriptedApp) -> None:
+async def test_the_pack_replaces_the_panel_below_the_list_until_the_pack_is_closed(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=NARROW) as pilot:
         await search_and_list(pilot)
         side = side_of(scripted)

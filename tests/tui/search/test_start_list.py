@@ -54,7 +54,7 @@ def checks_of(memories: Sequence[Memory], *stale: int) -> tuple[SourceCheck, ...
     return tuple(SourceCheck(SourceStatus.CHANGED, each) for each in memories if int(each.id[3:]) in stale)
 
 
-def test_an_empty_part_is_omitted() -> None:
+def test_an_empty_part_of_the_start_list_is_omitted() -> None:
     controller, engine = make_controller()
     controller.request(())
     assert texts(controller) == []

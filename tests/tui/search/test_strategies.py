@@ -32,7 +32,7 @@ def test_each_fragment_has_its_rank_under_each_strategy_largest_differences_firs
     assert ranks_of("abc", "acd") == [("B", (2, None)), ("D", (None, 3)), ("C", (3, 2)), ("A", (1, 1))]
 
 
-def test_only_the_first_ten_are_compared() -> None:
+def test_only_the_first_ten_hits_of_each_strategy_are_compared() -> None:
     assert ranks_of("abcdefghijkl") == [(one.upper(), (rank,)) for rank, one in enumerate("abcdefghij", 1)]
 
 

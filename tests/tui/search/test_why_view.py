@@ -20,19 +20,19 @@ STYLE_CLASSES = ("plus", "minus")
 PARTS = st.lists(st.floats(-3, 3).filter(lambda part: abs(part) > 1e-3), min_size=1, max_size=12)
 
 
-def test_each_part_starts_where_the_previous_ended() -> None:
+def test_the_bar_of_each_signal_starts_where_the_previous_bar_ends() -> None:
     steps = waterfall_bars([0.5, 0.25, 0.25], STYLE_CLASSES)
     assert [step.draw_bar(8) for step in steps] == ["████", "    ██", "      ██"]
 
 
-def test_a_negative_part_points_back_in_another_colour() -> None:
+def test_the_bar_of_a_negative_signal_points_back_in_another_colour() -> None:
     assert waterfall_bars([1.0, -0.5], STYLE_CLASSES) == [
         WaterfallBar(0.0, 1.0, "plus"),
         WaterfallBar(0.5, 1.0, "minus", is_loss=True),
     ]
 
 
-def test_a_loss_differs_from_a_gain_without_colours() -> None:
+def test_without_colours_the_bar_of_a_negative_signal_looks_different() -> None:
     gain, loss = waterfall_bars([1.0, -0.5], STYLE_CLASSES)
     assert (gain.draw_bar(8), loss.draw_bar(8)) == ("████████", "    ░░░░")
     cost, help_ = waterfall_bars([1.0, -0.5], STYLE_CLASSES, is_cost=True)
@@ -40,7 +40,7 @@ def test_a_loss_differs_from_a_gain_without_colours() -> None:
 
 
 @given(PARTS, st.integers(1, 60))
-def test_every_part_is_visible_and_within_the_line(parts: list[float], width: int) -> None:
+def test_the_bar_of_every_signal_is_visible_and_within_the_line(parts: list[float], width: int) -> None:
     for step in waterfall_bars(parts, STYLE_CLASSES):
         cells = step.draw_bar(width)
         assert cells.strip()
@@ -48,7 +48,7 @@ def test_every_part_is_visible_and_within_the_line(parts: list[float], width: in
 
 
 @given(PARTS)
-def test_the_lengths_of_the_steps_are_proportional_to_the_parts(parts: list[float]) -> None:
+def test_the_lengths_of_the_bars_are_proportional_to_the_parts_of_the_score(parts: list[float]) -> None:
     steps = waterfall_bars(parts, STYLE_CLASSES)
     whole = abs(parts[0]) / (steps[0].end - steps[0].start)
     assert [(step.end - step.start) * whole for step in steps] == pytest.approx([abs(part) for part in parts])

@@ -36,7 +36,7 @@ async def test_a_choice_for_this_session_applies_until_a_file_changes_that_setti
     assert controller.in_effect.search.strategy is Strategy.PROXIMITY
 
 
-async def test_an_unchanged_file_is_not_read_again(vault: Path, user_paths: Paths) -> None:
+async def test_an_unchanged_settings_file_is_not_read_again(vault: Path, user_paths: Paths) -> None:
     controller = await start_controller(vault, user_paths)
     assert not await controller.have_files_changed()
     user_paths.vault_settings_file(vault).parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,9 @@ async def test_an_unchanged_file_is_not_read_again(vault: Path, user_paths: Path
     assert controller.in_effect.pack.budget == 777
 
 
-async def test_an_invalid_file_is_reported_once_and_keeps_the_settings(vault: Path, user_paths: Paths) -> None:
+async def test_an_invalid_settings_file_is_reported_once_and_the_settings_are_kept(
+    vault: Path, user_paths: Paths
+) -> None:
     controller = await start_controller(vault, user_paths)
     user_paths.settings_file.write_text("[pack]\nbugdet = 777\n")
     with pytest.raises(SettingsError, match=r"pack\.budget"):

@@ -154,7 +154,7 @@ def test_a_theme_is_reloaded_once_per_saving_of_its_file(tmp_path: Path) -> None
     assert themes.load_if_changed("excerpt-dark") is None
 
 
-def test_a_theme_of_two_colours_is_readable(tmp_path: Path) -> None:
+def test_a_theme_that_defines_only_two_colours_is_readable(tmp_path: Path) -> None:
     file = tmp_path / "two.toml"
     file.write_text('primary = "#8888ff"\nbackground = "#101018"\n')
     theme = load_theme(file)
@@ -182,7 +182,7 @@ def seen_by(kind: str, colour: Color) -> Color:
 
 @pytest.mark.parametrize("kind", _MACHADO)
 @pytest.mark.parametrize("name", ["clear-dark", "clear-light"])
-def test_good_and_bad_differ_with_every_kind_of_colour_vision(name: str, kind: str) -> None:
+def test_the_colours_for_good_and_bad_differ_with_every_kind_of_colour_vision(name: str, kind: str) -> None:
     theme = load_theme(SHIPPED[name])
     assert theme.success
     good = seen_by(kind, Color.parse(theme.success))
