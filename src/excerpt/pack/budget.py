@@ -282,7 +282,7 @@ class CandidateChoices(Struct, frozen=True):
             yield pack
 
     def draft_block(self, room: int) -> DraftPack | None:
-        """Return the pack of the best hit's best block, None if that is the whole fragment or above `room` tokens."""
+        """Return the pack of the best hit's best block; None if that is the whole fragment or over `room` tokens."""
         line_span = find_block_span(self.candidate.best_hit)
         pack = self._draft_pack(line_span, self.candidate.hit_spans[:1]) if line_span else None
         return pack if pack is None or pack.cost <= room else None
@@ -302,7 +302,7 @@ class CandidateChoices(Struct, frozen=True):
         return ChosenUnits(((unit, unit),))
 
     def count_best_hit_text(self) -> int:
-        """Return the tokens of the best hit's fragment, without those of a pack around it."""
+        """Return the tokens of the best hit's fragment, without the tokens of the pack's frame around it."""
         own = self.candidate.best_hit.fragment.ordinal
         return self.costs.count_range(own, own, self.note)
 
@@ -348,8 +348,8 @@ def build_choices(
 ) -> CandidateChoices:
     """Return the possible selections from one candidate.
 
-    `hit_count` is the number of hits of all candidates, `hit_digests` are the digests of their texts. Of the first
-    candidate, the best hit is required: it is the best of all.
+    `hit_count` is the number of hits of all candidates, `hit_digests` are the digests of their texts. In the first
+    candidate, the best hit is required, because it is the best hit of all.
     """
     sample = build_frame_sample(candidate, note)
     frame = costs.count_frame(2, sample)
@@ -381,7 +381,7 @@ def _count_header_tokens(
 ) -> dict[int, int]:
     """Return the tokens of the table's header above each unit that begins at a later row of a table, by its ordinal.
 
-    Most notes need not be read for it: none of their hits has a bar. `sample` is a pack without a header.
+    Most notes are not read for this, because none of their hits has a bar (`|`). `sample` is a pack without a header.
     """
     if not any("|" in each.hit.fragment.text for each in candidate.hit_spans):
         return {}

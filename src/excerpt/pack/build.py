@@ -70,7 +70,7 @@ NEAREST_HITS = 3
 
 @dataclass
 class HitCollector:
-    """Collects the hits to pack, best first, and the hits left out: copies, dropped hits and hits no longer indexed."""
+    """Collects the hits to pack, best first, and the hits to leave out: copies, dropped hits, deleted hits."""
 
     notes: NoteCache
     settings: PackSettings
@@ -85,9 +85,10 @@ class HitCollector:
     def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule, confidence: Confidence | None) -> None:
         """Add the best hits up to `settings.limit`; copies (found by `duplicate`) and dropped hits do not count.
 
-        Unless the budget is to be filled, hits far below the best one are not added, and none if nothing near to the
-        query was found. `confidence` is that of their result, None if only the hits have some. Hits without a
-        confidence are not ranked, and all added; so are the few hits of an unsure result, which have equal values.
+        Unless the budget is to be filled, hits far below the best one are not added; if nothing near the query was
+        found, no hit is. `confidence` is the confidence of the hits' result; None if only single hits have one. Hits
+        without a confidence are not ranked, so all are added. The few hits of an unsure result have equal values and
+        are all added too.
         """
         stops_early = self.settings.fill is Fill.ENOUGH
         if stops_early and hits and _is_nothing(hits, confidence):
@@ -106,7 +107,8 @@ class HitCollector:
     def add_marks(self, marked: Sequence[str], hits: Sequence[Hit]) -> None:
         """Add the fragments with the ids `marked`, in this order; the ids that are no longer indexed are left out.
 
-        A fragment that is also one of `hits` gets the hit's matched spans. A marked near copy of another is kept.
+        A fragment that is also one of `hits` gets the hit's matched spans. A marked fragment is kept even if it nearly
+        repeats another.
         """
         spans = {hit.fragment.id: hit.spans for hit in hits}
         candidates = []
@@ -187,7 +189,7 @@ class HitCollector:
     def _find_duplicate(self, fragment: Fragment, duplicate: DuplicateRule) -> tuple[Fragment | None, str]:
         """Return the better hit that has the same text or nearly so, if any, and the reason to leave out `fragment`.
 
-        Empty notes have no text, and are not the same.
+        Empty notes have no text and do not count as copies of each other.
         """
         if not fragment.text.strip():
             return None, ""
@@ -352,8 +354,8 @@ def _choose_packs(
 ) -> _PackChoice:
     """Return the most valuable packs whose rendered text is within `budget` tokens.
 
-    They have the best hit's fragment, whole if it fits alone, and else the largest part of its best block that does. So
-    a larger budget never has less of it.
+    The packs have the best hit's whole fragment if it fits alone, else the largest part of its best block that fits. So
+    a larger budget never gives less of the best hit.
     """
     check_cancelled()
     if not offered:
@@ -371,7 +373,7 @@ def _choose_packs(
 def _choose_with_best_hit(
     offered: Sequence[CandidateChoices], room: int, first_within: _FirstWithin
 ) -> _PackChoice | None:
-    """Return the most valuable packs with the best hit's whole fragment, None if it does not fit alone."""
+    """Return the most valuable packs with the best hit's whole fragment; None if that fragment does not fit alone."""
     if offered[0].count_best_hit_text() > room:
         return None
     chosen = first_within(iterate_selections([each.chain for each in offered], room), offered)
@@ -510,7 +512,7 @@ def _iterate_unchosen_hits(
 def _iterate_unchosen_reasons(
     unchosen: Iterable[tuple[CandidateChoices, Hit]], budget: int, costs: TokenCosts, reason: str
 ) -> Iterator[OmittedHit]:
-    """Yield the record of each hit that is in no chosen pack; `reason` is that of hits that fit `budget` alone."""
+    """Yield the record of each hit that is in no chosen pack; `reason` is for hits that would fit `budget` alone."""
     for each, hit in unchosen:
         yield make_left_out(hit.fragment, reason if each.can_fit(budget) else TOO_LARGE, costs)
 
@@ -566,7 +568,7 @@ def _make_hashable(value: object) -> Hashable:
 
 
 def _is_nothing(hits: Sequence[Hit], confidence: Confidence | None) -> bool:
-    """Return whether nothing is near to the query of some hits: by `confidence`, or by that of the first hits."""
+    """Return whether nothing near the query was found, by `confidence` or else by the confidence of the first hits."""
     if confidence is not None:
         return confidence is Confidence.NOTHING
     return all(hit.confidence is Confidence.NOTHING for hit in _judged_hits(hits))
@@ -584,7 +586,7 @@ def _judged_rank(hit: Hit, rank: int) -> int:
 
 
 def with_fill(settings: PackSettings, engine: Engine, queries: Sequence[str]) -> PackSettings:
-    """Return the settings for a pack of `queries`: of several queries, alternatives, or by date, the budget is filled.
+    """Return the settings for a pack of `queries`; with several queries, alternatives or a list by date, it is filled.
 
     Scores for several queries do not compare, so a share of the first score would leave out whole questions.
     """

@@ -131,7 +131,7 @@ class PackCandidate(Struct, frozen=True):
 
 
 def merge_hit_spans(hit_spans: Sequence[HitSpan]) -> list[PackCandidate]:
-    """Merge the spans of a note that overlap or are adjacent, and return one candidate for each merged span.
+    """Merge spans of the same note that overlap or are adjacent, and return one candidate for each merged span.
 
     `hit_spans` are best first; the candidates are ordered by their best hits. No fragment is in two candidates.
     """

@@ -40,8 +40,8 @@ def compute_hit_values(hits: Sequence[Hit]) -> list[float]:
     """Return the value of each hit, computed from the ranking alone; `hits` are best first.
 
     A value estimates the probability that the hit is the answer. It falls with the hit's rank and with each better hit
-    of the same note; it rises with words of the query that no better hit has. Values do not depend on the selection, so
-    the value of a pack is a plain sum, and a larger budget never gives a selection of less value.
+    of the same note; it rises with words of the query that no better hit has. A hit's value does not depend on which
+    hits are selected, so the value of a pack is a plain sum, and a larger budget never gives a selection of less value.
     """
     best = max((hit.score for hit in hits if hit.score > 0), default=1.0)
     words = [

@@ -28,7 +28,7 @@ def memory_id_of(name: str) -> str | None:
 def memory_to_fragment(memory: Memory, tokens: int) -> Fragment:
     """Return a memory as a fragment for packs and lists; `tokens` is the token count of its text.
 
-    Its headings are the source of the memory and the reason why it was kept.
+    The fragment's headings are the source of the memory and the reason for saving it.
     """
     from excerpt.base.model import Fragment
     from excerpt.text.fragments import digest_of_text

@@ -31,7 +31,7 @@ WordRun = tuple[str, ...]
 
 
 def find_near_copy(fragment: Fragment, fragments: Iterable[Fragment]) -> Fragment | None:
-    """Return the first of `fragments` whose text contains that of `fragment`, None if there is none.
+    """Return the first of `fragments` whose text contains the text of `fragment`; None if none contains it.
 
     Case and white space are ignored. The text counts as contained if every run of _RUN_LENGTH words and punctuation
     marks is. Sharing nine tenths of the runs is not enough: such texts are often reference pages that differ in a name,

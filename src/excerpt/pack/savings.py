@@ -22,7 +22,7 @@ _NonNegativeInt = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class TokenSavings(Struct, frozen=True):
-    """The tokens of all packs since the day `since` (ISO 8601), against the tokens of the whole notes.
+    """The total tokens of all packs since the day `since` (ISO 8601), beside the tokens of the whole notes.
 
     `packs` is the number of packs, `tokens` their size, `source_tokens` the size of the whole notes of their passages.
     Tokens are those of each pack's own tokenizer. `last` is the digest of the last pack's text, so that the same pack

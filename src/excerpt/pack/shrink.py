@@ -29,7 +29,7 @@ _TextRange = tuple[int, int]
 
 
 def find_block_span(hit: Hit) -> LineSpan | None:
-    """Return the span of the block with most matches, for a fragment that does not fit; None if it has only one."""
+    """Return the span of the block with most matches, for a fragment that does not fit; None if that is all of it."""
     fragment = hit.fragment
     blocks = _parse_blocks(fragment.path, fragment.text)
     if len(blocks) < 2:
@@ -48,9 +48,9 @@ def find_block_span(hit: Hit) -> LineSpan | None:
 def iterate_block_parts(hit: Hit, *, begins_in_table: bool = False) -> Iterator[LineSpan]:
     """Yield growing parts of the block with most matches, for a block that does not fit.
 
-    The parts begin with a few words around the match and grow by words, then by lines, then by sentences. Of a table,
-    they are words of a row, the row, the row below the table's header, and more rows below it. `begins_in_table` is set
-    if the fragment begins at a later row of a table.
+    The parts begin with a few words around the match and grow by words, then by lines, then by sentences. The parts of
+    a table are words of a row, the row, the row below the table's header, and more rows below that. `begins_in_table`
+    is set if the fragment begins at a later row of a table.
     """
     text = hit.fragment.text
     block, sentences, is_table = _find_densest_block(hit, begins_in_table=begins_in_table)
@@ -101,7 +101,8 @@ def _iterate_growing_ranges(centre: int, count: int, reach: int = 0) -> Iterator
 def _find_densest_block(hit: Hit, *, begins_in_table: bool) -> tuple[_TextRange, Sequence[_TextRange], bool]:
     """Return the characters of the block with most matches, of its sentences, and whether it is a table.
 
-    List items and quotes count as sentences. A code block or a table has none: the block itself is returned as one.
+    List items and quotes count as sentences. A code block or a table has no sentences: the block itself is returned as
+    one.
     """
     text = hit.fragment.text
     blocks = _parse_blocks(hit.fragment.path, text)
@@ -142,7 +143,7 @@ def _split_into_pieces(
 def _find_piece_with_most_matches(pieces: Sequence[_TextRange], spans: Sequence[Span]) -> int:
     """Return the index of the piece in which most of the matched `spans` begin.
 
-    If several pieces have equally many, it is the middle one; without a match, it is 0.
+    If several pieces have equally many, the middle one is chosen; without any match, the result is 0.
     """
     inside = [span.start for span in spans if pieces[0][0] <= span.start < pieces[-1][1]]
     counts = Counter(bisect_right(pieces, span, key=_get_range_start) - 1 for span in inside)

@@ -23,8 +23,8 @@ A format that leaves this text unchanged is assumed to leave the text of every n
 class TokenCosts:
     """Counts the tokens of rendered packs.
 
-    A range of fragments costs the sum of its fragments and of the lines between them. Fragments are counted by the
-    index, whose tokenizer is named `index_tokenizer`. If the index uses another tokenizer, or the renderer changes the
+    A range of fragments costs the sum of its fragments and of the lines between them. The tokens of fragments are taken
+    from the index, whose tokenizer is `index_tokenizer`. If packs use another tokenizer, or the renderer changes the
     text, fragments are read and counted here. The sum differs little from the count of the whole range, because line
     ends that tokenizers join with the text before them are counted separately. The rendered pack is counted as a whole
     before it is used.

@@ -31,7 +31,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 def add_accents_signal(scored: ScoredFragments, words: Sequence[ExpandedWord], snapshot: Corpus) -> ScoredFragments:
     """Add the signal `accents`: the share of the query's `words` that a fragment has only with other accents.
 
-    It is multiplied by the score. Only the best fragments are compared; return `scored` unchanged if none differs.
+    The signal is multiplied by the score. Only the best fragments are compared; `scored` is returned unchanged if no
+    fragment differs.
     """
     typed = {lowered for word in words if remove_accents(lowered := _lower(word.surface)) != lowered}
     if not typed or not len(scored.rows):
@@ -47,7 +48,7 @@ def add_accents_signal(scored: ScoredFragments, words: Sequence[ExpandedWord], s
 
 
 def _count_other_accents(typed: set[str], text: str) -> int:
-    """Return how many words of `typed` are in `text` only with other accents, or with none."""
+    """Return how many words of `typed` are in `text` only with other accents, or only without accents."""
     found = set(_WORD.findall(_lower(text)))
     missing = typed - found
     if not missing:

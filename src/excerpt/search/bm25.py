@@ -90,7 +90,8 @@ MIN_FUZZY_LETTERS = 4
 class TermTier(Struct, frozen=True):
     """Terms that match a query word equally well.
 
-    `share`, the factor for their score, and `likeness`, the part of the word that they have, are 1 for the exact word.
+    `share` is the factor for their score, and `likeness` the part of the word that they have; both are 1 for the exact
+    word.
     """
 
     terms: tuple[str, ...]
@@ -309,7 +310,7 @@ class WordIndex:
         return WordMatches(TermMatches.from_scores(idf, count, term_scores))
 
     def best_terms(self, word: ExpandedWord) -> tuple[str, ...]:
-        """Return the terms of the first tier of which the vault has a term; empty if it has none at all."""
+        """Return the terms of the first tier that has a term of the vault; () if no tier has one."""
         return next((tier.terms for tier in word.tiers if self._match_terms(tier.terms).count), ())
 
     def presence(self, words: Sequence[ExpandedWord], rows: Rows, field: str | None) -> Floats:
@@ -423,7 +424,7 @@ class WordIndex:
     def _complete_prefix(self, prefix: str) -> list[str]:
         """Return the terms that begin with `prefix`.
 
-        If there are none, return the stem of which the prefix may be an inflected form, if the vault has it.
+        If no term does, return the stem of which the prefix may be an inflected form, if the vault has that stem.
         """
         if len(prefix) < 2 and prefix.isascii():
             return []

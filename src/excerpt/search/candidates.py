@@ -259,7 +259,7 @@ class CandidateGenerator:
         )
 
     def rescore_words(self, candidates: Candidates, evidence: Evidence) -> Candidates:
-        """Return the same candidates with the signals of words that `evidence` gives; proximity and meaning stay."""
+        """Return the candidates with new signals for words, computed from `evidence`; proximity and meaning stay."""
         signals = candidates.static_signals.copy()
         for name, values in self._compute_word_signals(evidence, candidates.rows).items():
             signals[:, SIGNALS.index(name)] = np.round(values, 6)
@@ -323,7 +323,7 @@ class CandidateGenerator:
         }
 
     def _compute_meaning_signals(self, similarities: QuerySimilarities, factor: float, rows: Rows) -> dict[str, Floats]:
-        """Return the signals of meaning by name: of each row, of its note's first fragment, and of its neighbours.
+        """Return the signals of meaning, by name, for each row, for its note's first fragment, and for its neighbours.
 
         `coherence` is that of the nearer of the fragments before and after the row in the same note. A low value means
         that the passage is alone with its subject.
@@ -403,7 +403,7 @@ def _weigh_words(evidence: Evidence) -> Floats:
 
 
 def _weigh_asked_words(weight: Floats, is_period_word: Flags) -> Floats:
-    """Return the weights of a query's words without those that name a period, which is a signal of its own."""
+    """Return the weights of a query's words, 0 for words that name a time: that has a signal of its own."""
     asked: Floats = weight * ~is_period_word
     total = asked.sum()
     return asked / total if is_period_word.any() and total > 0 else weight

@@ -105,7 +105,7 @@ def compute_features(evidence: Evidence, candidates: Candidates, rows: Rows, not
 
 
 def _leads(evidence: Evidence, candidates: Candidates, notes: Rows) -> Floats:
-    """Return for each candidate ln(its score / the best score of any other), whatever strategy ranks.
+    """Return for each candidate ln(its score / the best score of any other candidate), whatever strategy ranks.
 
     The score is the one of `auto` without boosts, and with the static model's meaning, by which the weights above were
     fitted. So confidence depends on nothing but the query and the notes.

@@ -88,7 +88,7 @@ class ScoredQuery(Struct, frozen=True):
 
     A text such as `a | b` has several such queries, its alternatives. `strategy` is the one that scored the fragments:
     never `auto`, which scores as hybrid if candidates match by words and by meaning. `scored` has the fragments in the
-    order of their rows. `confidences` tells how likely each fragment of `scored` answers the query; None if the query
+    order of their rows. `confidences` says how likely each fragment of `scored` answers the query; None if the query
     has only filters. `periods` are those that the query names. `past_uses` are the uses for similar words that raise
     fragments, by their position in `scored`; `unlearned` are the fragments scored without them, None if they are the
     same. `candidates` are those that may be ordered by meaning too if words fail; None if they may not. `past_answer`
@@ -184,7 +184,7 @@ class Engine:
 
     @property
     def without_comments(self) -> Engine:
-        """The engine without the comments that only the notes' author reads; itself if the snapshot shows none."""
+        """The engine without the comments that only authors read; itself if the snapshot shows no such comments."""
         snapshot = self.snapshot.without_comments
         if snapshot is self.snapshot:
             return self
@@ -399,7 +399,7 @@ class Engine:
         return self.load_hits(ranking, 0, limit, highlight_count=0)
 
     def end_list(self) -> None:
-        """Let the next search use all past uses, even if it repeats the query: the list of before is not shown."""
+        """Let the next search use all past uses, even if it repeats the query: the earlier list is no longer shown."""
         if self._use_log is not None:
             self._use_log.end_list()
 
@@ -559,9 +559,10 @@ class Engine:
         return structs.replace(self._add_learned(answer, query), past_answer=past_answer)
 
     def _may_ask_meaning(self, query: Query, evidence: Evidence) -> bool:
-        """Return whether meaning may have a say of its own where the words of a query fail.
+        """Return whether hits may be ranked by meaning alone if the words of a query fail.
 
-        Not for a few words, which name a thing rather than describe it, nor where the user says what must be there.
+        They may not for a query of a few words, which names a thing rather than describes it, nor if the user requires
+        words, phrases or filters.
         """
         return (
             evidence.whole_word_count >= MIN_DESCRIBING_WORDS
@@ -628,11 +629,11 @@ class Engine:
         return _show_past_answer(joined)
 
     def _do_words_fail(self, ranking: Ranking, likelihood: float) -> bool:
-        """Return whether the words of all alternatives fail, and meaning may have places of its own.
+        """Return whether the words of all alternatives fail, so that hits may be ranked by meaning alone.
 
-        A word that is still being typed can only prevent it: otherwise each letter might change the order. So the
-        other words must fail too without it, by the candidates and evidence of all words. `likelihood` is the best one
-        by all words, below UNSURE_LIKELIHOOD.
+        A word that is still being typed can only prevent this, because otherwise each letter might change the order. So
+        the words must also fail without that word, judged by the candidates and evidence of all words. `likelihood` is
+        the best one by all words, below UNSURE_LIKELIHOOD.
         """
         for scored_query in ranking.scored_queries:
             if scored_query.candidates is None:
@@ -814,7 +815,7 @@ def _list_past_uses(uses: PastUses | None) -> tuple[PastUse, ...]:
 
 
 def _show_past_answer(ranking: Ranking) -> Ranking:
-    """Return a ranking with the first passage that answered a similar question at place 2, if one did."""
+    """Return a ranking in which the first passage that answered a similar question, if any, has the second rank."""
     past_answers = [one.past_answer for one in ranking.scored_queries if one.past_answer is not None]
     for past_answer in past_answers:
         for at in np.flatnonzero(ranking.rows == past_answer.row).tolist():
@@ -854,7 +855,7 @@ def result_confidence(ranking: Ranking) -> Confidence | None:
 def best_likelihood(ranking: Ranking) -> float | None:
     """Return the highest likelihood among the first JUDGED_HITS fragments, None if they are listed by filters alone.
 
-    It is 0 for an empty ranking. What the user opened before changes the order, but not this.
+    It is 0 for an empty ranking. What the user opened before changes the order, but not this likelihood.
     """
     judged = _list_judged(ranking.judged or ranking)
     if not len(ranking.rows):
@@ -863,7 +864,7 @@ def best_likelihood(ranking: Ranking) -> float | None:
 
 
 def _list_judged(ranking: Ranking) -> list[tuple[ConfidenceTable, int]]:
-    """Return where the confidence of each of the first JUDGED_HITS fragments is, without those that have none."""
+    """Return the table and the index of the confidence of each of the first JUDGED_HITS fragments that has one."""
     tables = [
         ranking.scored_queries[index].confidences for index in ranking.scored_query_indices[:JUDGED_HITS].tolist()
     ]
@@ -883,7 +884,7 @@ _MIN_PLACE_PART = 1e-5
 
 
 def _add_place_signal(signals: tuple[Signal, ...], score: float) -> tuple[Signal, ...]:
-    """Return the signals of a hit, with `place` if it has the score of another place than its own."""
+    """Return the signals of a hit, with the signal `place` if the hit was moved and has the score of its new rank."""
     part = score - sum(signal.part for signal in signals)
     return signals if abs(part) < _MIN_PLACE_PART else (*signals, Signal("place", part, 1.0, part))
 

@@ -197,7 +197,7 @@ class WordScores:
         return top_k(self.all_scores, size, 0.0) if rows is None else rows[top_k(self.scores_at(rows), size, 0.0)]
 
     def top_rows_among(self, is_among: Flags, size: int) -> Rows:
-        """Return those rows of the flagged ones with the `size` highest positive scores, ascending."""
+        """Return, of the rows that `is_among` flags, those with the `size` highest positive scores, ascending."""
         return top_k(np.where(is_among, self.all_scores, 0), size, 0.0)
 
     def flag_matching_rows(self) -> Flags:
@@ -397,7 +397,7 @@ def _absent_stop_share(
 ) -> float:
     """Return the share of the idf of all words that belongs to stop words which no fragment has.
 
-    A word that the vault lacks counts as the rarest, but a missing "when" or "how" says nothing about a passage.
+    A word that the vault lacks counts as the rarest of all, but a missing "when" or "how" says nothing about a passage.
     """
     absent = {fold(word.surface) for word, match in zip(words, matches, strict=True) if not match.count}
     if not absent:
@@ -428,7 +428,8 @@ def gather_evidence(
 ) -> Evidence:
     """Collect the evidence of one query about all rows.
 
-    Its relative dates, such as `7d`, count from `today`. `query_vectors` has the query's vector, or not yet.
+    Its relative dates, such as `7d`, count from `today`. `query_vectors` has the query's vector as soon as the
+    embedding model has computed it.
     """
     periods = find_query_periods(query, today)
     period_words = {
@@ -502,7 +503,7 @@ def _count_whole_words(words: Sequence[QueryWord], *, open_word: bool) -> int:
 
 
 def drop_open_word(evidence: Evidence, snapshot: Corpus) -> Evidence:
-    """Return the evidence without the word that is still being typed; what is near in meaning stays."""
+    """Return the evidence without the word that is still being typed; the evidence by meaning stays."""
     words, matches = evidence.words[: evidence.whole_words], evidence.matches[: evidence.whole_words]
     return replace(
         evidence,

@@ -152,7 +152,7 @@ def _explain_position(
 def _pool_size_for(evidence: Evidence, rows: Rows) -> int:
     """Return the least pool size with which one of `rows` is a candidate by words or meaning.
 
-    If none matches by either, return the number of rows that pass the filters, 0 without filters.
+    If no row matches by words or meaning, return the number of rows that pass the filters, 0 without filters.
     """
     needed = [
         int(np.count_nonzero(values >= values[rows].max()))
@@ -278,7 +278,8 @@ def _explain_absence_from(engine: Engine, query: Query, answer: ScoredQuery, pat
 def _find_failed_conditions(snapshot: Corpus, query: Query, rows: Rows) -> list[str]:
     """Return, as texts, the conditions of a query that none of `rows` meets.
 
-    If each condition is met by some row, but no row meets all, return all conditions. If a row meets all, return none.
+    If each condition is met by some row, but no row meets all, return all conditions. If one row meets all conditions,
+    return [].
     """
     analyze_words = partial(analyze_text, snapshot=snapshot)
 

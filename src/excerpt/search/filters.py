@@ -42,8 +42,8 @@ _EPOCH = date(1970, 1, 1)
 def flag_allowed_rows(query: Query, snapshot: Corpus, analyze_words: AnalyzeWords, today: date) -> Flags | None:
     """Return a flag for each row: whether it passes all filters, phrases and exclusions of a query.
 
-    Return None if the query has words and none of these. `analyze_words` splits a text into words with their stems;
-    relative dates count from `today`, the local day.
+    Return None if the query has words and no filters, phrases or exclusions. `analyze_words` splits a text into words
+    with their stems; relative dates count from `today`, the local day.
     """
     is_possible_result = snapshot.is_possible_result
     rows = np.ones(snapshot.lexical.doc_count, np.bool_) if is_possible_result is None else is_possible_result.copy()
@@ -177,7 +177,7 @@ def _find_rows_with_link(filter_: Filter, snapshot: Corpus) -> Rows:
 def _find_rows_with_word(word: QueryWord, snapshot: Corpus, fields: Sequence[str], *, is_prefix: bool) -> Rows:
     """Return the rows that have a word in one of `fields`, ascending.
 
-    If there are none and `is_prefix` is true, return the rows with a word that begins with the given word.
+    If no row has the word and `is_prefix` is true, return the rows with a word that begins with the given word.
     """
     reader = snapshot.lexical
     # The unstemmed word is searched too: a word with accents may be indexed with another stem ("résumé", "resume").
@@ -280,7 +280,7 @@ def _match_folders(paths: Sequence[str], pattern: str, *, is_prefix: bool) -> Fl
 def _match_sources(paths: Sequence[str], source: str, *, is_prefix: bool) -> Flags:
     """Return a flag for each folded path: whether it is, or is in, `source` by `is_source_path`.
 
-    If no path is and `is_prefix` is true, paths match of which a part begins with `source`.
+    If no path is such and `is_prefix` is true, paths match that have a part which begins with `source`.
     """
     folded = fold(source.strip().removeprefix("./").strip("/"))
     whole_matches = np.array([is_source_path(path[1:], folded) for path in paths], np.bool_)

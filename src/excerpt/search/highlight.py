@@ -61,7 +61,7 @@ SpanList = list[tuple[int, int]]
 
 
 class TermSpanFinder:
-    """Finder of the places of terms in texts.
+    """Finder of the positions of terms in texts.
 
     Caches the analysis of the words in the texts, and which words match the terms of the last call.
     """
@@ -78,8 +78,8 @@ class TermSpanFinder:
     def find(self, text: str, terms: frozenset[str], language: str) -> tuple[Span, ...]:
         """Return where `terms` are in `text`, ascending, with overlapping and adjacent ranges merged.
 
-        The first MAX_SPANS places alone: a long text is not searched further.
-        `language` is the code of the text's language, such as "en", or "" if unknown.
+        Only the first MAX_SPANS matches are returned; a long text is not searched further. `language` is the code of
+        the text's language, such as "en", or "" if unknown.
         """
         if terms != self._current_terms:
             self._current_terms = terms

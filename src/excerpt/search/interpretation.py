@@ -152,9 +152,10 @@ _MAX_WORD_COLUMNS = 30
 
 
 def describe_missing_words(evidences: Sequence[Evidence], languages: Sequence[str]) -> str:
-    """Return a clause on what the passages lack that are nearest to a query: words that none has, or none together.
+    """Return a clause that names the words which no passage has, or which no passage has together.
 
-    `evidences` are those of its alternatives. Words such as "how", and words that name a period, are not named.
+    `evidences` are the evidence of the query's alternatives. Words such as "how", and words that name a time, are not
+    named.
     """
     words = weigh_words(evidences, languages)
     if missing := {word.text: word.weight for word in words if not word.is_found}:
@@ -168,7 +169,7 @@ def describe_missing_words(evidences: Sequence[Evidence], languages: Sequence[st
 
 
 def weigh_words(evidences: Sequence[Evidence], languages: Sequence[str]) -> tuple[QuestionWord, ...]:
-    """Return the content words of a query with their weights; `evidences` are those of its alternatives."""
+    """Return the content words of a query with their weights; `evidences` are the evidence of its alternatives."""
     words: dict[str, QuestionWord] = {}
     for evidence in evidences:
         for text, (word, match) in _select_content_words(evidence, languages).items():

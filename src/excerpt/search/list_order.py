@@ -26,9 +26,9 @@ so nothing is lost if no other note matches.
 
 
 def limit_hits_per_note(order: IndexArray, notes: Rows, top_limit: int, listed_limit: int) -> IndexArray:
-    """Return `order` with at most some hits of one note among the first hits.
+    """Return `order` with a limited number of hits of one note among the first hits.
 
-    Further hits are moved behind. `order` are positions in `notes`, best first; `notes` are the note numbers.
+    Further hits of a note are moved behind. `order` are positions in `notes`, best first; `notes` are the note numbers.
     `top_limit` applies to the first TOP_HITS hits and `listed_limit` to the first LISTED_HITS; 0 is no limit.
     """
     return _limit_first_hits(_limit_first_hits(order, notes, listed_limit, LISTED_HITS), notes, top_limit, TOP_HITS)
@@ -57,10 +57,10 @@ def _limit_first_hits(order: IndexArray, notes: Rows, limit: int, window: int) -
 
 
 def join_orders(by_words: IndexArray, by_meaning: IndexArray) -> tuple[IndexArray, Flags]:
-    """Return one order of two of the same positions, and a flag for each position: whether meaning gives its place.
+    """Join two orders of the same positions; return the joined order, and flags of the positions ranked by meaning.
 
-    The k-th by words has place 2k - 1, the k-th by meaning place 2k; what both orders have has the better place of the
-    two, and what follows moves up. Meaning gives PLACES_BY_MEANING places.
+    The k-th position by words gets rank 2k - 1, the k-th by meaning rank 2k. A position that is in both orders gets the
+    better of its two ranks, and later positions move up. Only PLACES_BY_MEANING positions are ranked by meaning.
     """
     places = np.zeros(len(by_words), np.intp)
     places[by_words] = np.arange(1, 2 * len(by_words), 2)
@@ -73,10 +73,11 @@ def join_orders(by_words: IndexArray, by_meaning: IndexArray) -> tuple[IndexArra
 
 
 def score_places(scores: Floats, is_raised: Flags, is_more: Flags) -> Floats:
-    """Return the scores of a list, best first, so that they fall: a hit that was moved has the score of its place.
+    """Return the scores of a list so that they fall from hit to hit: a moved hit gets the score of its new rank.
 
     A raised hit has at least the score of the next hit that was not; a hit held back among the first ones has at most
-    the score of the hit above it. Hits that `is_more` flags (`flag_more_of_note`) keep their own and do not count.
+    the score of the hit above it. Hits that `is_more` flags (`flag_more_of_note`) keep their own scores and do not
+    count.
     """
     own = np.where(is_raised | is_more, 0, scores)
     below = np.maximum.accumulate(own[::-1])[::-1]

@@ -49,7 +49,7 @@ class _SeenFile(Struct, frozen=True):
 
 
 def find_news(engine: Engine, saved: SavedQuery, file: Path) -> QueryNews:
-    """Return what is new in the answer to a saved query. `file` has the passages that were seen."""
+    """Return the new and changed passages in the answer to a saved query; `file` has the passages that were seen."""
     return _find_new_hits(
         engine.snapshot, saved, engine.find_hits(saved.query, SEEN_HITS), _read_seen(file).get(saved.query)
     )
@@ -61,10 +61,10 @@ def mark_seen(engine: Engine, query: str, file: Path) -> None:
 
 
 def collect_news(engine: Engine, saved: Sequence[SavedQuery], file: Path, *, seen: bool) -> tuple[QueryNews, ...]:
-    """Return what is new in the answers to saved queries.
+    """Return the new and changed passages in the answers to saved queries.
 
-    With `seen`, all hits are then recorded in `file` as seen; otherwise only those of queries without a record, whose
-    news are counted from now on. Raises SavedQueriesError if `file` cannot be written.
+    With `seen`, all hits are then recorded in `file` as seen; otherwise only the hits of queries without a record are
+    recorded, so that their news count from now on. Raises SavedQueriesError if `file` cannot be written.
     """
     before = _read_seen(file)
     news: list[QueryNews] = []

@@ -72,9 +72,9 @@ def build_candidate_query(
 def build_period_query(
     query: Query, candidate_query: CandidateQuery, corpus: Corpus, today: date
 ) -> CandidateQuery | None:
-    """Return which fragments must be loaded to find the best ones by words in the periods that a query names.
+    """Return which fragments must be loaded to find the best ones by words in the time that a query names.
 
-    `candidate_query` is that of all candidates. Return None if the query names no period.
+    `candidate_query` is the query for all candidates. Return None if the query names no time.
     """
     if not candidate_query.terms or not (periods := find_query_periods(query, today)):
         return None

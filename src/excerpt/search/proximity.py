@@ -195,7 +195,7 @@ def normalize_for_comparison(text: str) -> str:
 
 
 def _keep_literal_rows(snapshot: Corpus, phrase: str, words: Sequence[QueryWord], rows: Rows) -> Rows:
-    """Return the rows that have a phrase literally; all `rows` if none has.
+    """Return the rows that have a phrase literally; all `rows` if no row has it literally.
 
     A row that has the phrase in an alias, tag or property is kept too. `words` are the words of the phrase.
     """
@@ -220,7 +220,7 @@ def _keep_literal_rows(snapshot: Corpus, phrase: str, words: Sequence[QueryWord]
 
 
 def _find_readable_rows(snapshot: Corpus, phrase: str, words: Sequence[QueryWord]) -> Rows:
-    """Return the rows whose text has `phrase` as it is read: without addresses of links, footnote marks and block ids.
+    """Return the rows whose displayed text (without link addresses, footnote marks and block ids) has `phrase`.
 
     `words` are the words of the phrase; fragments are compared only if few have all of them.
     """

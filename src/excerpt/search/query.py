@@ -434,7 +434,7 @@ _MARKS_OF_SYNTAX = "-#!|"
 def literal_query(text: str) -> str:
     """Return a query text that searches for the words of `text` alone, whatever filters or marks it contains.
 
-    For a question that a user of another program has typed: `what does tag:recipe do` has no filter.
+    This is for a question that was typed in another program: `what does tag:recipe do` then has no filter.
     """
     words = []
     for word in text.replace('"', " ").split():

@@ -31,12 +31,12 @@ MAX_CACHED = 500
 
 
 def has_chosen_embedder(corpus: Corpus) -> bool:
-    """Return whether the vectors that a query is compared with are of an embedder that the user chose, not static."""
+    """Return whether queries are compared with vectors of an embedder that the user chose, not of a static model."""
     return corpus.search_vectors is not corpus.vectors
 
 
 class QueryVectors:
-    """The vectors of queries. Those of an embedder that the user chose are computed in a separate thread, and cached.
+    """The vectors of queries, cached; those by an embedder that the user chose are computed in a separate thread.
 
     One object serves all generations of a vault. Methods are called from one thread at a time.
     """
@@ -62,7 +62,7 @@ class QueryVectors:
         return ModelThread("query-vectors")
 
     def load(self, corpus: Corpus, texts: Iterable[str]) -> None:
-        """Have a chosen embedder compute the vectors of `texts`; a newer call replaces one that waits."""
+        """Request the vectors of `texts` from an embedder that the user chose; a newer call replaces a waiting one."""
         if not has_chosen_embedder(corpus):
             return
         embedder = corpus.query_embedder
@@ -78,7 +78,7 @@ class QueryVectors:
             self._wait(self._thread.submit(partial(self._embed, embedder, missing, dimensions)))
 
     def find(self, corpus: Corpus, text: str) -> Floats | None:
-        """Return the vector of a query; None if its embedder has not made it yet, or has failed. Raises ModelError."""
+        """Return the vector of a query; None if the embedder has not made it yet or has failed. Raises ModelError."""
         if not has_chosen_embedder(corpus):
             return corpus.embedder.embed_query(text)
         with self._lock:
@@ -89,7 +89,7 @@ class QueryVectors:
 
     @property
     def warning(self) -> str:
-        """Why hits are ranked by words because the query has no vector; "" while the vector is being computed."""
+        """A sentence on why the query has no vector, so that words rank the hits; "" while it is being computed."""
         if self._failure:
             return f"Ranked by words alone. {self._failure}"
         limit = f"{self._wait_seconds:g} seconds"

@@ -65,16 +65,16 @@ def is_one_letter_edit(old: str, new: str) -> bool:
 
 
 def filter_period(text: str, start: int, end: int, filter_text: str) -> tuple[str, int]:
-    """Return the query `text` with the words `start` to `end` of a period replaced by its filter, and the new cursor.
+    """Return the query `text` with the words of a time, `start` to `end`, replaced by a filter, and the new cursor.
 
-    A space follows the filter: without one it would still be typed.
+    A space follows the filter, because without it the filter would count as still being typed.
     """
     head = f"{text[:start]}{filter_text} "
     return f"{head}{text[end:].lstrip()}", len(head)
 
 
 def ignore_period(text: str, start: int, end: int) -> tuple[str, int]:
-    """Return the query `text` with the period at `start` to `end` marked as plain words, and the new cursor."""
+    """Return the query `text` with the words of a time, `start` to `end`, marked as plain words, and the new cursor."""
     from excerpt.text.periods import PLAIN_MARK
 
     return f"{text[:start]}{PLAIN_MARK}{text[start:]}", end + len(PLAIN_MARK)

@@ -61,10 +61,10 @@ _HITS_ABOVE = {"who": "the hits above", "has": "have", "is_": "are", "was": "wer
 
 @dataclass(frozen=True, slots=True)
 class StrategyRank:
-    """The rank of a note under one strategy: that of its best fragment, which begins at `line`.
+    """The rank of a note under one strategy: the rank of its best fragment, which begins at `line`.
 
-    `ranked_by` is the strategy that ranked the hits: another one under `auto`, and where `strategy` finds nothing.
-    `rank` counts from 1. `rank`, `score` and `line` are None if no fragment of the note is listed.
+    `ranked_by` is the strategy that ranked the hits: it differs from `strategy` under `auto`, or if `strategy` finds
+    nothing. `rank` counts from 1. `rank`, `score` and `line` are None if no fragment of the note is listed.
     """
 
     strategy: str
@@ -167,7 +167,7 @@ def describe_rank(explanation: Explanation, gaps: Sequence[SignalGap], compared:
 
 
 def describe_past_uses(hit: Hit) -> str:
-    """Return a sentence on what the user did with the hit for similar words, with queries and days; "" for nothing.
+    """Return a sentence on what the user did with the hit for similar words, with queries and days; "" if not used.
 
     The last query comes first; at most _MAX_NAMED_QUERIES are named.
     """
@@ -185,7 +185,7 @@ def describe_past_uses(hit: Hit) -> str:
 def count_past_uses(hit: Hit) -> str:
     """Return a phrase on how often the user used the hit for similar words: "opened for this twice"; "" for never.
 
-    Of a passage that answered a similar question, it says which.
+    For a passage that answered a similar question, the phrase names that question.
     """
     if not hit.past_uses:
         return ""
@@ -198,12 +198,12 @@ def count_past_uses(hit: Hit) -> str:
 
 
 def is_past_answer(hit: Hit) -> bool:
-    """Return whether a hit is shown for what it answered before, and not raised for similar words."""
+    """Return whether a hit is listed because it answered a similar question, and not raised for similar words."""
     return bool(hit.past_uses) and not any(signal.name == "reopened" and signal.part for signal in hit.signals)
 
 
 def _describe_orders(hit: Hit) -> str:
-    """Return a sentence on the places of a hit by score and by meaning; "" unless a list has both orders."""
+    """Return a sentence on the ranks of a hit by score and by meaning; "" unless the list has both orders."""
     if (orders := hit.orders) is None:
         return ""
     by_meaning = f"{format_ordinal(orders.meaning)} by meaning alone" if orders.meaning else "not near in meaning"
@@ -211,7 +211,7 @@ def _describe_orders(hit: Hit) -> str:
 
 
 def _describe_match(explanation: Explanation) -> str:
-    """Return a clause on what gives the fragment its place: its place by meaning if that raised it, and its words."""
+    """Return a clause on what gives the fragment its rank: its rank by meaning if that raised it, and its words."""
     if (orders := explanation.hit.orders) is None or not orders.is_raised:
         return _describe_words(explanation)
     number = "" if orders.meaning == 1 else f"{format_ordinal(orders.meaning)} "
@@ -246,7 +246,7 @@ def _describe_words(explanation: Explanation) -> str:
 
 
 def _select_important_words(words: Sequence[WordContribution]) -> list[WordContribution]:
-    """Return the words with a weight of at least MIN_TERM_WEIGHT; all words if none has.
+    """Return the words with a weight of at least MIN_TERM_WEIGHT; all words if no word has it.
 
     Of a compound such as `snake_case`, return only the compound if it is present, else only its parts.
     """
@@ -297,7 +297,7 @@ def _spell_number(number: int) -> str:
 
 
 def _describe_gap(explanation: Explanation, gaps: Sequence[SignalGap], compared: int) -> str:
-    """Return a clause on the signal in which the hits above are most ahead; "" without hits above."""
+    """Return a clause on the signal in which the hits above lead most; "" if no hit is above."""
     if not compared:
         return ""
     subject = _FIRST_HIT if compared == 1 else _HITS_ABOVE

@@ -198,7 +198,7 @@ def primary_strategy(word_count: int) -> Strategy:
 
 
 def active_strategy(strategy: Strategy, *, words_found: bool, meaning_found: bool) -> Strategy:
-    """Return `strategy` if it finds anything, else the first of its fallback strategies that does.
+    """Return `strategy` if it finds any hit, else the first of its fallback strategies that finds one.
 
     `words_found` and `meaning_found` are whether any candidate matches by words, and by meaning.
     """

@@ -52,7 +52,7 @@ _NAME_MARGIN = 0.001  # so that rounding does not make a score equal to that of 
 
 
 class ComparedQuestion(Struct, frozen=True):
-    """What two questions are compared by: their words, and their vectors, of length 1 or, in other languages, less."""
+    """The data by which two questions are compared: their words, and their vectors."""
 
     words: Words
     vector: Floats
@@ -67,9 +67,9 @@ class SimilarUse(Struct, frozen=True):
 
 
 class PastUses(Struct, frozen=True):
-    """What the user did with one note for similar questions, in order.
+    """The past uses of one note for similar questions, in order.
 
-    `value` is that of the signal, 0 to 1: 0 if all questions are similar in meaning alone.
+    `value` is the value of the signal `reopened`, 0 to 1: 0 if all questions are similar in meaning alone.
     """
 
     value: float
@@ -82,7 +82,7 @@ class PastUses(Struct, frozen=True):
 
 
 class PastAnswer(Struct, frozen=True):
-    """The row of the passage that the user used for the most similar question, and what was done with its note."""
+    """The row of the passage that the user used for the most similar question, and the past uses of its note."""
 
     row: int
     uses: PastUses
@@ -94,7 +94,7 @@ class LearnedUses:
     def __init__(
         self, events: Sequence[UseEvent], analyze: Callable[[Sequence[str]], Sequence[ComparedQuestion]]
     ) -> None:
-        """Index `events`, oldest first. `analyze` returns what questions are compared by."""
+        """Index `events`, oldest first. `analyze` returns the data by which questions are compared."""
         self._events = events
         self._texts = [text for event in events for text in (event.query, *event.earlier)]
         self._starts = np.cumsum([0, *(1 + len(event.earlier) for event in events)])
@@ -118,9 +118,9 @@ class LearnedUses:
     def find(self, question: ComparedQuestion) -> dict[str, PastUses]:
         """Return the uses of each note for questions similar to `question`, by path.
 
-        An event adds its similarity, less for older ones, to the note that was used, and subtracts from the notes above
-        it. Notes with a sum of 0 or less are left out. The sum s of similarities in words gives the value
-        s / (s + HALF_VALUE_USES).
+        An event adds its similarity (less if it is older) to the note that was used, and subtracts it from the notes
+        above. Notes with a sum of 0 or less are left out. The sum s of similarities in words gives the value s / (s +
+        HALF_VALUE_USES).
         """
         if not self._events:
             return {}
@@ -171,7 +171,8 @@ def select_words(text: str, languages: Sequence[str]) -> Words:
 def add_reopened_signal(scored: ScoredFragments, past_uses: Mapping[int, PastUses]) -> ScoredFragments:
     """Add the signal `reopened` to the fragments at the positions `past_uses` of `scored`.
 
-    A fragment of a note that has the query as its name gets none, and no other is raised above such a fragment.
+    A fragment of a note that has the query as its name does not get the signal, and no other fragment is raised above
+    it.
     """
     values = np.zeros(len(scored.rows))
     for position, uses in past_uses.items():
@@ -185,7 +186,7 @@ def add_reopened_signal(scored: ScoredFragments, past_uses: Mapping[int, PastUse
 
 
 class LearnedQueries:
-    """What the user opened, marked or copied in a vault, by question, for the notes and words of one snapshot."""
+    """The past uses of notes of a vault (opened, marked, copied), by question, compared with one snapshot."""
 
     def __init__(self, snapshot: Corpus, log: UseLog, embedding: EmbeddingSettings) -> None:
         """Read nothing yet."""
@@ -203,7 +204,7 @@ class LearnedQueries:
         self._set_events(self._log.events_at_query(query))
 
     def load(self) -> None:
-        """Read the log and analyze its questions, which the first query would otherwise have to do."""
+        """Read the log and analyze its questions now, so that the first query need not do so."""
         self._set_events(self._log.events_at_last_query())
 
     def find(self, query: Query, scored: ScoredFragments, table: FragmentTable) -> dict[int, PastUses]:
@@ -228,7 +229,7 @@ class LearnedQueries:
     def find_answer(
         self, query: Query, table: FragmentTable, is_allowed: npt.NDArray[np.bool_] | None
     ) -> PastAnswer | None:
-        """Return the passage that was used for the most similar question, None if none is left.
+        """Return the passage that was used for the most similar question; None if no such passage is left.
 
         A passage is left if its text is unchanged, wherever it is now, and `is_allowed` flags its row (None: all).
         """
@@ -258,7 +259,7 @@ class LearnedQueries:
             self._uses = LearnedUses(current_events, self._analyze)
 
     def _analyze(self, texts: Sequence[str]) -> list[ComparedQuestion]:
-        """Return what query texts are compared by: the words of all alternatives of each together."""
+        """Return the data by which query texts are compared: for each text, the words of all its alternatives."""
         facets = self._snapshot.facets
         new = [text for text in dict.fromkeys(texts) if text not in self._questions]
         parsed = (parse_alternatives(text, facets.properties, facets.tags) for text in new)
@@ -267,7 +268,7 @@ class LearnedQueries:
         return [self._questions[text] for text in texts]
 
     def _compare(self, texts: Sequence[str]) -> list[ComparedQuestion]:
-        """Return what questions are compared by; `texts` are their words, without filters."""
+        """Return the data by which questions are compared; `texts` are the questions' words, without filters."""
         languages = self._snapshot.languages
         # The static model, whatever embedder the user chose: it takes no time.
         is_static = not has_chosen_embedder(self._snapshot)
@@ -278,7 +279,7 @@ class LearnedQueries:
         return [ComparedQuestion(*pair) for pair in zip(words, vectors, strict=True)]
 
     def _find_key(self, event: UseEvent) -> int:
-        """Return the key of the fragment with the text that was used, in whatever note; 0 if it has changed or gone."""
+        """Return the key of the fragment that has the used text, in whatever note; 0 if no fragment has it now."""
         if event.fragment not in self._keys:
             fragment = self._snapshot.fragment(event.fragment)
             self._keys[event.fragment] = (
@@ -288,5 +289,5 @@ class LearnedQueries:
 
     @cached_property
     def _keys_by_digest(self) -> dict[str, int]:
-        """The keys of fragments by the digest of their texts: those that were used, read at once as far as possible."""
+        """The keys of the fragments that were used, by the digest of their texts; read with few queries."""
         return self._snapshot.keys_of_texts({event.digest for event in self._events} - {""})

@@ -38,7 +38,7 @@ RETRY_SECONDS = 10.0
 
 
 def can_rerank(result: Result) -> bool:
-    """Return whether a reranker may change a result: not if the first hit surely answers, or the order is by date."""
+    """Return whether a reranker may change a result: not if a first hit surely answers or dates order the list."""
     return (
         len(result.hits) > 1
         and not result.sort
@@ -170,7 +170,7 @@ class ResultReranker:
     def _call(self, call: Callable[[], Answer], seconds: float | None) -> Answer | str:
         """Return the answer of a call in the model's thread; after `seconds` or an error, return a sentence about that.
 
-        The sentence is empty if a newer call took the place. For a while after a failure nothing is called.
+        The sentence is empty if a newer call replaced this one. For a while after a failure, the model is not called.
         """
         if self._failure and time.monotonic() < self._failure_time + RETRY_SECONDS:
             return self._failure

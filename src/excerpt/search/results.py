@@ -26,7 +26,7 @@ WINDOW_HITS = 20
 
 
 def flag_more_of_note(notes: Iterable[Hashable], per_note: int) -> list[bool]:
-    """Return for each hit of a list whether it is after place TOP_HITS and beyond `per_note` hits of its note.
+    """Return for each hit of a list whether it is after rank TOP_HITS and beyond the first `per_note` of its note.
 
     `notes` are the notes of the hits, best first; 0 is no limit.
     """
@@ -89,10 +89,10 @@ class QueryInterpretation(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class QueryNews:
-    """What is new in the answer to a saved query, best hits first.
+    """The new and changed passages in the answer to a saved query, best hits first.
 
     `since` is when the user looked last, ISO 8601, UTC; None if that is unknown, and then nothing is new. `new` are the
-    hits that were not there, `changed` those whose text was another one.
+    hits that were not found then, `changed` the hits whose text has changed since.
     """
 
     name: str
@@ -126,7 +126,7 @@ class RerankRequest(Struct, frozen=True):
 class RerankScores(Struct, frozen=True):
     """The scores of a reranker by fragment id, 0 (the lowest) to 1 (the highest).
 
-    Without scores, `warning` is a sentence on why there are none; it is empty if a newer request took the place.
+    Without scores, `warning` is a sentence that says why; it is empty if a newer request replaced this one.
     """
 
     scores: Mapping[str, float]
@@ -134,7 +134,7 @@ class RerankScores(Struct, frozen=True):
 
 
 def apply_scores(result: Result, answer: RerankScores, settings: Settings) -> Result:
-    """Return a result with the hits that a reranker has scored in their new order; others keep their places.
+    """Return a result with the hits that a reranker has scored in their new order; other hits keep their ranks.
 
     Their scores are mixed with the share `rerank.weight`; the signal `rerank` is the difference. As in the first order,
     a note has at most `search.per_note` of the first TOP_HITS hits if other hits are left. If a scored hit is no longer

@@ -34,7 +34,7 @@ _OPEN_PERIOD_DAYS = 120
 
 
 def find_query_periods(query: Query, today: date) -> tuple[NamedPeriod, ...]:
-    """Return the periods that the words of a query name, phrases excepted; `start` and `end` are in `query.words`."""
+    """Return the periods of time that the words of a query (not its phrases) name; positions are in `query.words`."""
     return tuple(
         period
         for period in find_periods(query.words, today)
@@ -93,9 +93,9 @@ _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
 def list_period(query: Query, corpus: Corpus, today: date) -> Query:
-    """Return a query that is nothing but a period as the filter for it, any other query unchanged.
+    """Return the filter for a period of time if the query is only that; return any other query unchanged.
 
-    So is one with a period in which no note has a date, or with a date alone, which may be a title.
+    Unchanged is also a query for a time in which no note is dated, and a query of a single date, which may be a title.
     """
     periods = find_query_periods(query, today)
     if len(periods) != 1 or query.phrases:
@@ -117,7 +117,7 @@ def list_period(query: Query, corpus: Corpus, today: date) -> Query:
 
 
 def score_time(corpus: Corpus, periods: Sequence[NamedPeriod]) -> Floats | None:
-    """Return how near each row's date is to the nearest of some periods: 1 inside, 0 for a row without a date.
+    """Return how near each row's date is to the nearest of some periods of time: 1 inside, 0 for a row without a date.
 
     Return None without a period, or if no row is near one.
     """
@@ -128,7 +128,7 @@ def score_time(corpus: Corpus, periods: Sequence[NamedPeriod]) -> Floats | None:
 
 
 def find_notes_in_periods(corpus: Corpus, periods: Sequence[NamedPeriod]) -> Ints:
-    """Return the numbers of the notes with a date of their own, or under a heading, in one of some periods."""
+    """Return the numbers of the notes whose own date, or the date of a heading, is in one of some periods of time."""
     headings = corpus.facets.heading_dates
     own = np.flatnonzero(_score_nearest(corpus.facets.dates, periods) == 1)
     return np.union1d(own, headings.notes[_score_nearest(headings.days, periods) == 1]).astype(np.int32)
@@ -139,7 +139,7 @@ def _score_nearest(days: Times, periods: Sequence[NamedPeriod]) -> Floats:
 
 
 def sort_by_date(days: Times, sort: str) -> npt.NDArray[np.intp]:
-    """Return the positions of `days` in the order `sort` (SORT_VALUES): those of unknown days last, ties as given."""
+    """Return the positions of `days` in the order `sort` (SORT_VALUES): unknown days last, ties in the given order."""
     is_unknown = days == UNKNOWN_DAY
     known = np.where(is_unknown, 0, days)
     return np.lexsort((-known if sort.startswith("-") else known, is_unknown))

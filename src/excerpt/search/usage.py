@@ -51,7 +51,7 @@ REWORDING_SECONDS = 600.0
 
 
 class UseKind(StrEnum):
-    """What the user did with a hit: opened it, copied a pack of hits with its mark, or copied it alone."""
+    """What the user did with a hit: opened it, copied a pack with it among the marks, or copied it alone."""
 
     OPENED = "opened"
     MARKED = "marked"
@@ -61,8 +61,8 @@ class UseKind(StrEnum):
 class UsedHit(Struct, frozen=True):
     """A hit that the user used: its note and fragment, the query, its rank from 1, and the notes of the hits above.
 
-    `digest` is that of the fragment's text. `earlier` are the questions before the query that found nothing sure, of
-    which it is a rewording, the oldest first.
+    `digest` is the digest of the fragment's text. `earlier` are earlier questions that found nothing sure and that the
+    query rewords, the oldest first.
     """
 
     query: str
@@ -94,7 +94,7 @@ class UseEvent(Struct, frozen=True):
 
 
 def find_used_hit(query: str, hits: Sequence[Hit], fragment: str, earlier: Sequence[str] = ()) -> UsedHit | None:
-    """Return the hit whose fragment has the id `fragment`, as what the user used.
+    """Return the hit whose fragment has the id `fragment`, as a record of its use.
 
     The notes above are those of the hits above it, without its own. `earlier` are the questions of which `query` is a
     rewording. Return None if the hit is not among the `hits` of `query`, or if the query is empty or too long to be
@@ -113,7 +113,7 @@ def find_used_hit(query: str, hits: Sequence[Hit], fragment: str, earlier: Seque
 
 
 class UnsureQuestions:
-    """The questions of one session that found nothing sure, until a hit of one that rewords them is used.
+    """The questions of one session that found nothing sure, kept until a hit of a query that rewords them is used.
 
     Times are in seconds, of any clock that never goes back.
     """
@@ -129,8 +129,8 @@ class UnsureQuestions:
     def ask(self, query: str, *, is_unsure: bool, now: float, min_seconds: float = 0.0) -> None:
         """Note that the list of `query` is shown from now on; `is_unsure` says that it has nothing sure.
 
-        The query before was still being typed, and no question, if its list was shown for less than `min_seconds`, or
-        if `query` goes on from it.
+        The previous query counts as unfinished typing, not as a question, if its list was shown for less than
+        `min_seconds`, or if `query` continues it.
         """
         query = query.strip()
         is_unsure = is_unsure and 0 < len(query) <= MAX_QUERY_CHARS
@@ -147,7 +147,7 @@ class UnsureQuestions:
         self._query, self._is_unsure, self._is_used, self._since = query, is_unsure, False, now
 
     def use(self, now: float) -> tuple[str, ...]:
-        """Return the questions that the present query rewords: one of its hits is used. The next query rewords none."""
+        """Return the questions that the present query rewords, because one of its hits is used; then forget them."""
         self._is_used = True
         return self.reworded(now)
 
@@ -197,17 +197,17 @@ class UseLog:
         return self._query_events[1]
 
     def end_list(self) -> None:
-        """Return all events at the next query, even if it repeats the last: no list of it is shown any more."""
+        """Return all events at the next query, even if it repeats the last one, because its list is no longer shown."""
         self._query_events = None
 
     def events_at_last_query(self) -> tuple[UseEvent, ...]:
-        """Return the events of the moment when the last query was asked; all events if none was."""
+        """Return the events of the moment when the last query was asked; all events if no query was asked yet."""
         return self._query_events[1] if self._query_events is not None else self.events()
 
     def record(self, kind: UseKind, hits: Iterable[UsedHit], now: float) -> None:
         """Append one action of the user at the time `now` (seconds since 1970).
 
-        Of several hits of a note, the first counts.
+        If several hits are of one note, the first counts.
         """
         by_path: dict[str, UsedHit] = {}
         for hit in hits:
@@ -239,7 +239,7 @@ class UseLog:
         return self._change(lambda event: None if is_forgotten(event) else event)
 
     def forget_query(self, query: str) -> int:
-        """Delete the events of `query`, and `query` from the earlier questions of others; return the number of both."""
+        """Delete the events of `query`, and `query` from the earlier questions of others; return the sum of both."""
         forgotten = normalize_query(query)
 
         def change(event: UseEvent) -> UseEvent | None:
@@ -256,7 +256,7 @@ class UseLog:
         return self.forget(lambda event: (event.time, event.kind.value, event.fragment) in forgotten)
 
     def _change(self, change: Callable[[UseEvent], UseEvent | None]) -> int:
-        """Replace each event by what `change` returns, None to delete it; return the number of different ones."""
+        """Replace each event by the result of `change` (None deletes it); return the number of changed events."""
         with exclusive_lock(self.file):
             known = self.events()
             changed = [change(event) for event in known]
@@ -297,7 +297,7 @@ def update_paths(
 
 
 class LearnedNote(Struct, frozen=True):
-    """What the user did with one note for one query: how often it was opened, marked and copied, and when last.
+    """How often, and when last, the user opened, marked and copied one note for one query.
 
     `last` is in seconds since 1970. `earlier` are the questions that found nothing sure and were reworded as the query.
     """

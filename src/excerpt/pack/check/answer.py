@@ -36,7 +36,7 @@ from excerpt.text.paragraphs import (
 
 
 class QuoteKind(StrEnum):
-    """The way in which an answer marks a quotation: quotation marks, a blockquote, or a code span."""
+    """The way in which an LLM's answer marks a quotation: quotation marks, a blockquote, or a code span."""
 
     MARKS = "marks"
     BLOCK = "block"
@@ -67,9 +67,8 @@ class Quotation:
     """A quotation in an answer.
 
     `readings` are possible texts of the quotation: as written, then without parts that the answer may have added
-    (citations, the line that names the source). `cited` are the numbers of the sources that are cited for it, empty if
-    none is; `beside` are those of them that are cited outside of the quotation. A number inside may be part of the
-    quoted note.
+    (citations, the line that names the source). `cited` are the numbers of the sources that are cited for it, () for no
+    citation; `beside` are the numbers cited outside of the quotation. A number inside may be part of the quoted note.
     """
 
     line: int
@@ -104,7 +103,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class UnpairedQuotationMark:
-    """A text that may or may not be a quotation, or is one of too many, and the `reason` why it is not checked."""
+    """A text that may be a quotation, or is a quotation above the limit, and the `reason` why it is not checked."""
 
     line: int
     text: str
@@ -397,8 +396,8 @@ def _find_continuation(
 ) -> QuotedSpan | QuotationMark | bool | None:
     """Return how a paragraph continues a quotation that the mark `opened` begins in the paragraph `before`.
 
-    Return the last passage of the quotation if it ends here, the mark that opens it again, True if the whole paragraph
-    may belong to the quotation, or None if nothing does.
+    Return the last passage of the quotation if the quotation ends here, the mark that opens it again, True if the whole
+    paragraph may belong to it, or None if no part of the paragraph does.
     """
     written = before.text[opened.start : opened.end]
     every: list[QuotedSpan | QuotationMark] = [*paragraph.quotation_marks.quoted, *paragraph.quotation_marks.opened]
@@ -415,7 +414,7 @@ def _find_continuation(
 def _quote_rest_of_blocks(
     waiting: Sequence[_AnswerBlock], opened: QuotationMark
 ) -> Iterator[tuple[_AnswerBlock, QuotedSpan]]:
-    """Yield the quoted part of each waiting block: of the first from the quotation mark `opened` on, of others all."""
+    """Yield the quoted part of each waiting block: the first from the quotation mark `opened` on, others whole."""
     for number, part in enumerate(waiting):
         start, inner = (0, 0) if number else (opened.start, opened.end)
         end = len(part.block.text)

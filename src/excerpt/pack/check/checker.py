@@ -173,9 +173,9 @@ class AnswerChecker:
     # --- quotations ---------------------------------------------------------------------------------------------------
 
     def check_quotation(self, quotation: Quotation) -> CheckedQuotation | None:
-        """Return the verdict on a quotation; None if those before it took all of MAX_COMPARED characters.
+        """Return the verdict on a quotation; None if earlier quotations used up the limit of MAX_COMPARED characters.
 
-        It is computed only once for equal texts and citations.
+        The verdict is computed only once for equal texts and citations.
         """
         unnumbered = replace(quotation, line=0)
         if unnumbered not in self._judgements:
@@ -246,7 +246,7 @@ class AnswerChecker:
         return None
 
     def _find_present_lines(self, reading: str, source: PackSource, lines: SourceLines) -> SourceLines | None:
-        """Return the lines of the vault that have a quotation now; None if there are none.
+        """Return the lines of the vault that have a quotation now; None if no lines have it.
 
         The pack has its text `reading` at `lines` of `source`.
         """
@@ -339,7 +339,7 @@ class AnswerChecker:
     # --- sentences ----------------------------------------------------------------------------------------------------
 
     def check_sentence(self, sentence: Sentence) -> CheckedSentence | None:
-        """Return a sentence with its missing words; None if it cites no source of the pack, or holds and quotes.
+        """Return a sentence with its missing words; None if it cites no source of the pack, or if it quotes and holds.
 
         A quotation has a verdict of its own, so only the words beside it are compared.
         """

@@ -57,7 +57,7 @@ class VaultLookup(Protocol):
     def find_line(self, path: str, place: str) -> int:
         """Return the first line at the location `place` (such as a page) of an attachment.
 
-        1 if it is unknown.
+        Returns 1 if the location is unknown.
         """
         ...
 
@@ -91,7 +91,7 @@ class VaultLookup(Protocol):
     def analyze_terms(self, text: str) -> frozenset[str]:
         """Return the terms of `text` in all languages of the vault.
 
-        The text has a word of `select_important_words` if these include one of the terms of the word.
+        The text has a word of `select_important_words` if one of the word's terms is among the returned terms.
         """
         ...
 

@@ -24,9 +24,9 @@ _BRACKETS = {"[": "]", "(": ")", "`": "`", "<": ">", "【": "】"}
 
 @dataclass(frozen=True, slots=True)
 class MissingPlace:
-    """A location that an answer or its list of sources names but the vault does not have, with the reason.
+    """A location that an answer, or its list of sources, names and that is not in the vault, with the reason.
 
-    `line` is the line of the answer; 0 for a place of the list.
+    `line` is the line of the answer; 0 for a location in the list.
     """
 
     line: int
@@ -37,10 +37,10 @@ class MissingPlace:
 def number_places(
     answer: str, sources: Sequence[str], paths: Collection[str], read: Callable[[str], PackSource], prefix: str = ""
 ) -> tuple[str, PackFile, tuple[MissingPlace, ...]]:
-    """Return `answer` with numbers for the places that it cites, such as `[3]`, the pack of them, and missing places.
+    """Return `answer` with numbers such as `[3]` for the locations it cites, the pack of these, and missing locations.
 
-    The first source of the pack is `sources[0]`, which the answer cites as `[1]`, and so on; places in the text get
-    numbers that the answer does not have. `paths` are those of all notes; `read` returns the lines of a place as a
+    The first source of the pack is `sources[0]`, which the answer cites as `[1]`, and so on; locations in the text get
+    numbers that the answer does not use. `paths` are those of all notes; `read` returns the lines of a place as a
     source, or raises NotFoundError. Paths may begin with `prefix`, as among several vaults.
     """
     numbered: dict[int, PackSource] = {}
@@ -97,7 +97,7 @@ def number_places(
 def _find_places(
     line: str, is_path: Callable[[str], bool], suffixes: Collection[str]
 ) -> Iterator[tuple[int, int, str]]:
-    """Yield the start, the end and the text of each place in a line, with the brackets around it.
+    """Yield the start, the end and the text of each location (`Sync.md:8-12`) in a line, with brackets around it.
 
     The name of a place is the longest text before its lines that is the path of a note, else a word that looks like
     one.

@@ -68,7 +68,7 @@ _MAX_CACHED_TEXTS = 256  # texts, each of some fragments at most
 def find_quotation(quotation: str, text: str) -> MatchedSpan | None:
     """Return the range of `text` that has `quotation`, with as few differences as possible.
 
-    Return None if there is none.
+    Return None if no range has it.
     """
     if span := _find_exact(quotation, text):
         return span
@@ -137,7 +137,7 @@ def _find_ignoring(needle: str, text: str, ignored: Sequence[QuotationDifference
 def _find_parts(quotation: str, text: str) -> MatchedSpan | None:
     """Return the range of `text` that has the parts between a quotation's ellipses in order.
 
-    Return None if there is none. A range in which left-out words reverse the meaning is only returned if there is no
+    Return None if no range has it. A range in which left-out words reverse the meaning is only returned if there is no
     other.
     """
     parts = [part for part in _ELLIPSIS.split(quotation) if part.strip(_END_SIGNS + " \t\n")]

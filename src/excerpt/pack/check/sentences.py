@@ -47,7 +47,7 @@ class SourceWords(Struct, frozen=True):
 
 
 class ComparedSentence(Struct, frozen=True):
-    """The important words of a sentence, those that no source has, and whether so few are missing that it holds."""
+    """The important words of a sentence, the words that no source has, and whether these are so few that it holds."""
 
     words: tuple[str, ...]
     missing: tuple[str, ...]

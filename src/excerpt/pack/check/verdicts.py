@@ -20,12 +20,10 @@ from excerpt.text.display import format_count
 class Verdict(StrEnum):
     """The verdict on a quotation in an answer.
 
-    TRUE: the cited source has it; or it cites no source, and the pack or the vault has it.
-    CHANGED: the pack has it, but the vault no longer does.
-    MISATTRIBUTED: another source or note has it, not the cited one.
-    ALTERED: a very similar text is found, or an ellipsis in the quotation leaves out words that reverse the meaning.
-    INVENTED: no similar text is found.
-    SHORT: no similar text is found, but it has so few words that it may not be a quotation.
+    TRUE: the cited source has the quotation; or it cites no source, and the pack or the vault has it. CHANGED: the pack
+    has it, but the vault no longer does. MISATTRIBUTED: another source or note has it, not the cited one. ALTERED: a
+    very similar text is found, or an ellipsis in the quotation leaves out words that reverse the meaning. INVENTED: no
+    similar text is found. SHORT: no similar text is found, but it has so few words that it may not be a quotation.
     """
 
     TRUE = "true"
@@ -81,10 +79,10 @@ class CheckedCitation:
 class CheckedQuotation:
     """A quotation with its verdict.
 
-    `place` has the passage that was found, or the most similar passage; None without either. `differences` are small
-    differences from a passage that was found. `similarity` to the passage is 0 to 1. `now` is where the vault has the
-    quotation now; None if it does not have it. `turned_by` are words that an ellipsis leaves out and that reverse the
-    meaning, such as "not".
+    `place` has the passage that was found, or else the most similar passage; None if there is neither. `differences`
+    are small differences from a passage that was found. `similarity` to the passage is 0 to 1. `now` is where the vault
+    has the quotation now; None if it does not have it. `turned_by` are words that an ellipsis leaves out and that
+    reverse the meaning, such as "not".
     """
 
     quotation: Quotation

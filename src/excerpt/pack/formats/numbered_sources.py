@@ -134,8 +134,8 @@ def read(text: str) -> PackFile:
 def _read_table_header(header_lines: str | None, begin: int, lines: Sequence[str]) -> tuple[TableHeader | None, int]:
     """Return the header of the table that a source has above its text, and the number of lines above the text.
 
-    `header_lines` are the header's lines in the note, None if there is none; the text begins at line `begin` of it.
-    `lines` are those between the borders.
+    `header_lines` are the header's line numbers in the note as text, None if there is no header. The source's text
+    begins at line `begin` of the note. `lines` are the lines between the borders.
     """
     if header_lines is None:
         return None, 0

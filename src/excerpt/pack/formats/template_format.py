@@ -124,10 +124,10 @@ class RemainingTime(Struct):
 class TemplateRenderer:
     """Renders packs with the user's template; `template` is its text, `name` its file for error messages.
 
-    `notice` is the sentence for the first line of an unsure pack; it is put there if the template does not use it. A
-    rendered text may be as long as `budget` tokens and its passages need, and a little longer: counting more takes
-    seconds. For one result only: all renderings share one time limit. Raises SettingsError with file and line if the
-    template has an error, and TemplateStoppedError if it exceeds a limit.
+    `notice` is the sentence for the first line of an unsure pack; it is put in front if the template does not use it. A
+    rendered text may be a little longer than `budget` tokens and its passages need; more text is not counted, because
+    that takes seconds. Use a renderer for one result only, because all its renderings share one time limit. Raises
+    SettingsError with file and line if the template has an error, and TemplateStoppedError if it exceeds a limit.
     """
 
     name: str
