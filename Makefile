@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning past_answers embedders packs memory-bench agents serve-bench serve-soak limits accents messy prompts sentences screenshots keys settings docs breaks model clean
+.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning past_answers embedders packs memory-bench agents serve-bench serve-soak limits accents messy prompts sentences screenshots keys settings docs breaks model constraints clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -17,12 +17,12 @@ run: $(READY) ## open the app on VAULT=~/notes (without VAULT: the demo vault)
 
 setup: $(READY) ## prepare everything, run nothing
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info; ok = (3, 11) <= v < (3, 15); ok or sys.exit("excerpt needs Python 3.11 to 3.14; this is %d.%d. Try: make PYTHON=python3.13 ..." % v[:2])'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "excerpt: installing into $(VENV), once" >&2
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable . --group dev
 	@$(BIN)/python -m compileall -q src $(VENV)/lib >/dev/null || true
 	@touch $@
 
@@ -148,6 +148,17 @@ model: ## rebuild the embedding model from its sources (Debian, about an hour)
 	$(PYTHON) -m venv .venv-model
 	.venv-model/bin/python -m pip install --quiet --requirement tools/embedding/requirements.txt
 	.venv-model/bin/python tools/embedding/make_model.py --out src/excerpt/embedding --work build/embedding
+
+# On the oldest Python: what it can install, the others can.
+constraints: ## write constraints.txt: the versions of all that make setup installs, the newest there are
+	rm -rf build/constraints
+	$(PYTHON) -c 'import sys; sys.version_info[:2] == (3, 11) or sys.exit("Try: make PYTHON=python3.11 constraints")'
+	$(PYTHON) -m venv build/constraints
+	build/constraints/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	build/constraints/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@{ echo "# The versions with which excerpt is developed and tested. Written by make constraints."; \
+	  build/constraints/bin/python -m pip freeze --exclude-editable; } > build/constraints.txt
+	mv build/constraints.txt constraints.txt
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) .venv-docs .venv-model build .mypy_cache .ruff_cache .pytest_cache
