@@ -29,7 +29,7 @@ class HasDisabledReason(Protocol):
 
 @runtime_checkable
 class HasParts(Protocol):
-    """A widget that binds the keys of its parts, which work wherever in the widget the focus is."""
+    """A widget that binds the keys of the widgets in it; the keys work wherever in the widget the focus is."""
 
     def part_for(self, action: str) -> DOMNode:
         """Return the part that runs the action: a widget in this one, or this one itself."""
@@ -170,7 +170,7 @@ def _key_index(active: ActiveBinding) -> int:
 
 
 def working_keys(screen: Screen[object]) -> dict[str, tuple[str, ...]]:
-    """Return the keys that work on a screen now, by the id of their row, in the order of `working_bindings`.
+    """Return the keys that work on a screen now, by the id of their row in the key table, as `working_bindings` sorts.
 
     The tuple is empty for a row whose action works although none of its keys does.
     """

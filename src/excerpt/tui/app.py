@@ -315,7 +315,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self.exit()
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """Save the sessions and leave the app. Later the widgets that hold a session's values are gone."""
+        """Save the sessions and leave the app; after leaving, the widgets that hold a session's values are gone."""
         for screen in self.screen_stack:
             if isinstance(screen, MainScreen):
                 screen.save_session()
@@ -338,8 +338,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
     def _ask_background(self) -> None:
         """Ask the terminal for its background colour if no theme is set; `_handle_background` uses the answer.
 
-        A terminal may never answer. That of Windows is not asked, nor the console of Linux, which takes the question
-        for a colour.
+        A terminal may never answer. Terminals on Windows are not asked, nor is the Linux console, which would take the
+        question for a colour.
         """
         driver = self._driver
         if self._settings.screen.theme or driver is None or driver.is_headless:

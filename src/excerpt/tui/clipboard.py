@@ -45,7 +45,7 @@ _TOOL_SECONDS = 3.0
 
 
 class ClipboardTool(Struct, frozen=True):
-    """A program that copies its standard input to a clipboard. `encoding` is what it expects there."""
+    """A program that copies its standard input to a clipboard. `encoding` is the encoding that it expects there."""
 
     name: str
     argv: tuple[str, ...]
@@ -56,8 +56,8 @@ class CopyPlan(Struct, frozen=True):
     """The routes by which a text is to be copied.
 
     `tools` are the programs to run. `osc` is the form of the OSC 52 sequence, which is sent if no program works:
-    "plain", "screen" or "tmux" (inside tmux), "" if the text exceeds `OSC_LIMIT`. `too_long`: the text exceeds it, and
-    there is at most tmux beside OSC 52.
+    "plain", "screen" or "tmux" (inside tmux), "" if the text exceeds `OSC_LIMIT`. `too_long`: the text exceeds this
+    limit, and at most tmux can copy it.
     """
 
     tools: tuple[ClipboardTool, ...]
@@ -154,7 +154,8 @@ def copy(text: str, copy_plan: CopyPlan, folder: Path, now: datetime, suffix: st
 def _route_name(tool: ClipboardTool) -> str:
     """Return the tool's name for the message to the user.
 
-    For tmux it says if only tmux's own buffer was filled, because the outer terminal has no clipboard feature.
+    For tmux, the name says whether only tmux's own buffer was filled, because the outer terminal has no clipboard
+    feature.
     """
     if tool.name != "tmux":
         return tool.name
@@ -266,7 +267,7 @@ class Copier:
         self._write_to_terminal = write_to_terminal
 
     async def copy(self, request: CopyRequested) -> CopyReport:
-        """Copy a text to the clipboard and a file, or only to a file. One for stdout is only counted."""
+        """Copy a text to the clipboard and a file, or only to a file. A text for stdout is only counted as savings."""
         from excerpt.tui.messages import CopyTarget  # here, because a command uses this module without Textual
 
         size, now = len(encode_text(request.text)), datetime.now()

@@ -61,7 +61,7 @@ def _textual_name(key: str) -> str:
 
 
 def _prevents_typing(binding: KeyBinding) -> bool:
-    """Return whether a character bound to this action could no longer be typed into a focused field."""
+    """Return whether a character key of this binding could no longer be typed into a focused field."""
     return (binding.has_priority and not has_typed_key(binding)) or binding in FIELD_KEYS
 
 

@@ -188,7 +188,7 @@ class MainScreen(LowLatencyScreen):
 
     @property
     def vault(self) -> Path:
-        """Folder of the open vault, of the first of several."""
+        """Folder of the open vault, or of the first if several are open."""
         return self.vaults.first
 
     def compose(self) -> ComposeResult:
@@ -520,7 +520,7 @@ class MainScreen(LowLatencyScreen):
     def prefill_query(self, query: str) -> None:
         """Put `query` into the query field if that is empty, and select it, so that typed text replaces it.
 
-        A query that was given for picking is not selected, since the user goes on typing.
+        A query that was given for picking is not selected, because the user continues typing it.
         """
         field = self.query_one("#query", Input)
         if not field.value:

@@ -86,8 +86,8 @@ class CopyRequested(Message):
     """Request to copy `text` to `target`.
 
     `what` names the text in the notice, such as "Passage". `tokens` is its number of tokens, None if not counted.
-    `used` are the hits that the user chose for the text: the one copied, or the marked ones of a pack. `pack` is the
-    pack whose text this is, if any. `suffix` is that of the file.
+    `used` are the hits that the user chose for the text: the copied hit, or the marked hits of a pack. `pack` is the
+    pack whose text this is, if any. `suffix` is the suffix of the file.
     """
 
     text: str

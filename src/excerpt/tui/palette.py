@@ -64,7 +64,8 @@ class PaletteCommand(Struct, frozen=True):
 def list_commands(screen: Screen[object]) -> list[PaletteCommand]:
     """Return the commands of a screen, each action once, without movements and the editing of a field.
 
-    Their order is: help, actions of the focused place that can be run now, disabled ones, then those of other places.
+    Their order is: help, enabled actions of the focused widget and those around it, disabled ones, then actions of
+    other widgets.
     """
     rows = {binding.id: binding for keys in CONTEXTS.values() for binding in keys if not binding.is_movement}
     commands: dict[object, PaletteCommand] = {}
@@ -107,7 +108,7 @@ def _commands_elsewhere(screen: MainScreen) -> Iterator[tuple[KeyBinding, Callab
 
 
 def _is_possible(pane: Widget, action: str) -> bool:
-    """Return whether an action bound at a pane is one of those that the pane has now."""
+    """Return whether a pane accepts an action now, which may belong to another state of the pane."""
     target, name, parameters = action_target(pane, action)
     return target.check_action(name, parameters) is not False
 

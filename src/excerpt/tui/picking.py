@@ -24,7 +24,7 @@ class PickOptions(Struct, frozen=True):
 
 
 def has_terminal() -> bool:
-    """Return whether the app can be drawn on a terminal: one of stdin and stderr is one, on Windows all streams are."""
+    """Return whether the app can be drawn: stdin or stderr is a terminal (on Windows, all streams must be)."""
     if os.name == "nt":
         return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
     return sys.stdin.isatty() or sys.stderr.isatty()
@@ -55,7 +55,7 @@ def draw_on_terminal() -> Iterator[None]:
 
 
 def _open_terminal() -> int:
-    """Return a file descriptor of the terminal: of this process, or of stdin or stderr if it has none of its own."""
+    """Return a file descriptor of this process's terminal or, if it has none, of the terminal at stdin or stderr."""
     try:
         return os.open("/dev/tty", os.O_RDWR)
     except OSError:

@@ -315,8 +315,8 @@ def find_link_opener(
 ) -> tuple[str, ...] | None:
     """Return the command that opens a link on `platform` (a value of `sys.platform`); None if there is none.
 
-    It is None over ssh too, since the link would be opened on the remote machine. No shell is used, because a link
-    contains an &. `which` returns the path of an installed program, None for others.
+    The result is None over ssh too, because the link would be opened on the remote machine. No shell is used, because a
+    link contains an &. `which` returns the path of an installed program, None for others.
     """
     if "SSH_CONNECTION" in environment or "SSH_TTY" in environment:
         return None
@@ -335,7 +335,7 @@ def find_link_opener(
 def open_link(argv: Sequence[str], environment: Mapping[str, str]) -> bool:
     """Run the link opener `argv`; return False if it cannot be started or fails within `_OPEN_SECONDS`.
 
-    The call blocks until then.
+    The call blocks until the opener has ended.
     """
     try:
         process = subprocess.Popen(

@@ -157,7 +157,8 @@ def write_session(file: Path, session: Session) -> None:
 def find_row(position: SelectedPosition, hits: Sequence[Hit]) -> int | None:
     """Return the index in `hits` of the fragment at `position`.
 
-    If it is not among the hits, the index is that of the nearest fragment of the same note; None if there is none.
+    If the fragment is not among the hits, the index is the one of the nearest fragment of the same note; None if no hit
+    is of that note.
     """
     of_note = []
     for row, hit in enumerate(hits):

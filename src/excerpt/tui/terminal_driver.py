@@ -126,7 +126,7 @@ else:
                     self.process_message(message)
 
         def _read(self) -> bytes:
-            """Return what was typed, b"" for a closed terminal, which a program reads as an end or as an error."""
+            """Return the bytes that were typed; b"" if the terminal is closed (reading it gives an end or an error)."""
             try:
                 return os.read(self.fileno, _INPUT_BYTES)
             except OSError:

@@ -379,7 +379,7 @@ def expect_background_report(*, is_expected: bool) -> None:
 
 
 def _parse_background_report(parser: XTermParser, sequence: str) -> Sequence[events.Key | BackgroundReported] | None:
-    """Return the tokens of a part of a report, or None if `sequence` is no part of one.
+    """Return the tokens of a part of a report of the background colour; None if `sequence` is no part of a report.
 
     A report is read character by character, so that it may come late and divided at any place.
     """

@@ -219,8 +219,8 @@ _KIND_CELLS, _NAME_CELLS = 9, 24
 class PreparedVault(Struct, frozen=True):
     """A vault that can be opened at once: its settings and its saved session are loaded.
 
-    `vault` is its folder. `message` names data of a vault that is gone, which this may be, if there are any. `store` is
-    the address of a vault in a store; its `vault` path then only names its settings and memories.
+    `vault` is its folder. `message` names data of a missing vault if this vault may be it, moved; "" otherwise. `store`
+    is the address of a vault in a store; its `vault` path then only names its settings and memories.
     """
 
     vault: Path
@@ -326,7 +326,7 @@ class VaultChooser(Dialog[PreparedVault], inherit_bindings=False):
         """Load what is needed to open the vault at `path`; return the error message if that is impossible.
 
         The second value of the tuple describes a folder that is too broad to be opened without a confirmation, such as
-        the home folder; it is "" for others.
+        the home folder; it is "" for other folders.
         """
         try:
             if is_address(str(path)):

@@ -42,9 +42,10 @@ class FooterKey(Struct, frozen=True):
 
 
 def list_footer_keys(screen: Screen[object]) -> tuple[FooterKey, ...]:
-    """Return the keys that the footer shows on a screen now, in the order of their places, at most one for each.
+    """Return the keys that the footer shows on a screen now, in the order of their places, at most one per place.
 
-    A place belongs to the node nearest to the focus that has keys for it. Of several, the first enabled one is shown.
+    A place belongs to the node nearest to the focus that has keys for it. If several keys have the same place, the
+    first enabled one is shown.
     """
     keys_by_row: dict[str, tuple[DOMNode, str, list[str]]] = {}
     for active in working_bindings(screen):

@@ -159,7 +159,7 @@ def _shown_character(character: str, shown: str | None) -> str:
 
 @cache
 def _combine_styles(first: TextStyle, second: TextStyle) -> TextStyle:
-    """Return two styles combined. Cached, because constructing a flag takes most of the time of drawing a line."""
+    """Return two styles combined; cached, because constructing a flag takes most of the time of drawing a line."""
     return first | second
 
 

@@ -29,7 +29,8 @@ _WITH_JOINERS = re.compile(f"\u200d*{_CONTROL.pattern}")
 class ControlCharacterFilter(LineFilter):
     """A filter that replaces characters which a terminal would interpret, such as escape.
 
-    A character with a width is replaced by a sign, one without is removed, so that the width of a line does not change.
+    A character with a width is replaced by a sign, and a character without width is removed, so that the width of a
+    line does not change.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002 - Textual's shape

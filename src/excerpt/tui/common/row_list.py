@@ -101,7 +101,7 @@ class RowList(LineView):
         return ("▌" if selected else " "), self.style_of("row--bar")
 
     def vault_part(self, path: str) -> StyledPart:
-        """Return the name of the vault that a path begins with; nothing if only one vault is open, or it names none."""
+        """Return the name of the vault that a path begins with; empty if a single vault is open or none is named."""
         vaults = self.screen.vaults.by_name if isinstance(self.screen, HasVaults) else {}
         name, slash, _ = path.partition("/")
         text = f"{fit(visible_line(name), _MAX_VAULT_CELLS)}/ " if slash and name in vaults else ""
@@ -244,9 +244,9 @@ def shorten_names(names: Sequence[Name], cells: int) -> list[Name]:
 
 
 def shorten_headings(headings: Sequence[Name], cells: int) -> list[Name]:
-    """Return `headings` shortened to `cells` cells: without the first ones, else only the last one without its end.
+    """Return `headings` shortened to `cells` cells: without the first ones or, if needed, only the cut last one.
 
-    The last heading is kept, because it says most about a fragment's place.
+    The last heading is kept, because it says most about where a fragment is.
     """
     for dropped in range(len(headings)):
         kept = [*([_LEFT_OUT] if dropped else []), *headings[dropped:]]

@@ -23,7 +23,8 @@ _JOINED_EMOJI = re.compile("^\u200d+|(?:\u200d+[\u2190-\u2bff\U0001f000-\U0001fa
 def click_style(action: str) -> Style:
     """Return the style of a text that runs `action` of its widget when clicked, and is highlighted under the mouse.
 
-    Cached, because each new style is another link for Textual, and a link drawn again would lose its highlight.
+    The style is cached, because each new style is another link for Textual, and a link drawn again would lose its
+    highlight.
     """
     return Style.from_meta({"@click": action})
 

@@ -93,7 +93,7 @@ class BuildSamples(Struct, frozen=True):
     samples: tuple[ProgressSample, ...] = ()
 
     def with_progress(self, progress: Progress) -> BuildSamples:
-        """Return the samples with `progress` added and old ones removed; only that one if it is of another build."""
+        """Return the samples with `progress` added and old ones removed; all others if another build has begun."""
         if not progress.notes_total:
             return BuildSamples()
         now = ProgressSample(progress.seconds, progress.notes_done, progress.bytes_done)
@@ -141,7 +141,7 @@ class IndexState(Struct, frozen=True):
     `is_locked`: another excerpt process is writing the index. `emptied` is the number of notes in the index if the
     vault has no notes now, else 0. `is_unfinished`: a build was cancelled, and no later build has read the rest.
     `is_update_requested`: the user has requested an update that is not complete. `embedding` is the progress of an
-    embedder that has not embedded all passages, and `embedding_failure` says why it cannot.
+    embedder that has not embedded all passages yet; `embedding_failure` says why it has stopped.
     """
 
     status: Status | None = None
@@ -268,7 +268,7 @@ _STORE_HINT = "This vault is in a store. On the machine with its notes, run `exc
 class IndexController:
     """Controls the engine's threads and the indexing process, and holds the state of the index.
 
-    Of several vaults, the indexes are one for this object, and so are their processes.
+    For this object, the indexes of several vaults are one, and so are their processes.
 
     Threads report to the screen by `loop`; all methods here are called on the event loop. `notify` is the method of a
     Textual screen. `on_state_change` is called after each change of `state`. `store` is the address of a vault in a
@@ -364,7 +364,7 @@ class IndexController:
         self._on_state_change()
 
     def _hold_embedder(self) -> None:
-        """Have an embedder wait while the user works.
+        """Make a background embedder wait while the user works.
 
         Its lowest priority is not enough, as it takes cache and memory bandwidth: in cpp-docs the p95 of a key rose
         from 49 to 116 ms.

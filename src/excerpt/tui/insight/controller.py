@@ -106,7 +106,7 @@ class InsightController:
     ) -> bool:
         """Request the notes related to the end of the trail or, if the trail is empty, to the selected hit.
 
-        Return False, without a request, if there is neither or the selected hit is a memory.
+        Return False, without a request, if the trail is empty and nothing (or a memory) is selected.
         """
         if self.trail_end is not None:
             location = self.trail_end

@@ -154,7 +154,7 @@ def format_label(standout: DistinctiveLabel) -> str:
 
 
 def format_month_range(dates: Timeline) -> str:
-    """Return the first and the last month of a timeline, such as `2024-01 – 2025-03`; one if they are equal."""
+    """Return the first and the last month of a timeline, such as `2024-01 – 2025-03`; one month if they are equal."""
     first, last = dates.months[0].month, dates.months[-1].month
     return f"{first} – {last}" if first != last else first
 
@@ -460,7 +460,7 @@ class OverviewList(RowList):
 def _find_row(selected: OverviewRow | None, cursor: int, rows: Sequence[OverviewRow]) -> int:
     """Return the index in `rows` of the line that was selected before.
 
-    It is that of the same item, else of the same note in the same part, else `cursor`.
+    The line found shows the same item, else the same note in the same part; if there is none, `cursor` is returned.
     """
     if selected is None:
         return 0

@@ -333,7 +333,7 @@ StyledPiece = tuple[str, str]
 
 
 class RelatedReason(Struct, frozen=True):
-    """A reason why a note is related: a passage like the selected one, or a place where one note names the other.
+    """A reason why a note is related: a similar passage, or a line where one of the two notes names the other.
 
     `path` and `line` are where the user can go. For a passage, `fragment` is set, and `spans` are its matches.
     """

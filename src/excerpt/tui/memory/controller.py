@@ -178,7 +178,7 @@ class RecallController:
             self._memories.find(query, self._on_found)
 
     def request_all(self) -> None:
-        """Request all memories for the badges of fragments; none is listed, because there is no query."""
+        """Request all memories for the badges of fragments; no memory is listed, because there is no query."""
         if self.placement is not MemoryPlacement.OFF:
             self._memories.find("", self._on_found)
 

@@ -126,7 +126,7 @@ class OfferList(RowList):
 
 
 class MemoryText(TextArea):
-    """Text area for the memory's text. Its undo keys are those of the text, not of decisions about memories."""
+    """Text area for the memory's text. Its undo keys undo edits of the text, not decisions about memories."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("The text of a memory")
 
@@ -242,7 +242,7 @@ class RememberDialog(Dialog[MemoryDraft]):
         self.action_keep()
 
     def _text_to_keep(self) -> str:
-        """Return the text to keep. If the user has not edited it, this is the original text, not the displayed one."""
+        """Return the text to save. If the user has not edited it, this is the original text, not the displayed one."""
         text = self.query_one("#text", TextArea).text
         return self._text if text == visible(self._text) else text
 

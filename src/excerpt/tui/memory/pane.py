@@ -58,7 +58,7 @@ _MIN_CELLS_FOR_TAGS = 60
 class MemoryList(RowList):
     """List of memories, and below them the files that cannot be read as a memory.
 
-    The newest memory is first, or with a filter the one that matches best.
+    The newest memory is first; with a filter, the memory that matches best is first.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Memory tab, focus on the list")
@@ -112,8 +112,8 @@ class MemoryList(RowList):
     ) -> None:
         """Show these memories, and the files that cannot be read as a memory.
 
-        The cursor goes to the memory with the id `selected_id`. If there is none, it goes to the first row if `is_new`
-        (the query has changed); else it stays on its memory or, if that is gone, on its row.
+        The cursor goes to the memory with the id `selected_id`. Without that memory, the cursor goes to the first row
+        if `is_new` (the query has changed); else it stays on its memory or, if that is gone, on its row.
         """
         selected = self.selected.id if self.selected is not None else None
         self.set_reactive(MemoryList.recalled, recalled)

@@ -38,8 +38,8 @@ class NoteWindow(Struct, frozen=True):
     """A window of a note: a range of its lines, drawn, around a fragment.
 
     `lines` are the drawn lines, `source_lines` the text of the same lines in the note, and `line_count` the number of
-    lines of the whole note. `headings` are the sections of the note, `whole` says that the whole note was asked for.
-    `line` is the line that was asked for; None for the fragment's first line.
+    lines of the whole note. `headings` are the sections of the note, and `whole` says that the whole note was
+    requested. `line` is the requested line; None for the fragment's first line.
     """
 
     fragment: Fragment

@@ -87,7 +87,7 @@ class PackChoices(Struct, frozen=True):
         return structs.replace(self, marks=marks, mark_overrides=overrides, earlier_marks=NO_MARKS)
 
     def without(self, fragment_ids: Collection[str]) -> PackChoices:
-        """Return the choices without the marks of these fragments, and without those of an earlier session."""
+        """Return the choices without the marks of these fragments, and without the marks of an earlier session."""
         marks = tuple(mark for mark in self.marks if mark.fragment_id not in fragment_ids)
         overrides = self.mark_overrides if marks else NO_OVERRIDES
         return structs.replace(self, marks=marks, mark_overrides=overrides, earlier_marks=NO_MARKS)
@@ -512,7 +512,7 @@ class PackController:
     def preview_scopes(self, pack: Pack | None, on_answer: Callable[[Mapping[Scope, PackResult]], object]) -> None:
         """Call `on_answer` with the pack of each scope, unless there is nothing to pack.
 
-        The scope is that of `pack` alone, one of the passages, or of all passages if `pack` is None.
+        The scope applies to `pack` alone, one of the passages, or to all passages if `pack` is None.
         """
         if self._request is None:
             return
@@ -563,7 +563,7 @@ class PackController:
         self._on_build()
 
     def _replace_pack(self, packed: BuiltPack | None, cost: MarkCost | None = None) -> None:
-        """Use another pack, and `cost` if it is that of the selected fragment."""
+        """Use another pack, and `cost` if it is the cost of the selected fragment."""
         is_new = packed != self.newest_pack
         self.newest_pack = packed
         if is_new:
@@ -624,7 +624,8 @@ class PackController:
     def copy_request(self, target: CopyTarget, used: tuple[UsedHit, ...] = ()) -> CopyRequested | None:
         """Return the message that requests to copy the pack to `target`; None if the pack is empty.
 
-        `used` are the hits that are marked. A pack of the top hits has none: the user did not choose them.
+        `used` are the hits that are marked. A pack of the top hits has no used hits, because the user did not choose
+        them.
         """
         packed = self.newest_pack
         if packed is None or not packed.result.passages:

@@ -33,7 +33,7 @@ _LABEL_CELLS = max(len(scope_label(scope)) for scope in _SCOPES)
 
 
 class ScopeDialog(Dialog[Scope]):
-    """A dialog that lists the scopes from narrow to wide, each with the pack that it would give.
+    """A dialog that lists the scopes from narrow to wide, each with the size of the pack that it would give.
 
     With `pack`, one of the passages, the scope is that of this passage alone.
     """

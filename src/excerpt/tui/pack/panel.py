@@ -57,7 +57,7 @@ class PackPanelContents(Struct, frozen=True):
 
     @property
     def rows(self) -> tuple[Pack | LeftOutRow, ...]:
-        """The passages of the pack, then what was left out of the pack."""
+        """The passages of the pack, then the hits that were left out of the pack."""
         return (*self.built_pack.result.passages, *self.built_pack.left_out)
 
 
@@ -89,7 +89,7 @@ class PackPanelSelection(Struct, frozen=True):
 
 
 class PackRows(RowList):
-    """A list of the passages of the pack, and of what was left out, one line each."""
+    """A list of the passages in the pack, then of the hits that were left out, one line each."""
 
     ROW_HEIGHT = 1
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search tab, focus on the pack")
@@ -308,7 +308,7 @@ class PackPanel(Vertical):
     """
 
     def __init__(self, rows: PackRows, split: Split, focus_list: Callable[[], object]) -> None:
-        """Create the panel of `rows`, which has a place in `split`. `focus_list` focuses the list of hits."""
+        """Create the panel of `rows`, to be shown in `split`. `focus_list` focuses the list of hits."""
         super().__init__(id="packed", classes="panel")
         self.rows = rows
         self._pasted = PastedText()

@@ -420,7 +420,7 @@ def _format_age(created: date | None) -> str:
 
 
 def _format_past_uses(hit: Hit) -> str:
-    """Return a phrase on the user's past uses of the hit, after a separator; "" for none."""
+    """Return a phrase on the user's past uses of the hit, after a separator; "" if it was never used."""
     if not hit.past_uses:
         return ""
     from excerpt.search.rank_reasons import count_past_uses

@@ -198,9 +198,10 @@ class HitPane(Vertical):
     def show_result(
         self, result: Result | None, error: EmptyState | None, placeholder: EmptyState, progress: str
     ) -> None:
-        """Show the title of the list, and what replaces a list without hits.
+        """Show the title of the list, and the text that replaces a list without hits.
 
-        Without a result, that is the `error` of the search or the `placeholder`. `progress` is that of the index.
+        Without a result, that is the `error` of the search or the `placeholder`. `progress` is the progress of the
+        index.
         """
         self._result, self._has_error = result, error is not None
         if result is not None or self._unsure_questions is not None:
@@ -443,7 +444,8 @@ class HitPane(Vertical):
     def action_accept(self) -> None:
         """Leave and print what is picked: the pack, or links to the marked passages or the selected one.
 
-        On a link, a branch of the map, a row of the start list or a corrected query, enter does the same as ever.
+        On a link, a branch of the map, a row of the start list or a corrected query, enter does the same as without
+        picking.
         """
         assert self._pick is not None
         if self.start_list.has_focus:
@@ -469,7 +471,7 @@ class HitPane(Vertical):
             self.post_message(ObsidianRequested(fragment.path, fragment.heading_path, self._find_used_hit(hit)))
 
     def action_explain_first(self) -> None:
-        """Select the best hit, whose confidence is that of the answer, and show why it is the best."""
+        """Select the best hit, which gives the answer its confidence, and show why it is the best."""
         if self.best_hits:
             self.hit_list.select_fragment(self.best_hits[0].fragment.id)
             if not (self.side.display and self.side.view == "why"):
@@ -581,7 +583,7 @@ class HitPane(Vertical):
         self._engine.ask(AskForgetUses(hit.past_uses), partial(self._handle_forgotten, hit))
 
     def _handle_forgotten(self, hit: Hit, problem: str) -> None:
-        """Search again, with the selection on the hit wherever it is now; if forgetting failed, say so."""
+        """Search again, and select the hit at its new rank; if forgetting failed, show a notice."""
         if problem:
             self.notify(f"Nothing was forgotten: {problem}.", severity="warning", markup=False)
         else:

@@ -82,7 +82,7 @@ def is_unanswered(result: Result | None) -> bool:
 
 
 def answer_warning(result: Result | None, correction: str) -> str:
-    """Return a warning about the hits: none answers, the result is unsure, its strategy found none, or a model failed.
+    """Return a warning: no hit answers, the result is unsure, the chosen strategy found nothing, or a model failed.
 
     Returns "" if there is nothing to warn of. While the embedding model has not answered, no strategy has failed yet.
     `correction` is the suggested query, or "".

@@ -23,8 +23,8 @@ class OrderController:
     """The order of the hits of one query: the engine's, or that of the reranker once its scores are used.
 
     A reranker may change the order once for a query, and only while `can_move` returns true: while the user has neither
-    moved in the list nor marked a hit. Else its order is offered, as it is after `rerank.seconds`, which pass while the
-    reranker is opened. `shown` returns the result that is shown. `on_order`
+    moved in the list nor marked a hit. Otherwise its order is only offered. It is also only offered after
+    `rerank.seconds`, which may pass while the reranker is opened. `shown` returns the result that is shown. `on_order`
     is called with the result to show instead, `on_offer` when an offer comes or goes.
     """
 
@@ -76,7 +76,7 @@ class OrderController:
         return self._apply(result, self._scores)
 
     def offer_full_order(self, result: Result) -> bool:
-        """Offer `result` in place of its hits by words alone, if these may not move any more; return whether it is."""
+        """Offer `result` if the hits shown, ranked by words alone, may not move any more; return whether it is offered."""
         shown = self._shown()
         is_late = shown is not None and shown.is_without_meaning and shown.query == result.query
         if not is_late or result.is_without_meaning or self._can_move():
@@ -86,7 +86,7 @@ class OrderController:
         return True
 
     def handle_shown(self, result: Result) -> None:
-        """Have the reranker score the hits shown after a pause, unless it has scored those of this query."""
+        """After a pause, request the reranker's scores for the hits shown, unless it has scored this query's hits."""
         is_complete = not result.is_without_meaning or bool(result.warnings)
         if self.settings.rerank.model and is_complete and not self._is_asked:
             self._timer.schedule(PAUSE_SECONDS, self._ask)

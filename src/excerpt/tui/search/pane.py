@@ -291,7 +291,7 @@ class SearchPane(Vertical):
             self._ask_pack()
 
     def retry_missing_marks(self) -> None:
-        """Request the pack again if marked fragments were missing: they may have been found at another place."""
+        """Request the pack again if marked fragments were missing, because they may now be found in renamed notes."""
         if self.pack.newest_pack is not None and self.pack.newest_pack.missing:
             self._ask_pack()
 
@@ -758,8 +758,8 @@ class SearchPane(Vertical):
     def action_back(self) -> None:
         """Close one thing per call: picked lines, then the pack panel, then a side panel that replaces the list.
 
-        If none of these is open, focus the list, or the query if there are no hits. If that has the focus while the
-        user picks, leave.
+        If none of these is open, focus the list, or the query if there are no hits. If the query has the focus while
+        the user picks, leave.
         """
         field, rows = self.query_bar.field, self.hits.hit_list
         if self.side.stop_picking() or self.pack_panel.close():
@@ -793,7 +793,7 @@ class SearchPane(Vertical):
         return super().check_action(action, parameters)
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
-        """Return why an action cannot be done now, as a sentence; "" if it can. The part that runs it knows."""
+        """Return why an action cannot be done now, as a sentence of the part that would run it; "" if it can."""
         part = self.part_for(action)
         if part is not self and isinstance(part, HasDisabledReason):
             return part.disabled_reason(action, parameters)

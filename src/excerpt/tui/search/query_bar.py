@@ -190,10 +190,10 @@ class AnswerStatus(Struct, frozen=True):
     """The status of the newest search shown.
 
     `strategy` is the strategy that ranked the hits, or None for a query of filters alone, which is not ranked; `sort`
-    is the value of its `sort:`.
-    `match_count` is the number of matching fragments. A `confidence` of None is not shown. With `is_lower_bound` more
-    fragments may match, because not all fragments of a store are examined. `offers` are the names of actions that may
-    help with these hits: keys of `OFFERS`. With `is_joined`, every second hit has its place by meaning.
+    is the value of its `sort:`. `match_count` is the number of matching fragments. A `confidence` of None is not shown.
+    With `is_lower_bound` more fragments may match, because not all fragments of a store are examined. `offers` are the
+    names of actions that may help with these hits: keys of `OFFERS`. With `is_joined`, every second hit is ranked by
+    meaning alone.
     """
 
     requested_strategy: Strategy
@@ -224,11 +224,11 @@ OFFERS = {"use_order": "new order", "suggest": "narrow", "compare": "compare"}
 
 
 class QuerySpan(Struct, frozen=True):
-    """A span of the query that is highlighted: a filter, a period, or a part with a warning (`is_warning`).
+    """A span of the query that is highlighted: a filter, a recognised date, or a part with a warning (`is_warning`).
 
-    `filter` is the filter for the same time as a period, "" for another span.
-    `start` and `end` (exclusive) are characters of the query. `text` is the text between them when the engine read the
-    query; a later change of the query may move or change that text.
+    `filter` is the filter for the same time as a recognised date, "" for other spans. `start` and `end` (exclusive) are
+    characters of the query. `text` is the text between them when the engine read the query; a later change of the query
+    may move or change that text.
     """
 
     start: int
@@ -332,9 +332,9 @@ def _clickable(label: str, action: str, style: Style = Style.null()) -> Text:  #
 
 
 class QueryInput(Field):
-    """The input field of the query, with its filters and periods as chips: shaded words with a cross to drop them.
+    """The input field of the query; filters and recognised dates are chips: shaded words with a cross to drop them.
 
-    The words of a period have the colour of matches, because they rank and do not filter.
+    The words of a date have the colour of matches, because they rank and do not filter.
     """
 
     query_spans: reactive[tuple[QuerySpan, ...]] = reactive(())
@@ -364,7 +364,7 @@ class QueryInput(Field):
 
     @property
     def chips(self) -> list[QuerySpan]:
-        """The spans of the filters and periods in the query."""
+        """The spans of the filters and recognised dates in the query."""
         return [span for span in self._current_spans if not span.is_warning]
 
     @property
@@ -374,7 +374,7 @@ class QueryInput(Field):
 
     @property
     def periods(self) -> list[QuerySpan]:
-        """The spans of the periods in the query, in order."""
+        """The spans of the recognised dates ("in May 2025") in the query, in order."""
         return [span for span in self.chips if span.filter]
 
     @property
@@ -540,7 +540,7 @@ class QueryBar(Horizontal):
 
     @property
     def key_state(self) -> bool:
-        """The state by which actions of the bar are enabled: whether the query names a period."""
+        """The state by which actions of the bar are enabled: whether the query names a date or time."""
         return bool(self.field.periods)
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - as others have it
@@ -640,7 +640,7 @@ class QueryBar(Horizontal):
     def action_complete(self) -> None:
         """Use the corrected query if one is suggested, else list completions of the word at the cursor.
 
-        The user may have closed their menu. At a period, list what can be done with it instead.
+        The user may have closed that menu before. At a recognised date, list what can be done with the date instead.
         """
         if self.correction:
             self.set_query(self.correction)
@@ -696,12 +696,12 @@ class QueryBar(Horizontal):
         self.menu.open("time", visible_line(period.text), _menu_keys(), choices, self._menu_anchor(period.start))
 
     def action_filter_time(self) -> None:
-        """Replace the period at the cursor, else the first one of the query, by its filter."""
+        """Replace the recognised date at the cursor, else the first one of the query, by its filter."""
         if period := self._target_period:
             self.set_query(*filter_period(self.text, period.start, period.end, period.filter))
 
     def action_ignore_time(self) -> None:
-        """Make the words of the period at the cursor, else of the first one of the query, plain words."""
+        """Make the words of the recognised date at the cursor, else of the first one of the query, plain words."""
         if period := self._target_period:
             self.set_query(*ignore_period(self.text, period.start, period.end))
 
@@ -849,7 +849,7 @@ class QueryBar(Horizontal):
 
     @on(QueryInput.ChipDropped)
     def _drop_chip(self, event: QueryInput.ChipDropped) -> None:
-        """Remove a filter from the query, or make the words of a period plain words."""
+        """Remove a filter from the query, or make the words of a recognised date plain words."""
         event.stop()
         span, value = event.query_span, self.field.value
         if value[span.start : span.end] == span.text:

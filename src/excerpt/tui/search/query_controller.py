@@ -118,7 +118,7 @@ class QueryController:
         return partial(self.store.add, query)
 
     def forget(self, query: str) -> Work | None:
-        """Remove a query from the history; return a function that writes the change to its file, None without one."""
+        """Remove a query from the history; return a function that writes this to its file, None without a file."""
         self.history = self.history.without(query)
         return partial(self.store.forget, query) if self.store is not None else None
 
@@ -173,8 +173,8 @@ class QueryController:
     ) -> bool:
         """Request completions while the user types a filter, or any word if `is_menu_open`.
 
-        Returns False if the menu of completions should be closed. A word whose menu the user has closed gets none.
-        `cursor` is the cursor's position in the query.
+        Returns False if the menu of completions should be closed. A word whose menu the user has closed gets no
+        completions. `cursor` is the cursor's position in the query.
         """
         cursor_token = token_at(self._query(), cursor)
         if cursor_token is None or cursor_token.start != self._dismissed_word_start:
@@ -203,7 +203,7 @@ class QueryController:
         self._engine.ask(AskSuggestions(query), self._ignore_if_query_changed(query, on_answer))
 
     def ask_news(self, saved: Sequence[SavedQuery], on_answer: Callable[[QueryNews], bool]) -> None:
-        """Request what is new in the answer to each saved query, one after the other so that searches come between.
+        """Request the news of each saved query, one after the other, so that searches can run in between.
 
         `on_answer` is called with each answer. The requests end when it returns false.
         """

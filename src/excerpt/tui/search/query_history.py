@@ -66,7 +66,7 @@ class HistoryCursor(Struct, frozen=True):
         return self.history.queries[self.index] if 0 <= self.index < len(self.history.queries) else ""
 
     def step(self, older: int) -> HistoryCursor | None:
-        """Return the position `older` queries further back, or forward if negative; None beyond either end."""
+        """Return the position that is `older` queries further back (forward if negative); None beyond either end."""
         index = self.index + older
         return HistoryCursor(self.history, index) if 0 <= index < len(self.history.queries) else None
 

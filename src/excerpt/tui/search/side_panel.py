@@ -141,7 +141,7 @@ class SidePanel(Vertical):
         row_absence_reason: Callable[[], str],
         id: str | None = None,  # noqa: A002 - Textual's name
     ) -> None:
-        """Prepare the panel, which has a place in `split` beside the list.
+        """Prepare the panel, to be shown in `split` beside the list.
 
         `query` returns the current query, `set_query` replaces it. `close_pack` closes the pack panel, `focus_list`
         focuses the list. `row_absence_reason` returns why there is no hit that keys apply to, "" if there is one.
@@ -384,7 +384,7 @@ class SidePanel(Vertical):
         """Show a view by its name, such as "why"; at the second call, show the passage instead.
 
         If the panel replaces the list, the second call shows the list. Related notes and the map get the focus, because
-        the user selects something in them; the second call gives it back to where it was.
+        the user selects something in them; the second call returns the focus to where it was.
         """
         is_shown, had_focus = self.display and self.view == view, self.has_focus_within
         if not had_focus:
@@ -404,7 +404,7 @@ class SidePanel(Vertical):
             self._return_focus()
 
     def _return_focus(self) -> None:
-        """Focus what had the focus when the view was opened, if that can have it."""
+        """Focus the widget that had the focus when the view was opened, if it can be focused."""
         if self._opener in self.screen.focus_chain:
             self.screen.set_focus(self._opener)
 

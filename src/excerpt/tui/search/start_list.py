@@ -73,7 +73,7 @@ class StartController:
         self._engine.ask(AskNewestNotes(MAX_ROWS), self._store_notes)
 
     def check_memories(self, memories: Sequence[Memory]) -> None:
-        """Request which of all `memories` have a changed source. Until it is known, the previous ones stay."""
+        """Request which of all `memories` have a changed source. Until the answer arrives, the previous rows stay."""
         newest = sorted(memories, key=lambda memory: memory.created, reverse=True)
         self._unchecked = [memory for memory in newest if memory.source is not None][:_MAX_CHECKED]
         self._stale = []

@@ -75,8 +75,8 @@ class StrategyChoice(Struct, frozen=True):
 def compare_ranks(results: Sequence[Result]) -> list[RankComparison]:
     """Return the fragments among the first hits of any strategy, with their ranks.
 
-    `results` are the results of one query, one for each strategy. Fragments whose ranks differ most come first, then
-    those with the best rank.
+    `results` are the results of one query, one for each strategy. Fragments whose ranks differ most come first, ties by
+    the best rank.
     """
     ranks: dict[str, dict[int, int]] = {}
     fragments: dict[str, Fragment] = {}

@@ -195,9 +195,9 @@ def render_explanation(answer: NoteExplanation, colours: Colours, *, can_forget:
 
 
 def split_signals(signals: Sequence[Signal]) -> tuple[list[Signal], list[Signal]]:
-    """Return the signals that change the score most, and the weaker ones; in both, those that change it most first.
+    """Return the signals that change the score most, then the weaker ones, each group with the strongest first.
 
-    A single weaker signal is returned with the others, because it takes as much room as a sum.
+    A single weaker signal is returned in the first group, because it takes as much room as a sum.
     """
     used = sorted((signal for signal in signals if signal.part), key=lambda signal: -abs(signal.part))
     count = len(used) if len(used) == MAX_STRONGEST_SIGNALS + 1 else MAX_STRONGEST_SIGNALS

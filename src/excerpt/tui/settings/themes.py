@@ -220,7 +220,7 @@ class ThemeController:
 def save_theme(user_paths: Paths, vault: Path | None, name: str) -> Path:
     """Write the theme's name into the settings, and return the file.
 
-    This is the vault's settings file if that sets a theme, else the user's. Raises SettingsError.
+    The file is the vault's settings file if that sets a theme, else the user's. Raises SettingsError.
     """
     from excerpt.base.settings_file import change_setting, new_settings_text
     from excerpt.tui.keymap import bindable_actions
