@@ -76,7 +76,7 @@ class OrderController:
         return self._apply(result, self._scores)
 
     def offer_full_order(self, result: Result) -> bool:
-        """Offer `result` if the hits shown, ranked by words alone, may not move any more; return whether it is offered."""
+        """Offer `result` if the hits shown, ranked by words alone, must not move any more; return whether it is."""
         shown = self._shown()
         is_late = shown is not None and shown.is_without_meaning and shown.query == result.query
         if not is_late or result.is_without_meaning or self._can_move():
