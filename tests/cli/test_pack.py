@@ -410,6 +410,14 @@ def test_a_pack_of_several_queries_fills_the_budget(excerpt: Excerpt, vault: Pat
     assert both["stopped"] != "enough"
 
 
+def test_wordings_of_one_question_end_where_its_answer_is(excerpt: Excerpt, vault: Path) -> None:
+    wordings = ("sync conflict", "quantum chromodynamics")
+    packed = excerpt("pack", *wordings, "--vault", vault, "--json", "--fill", "enough").json
+    alone = excerpt("pack", "sync conflict", "--vault", vault, "--json").json
+    assert packed["stopped"] == "enough"
+    assert [each["text"] for each in packed["passages"]] == [each["text"] for each in alone["passages"]]
+
+
 GOLDEN = Path(__file__).with_name("golden")
 MODIFIED = 1_740_830_400  # 2025-03-01, 12:00 UTC
 ODD = (

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -188,7 +188,7 @@ class Confident(Engine):
 
     def search(
         self,
-        query: str,
+        query: str | Sequence[str],
         strategy: Strategy | None = None,
         limit: int | None = None,
         *,

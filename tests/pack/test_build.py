@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import unescape
 
 import pytest
 
 from excerpt.base.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
-from excerpt.base.model import TOO_LARGE, Hit, HitRerank, PackResult, Result, Span, TableHeader
-from excerpt.base.settings import PackSettings, Settings
-from excerpt.index.build import build
-from excerpt.index.snapshot import Snapshot
-from excerpt.pack.build import ENOUGH_SHARE, MARK_SCORE, UNSURE_REASON, PackCache, build_pack, search_queries
+from excerpt.base.model import TOO_LARGE, Hit, HitRerank, PackResult, Span, TableHeader
+from excerpt.base.settings import PackSettings
+from excerpt.pack.build import ENOUGH_SHARE, MARK_SCORE, UNSURE_REASON, PackCache, build_pack
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.formats.plain_format import PlainRenderer
@@ -22,7 +20,6 @@ from excerpt.pack.formats.registry import read_pack
 from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
 from excerpt.pack.source import NoteSource
-from excerpt.search.engine import Engine
 from excerpt.text.fragments import note_id
 from excerpt.text.tokens import open_tokenizer
 from tests.pack.vaults import Vault, long_table, sentence
@@ -851,61 +848,6 @@ def test_the_least_recently_used_pack_is_dropped_first() -> None:
     built.pack(vault, hits, replace(SETTINGS, budget=200))
     assert built.count == 4
     assert len(built.cache) == 2
-
-
-SEARCHED_NOTES = {
-    "Sync.md": "# Sync\n\nA sync conflict arises when two devices change one note before they meet.\n",
-    "Soup.md": "# Soup\n\nSimmer red lentils with cumin until they are soft.\n",
-    "Garden.md": "# Garden\n\nWater tomatoes in the morning, and tie the plants to a pole.\n",
-}
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    root = tmp_path_factory.mktemp("fused")
-    for path, text in SEARCHED_NOTES.items():
-        (root / path).write_text(text)
-    build(root, root / ".index", Settings())
-    snapshot = Snapshot.open(root / ".index", Settings())
-    yield Engine(snapshot, Settings())
-    snapshot.close()
-
-
-def scores(result: Result) -> dict[str, float]:
-    return {hit.fragment.path: hit.score for hit in result.hits}
-
-
-def test_a_fragment_has_its_best_score_over_the_queries(engine: Engine) -> None:
-    one, other = "sync conflict", "red lentils"
-    fused = scores(search_queries(engine, [one, other], Strategy.AUTO, 10))
-    first, second = scores(engine.search(one, Strategy.AUTO)), scores(engine.search(other, Strategy.AUTO))
-    assert fused == {path: max(first.get(path, 0), second.get(path, 0)) for path in {*first, *second}}
-    assert sorted(fused.values(), reverse=True) == list(fused.values())
-
-
-def test_two_queries_find_what_two_alternatives_find(engine: Engine) -> None:
-    fused = search_queries(engine, ["sync conflict", "red lentils"], Strategy.AUTO, 10)
-    single = engine.search("sync conflict | red lentils", Strategy.AUTO, 10)
-    assert [(hit.fragment.id, hit.score, hit.spans) for hit in fused.hits] == [
-        (hit.fragment.id, hit.score, hit.spans) for hit in single.hits
-    ]
-    assert (fused.query, fused.strategy, fused.matched) == (single.query, single.strategy, single.matched)
-
-
-def test_each_query_is_parsed_on_its_own(engine: Engine) -> None:
-    fused = search_queries(engine, ['"sync conflict', "!a lentils", "a | tomatoes"], Strategy.PROXIMITY, 10)
-    assert {"Sync.md", "Soup.md", "Garden.md"} <= set(scores(fused))
-    assert fused.requested_strategy is Strategy.PROXIMITY
-
-
-def test_a_single_query_gives_the_result_of_a_plain_search(engine: Engine) -> None:
-    assert scores(search_queries(engine, ["lentils"], Strategy.AUTO, 10)) == scores(engine.search("lentils", limit=10))
-
-
-def test_a_query_without_hits_removes_nothing(engine: Engine) -> None:
-    assert scores(search_queries(engine, ["lentils", "", '"zzqqxx"'], Strategy.AUTO, 10)) == scores(
-        engine.search("lentils", limit=10)
-    )
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "  \n\n \n"])

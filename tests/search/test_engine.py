@@ -555,6 +555,27 @@ def test_a_fragment_has_its_best_score_over_the_alternatives(engine: Engine) -> 
     assert fused == {id_: max(one.get(id_, 0.0) for one in alone) for id_ in alone[0] | alone[1]}
 
 
+def test_several_queries_find_what_alternatives_find(engine: Engine) -> None:
+    several, one = engine.search(["salt", "sync conflict"], limit=ALL), engine.search("salt | sync conflict", limit=ALL)
+    assert without_time(several) == without_time(one)
+
+
+def test_each_of_several_queries_is_parsed_on_its_own(engine: Engine) -> None:
+    found = engine.search(['"sync conflict', "!a salt", "a | tomatoes"], Strategy.PROXIMITY, ALL)
+    for query in ("sync conflict", "salt", "tomatoes"):
+        assert engine.search(query, limit=1).hits[0].fragment.id in {hit.fragment.id for hit in found.hits}
+    assert found.requested_strategy is Strategy.PROXIMITY
+
+
+def test_a_query_that_finds_nothing_changes_no_score_of_another(engine: Engine) -> None:
+    alone = engine.search("salt", limit=ALL)
+    for queries in (["salt"], ["salt", "", '"zzqqxx"']):
+        found = engine.search(queries, limit=ALL)
+        assert [(hit.fragment.id, hit.score) for hit in found.hits] == [
+            (hit.fragment.id, hit.score) for hit in alone.hits
+        ]
+
+
 @pytest.mark.parametrize(
     "query", ["sync conflict", "water flour | tomatoes", "tag:sync", "how is a note kept safe", "zzz"]
 )

@@ -163,6 +163,15 @@ def test_a_literal_question_has_no_filters(opened: excerpt.Vault) -> None:
     assert opened.pack(question, literal=True, fill="budget").passages
 
 
+def test_a_passage_has_the_score_for_the_wording_that_it_answers_best(opened: excerpt.Vault) -> None:
+    wordings = ("sync conflict", "red lentils")
+    scores = [{hit.fragment_id: hit.score for hit in opened.search(each, limit=99)} for each in wordings]
+    assert {hit.fragment_id: hit.score for hit in opened.search(*wordings, limit=99)} == {
+        each: max(one.get(each, 0.0) for one in scores) for each in scores[0] | scores[1]
+    }
+    assert opened.search_for_pack(*wordings).query == "sync conflict | red lentils"
+
+
 @pytest.mark.parametrize("options", [{"limit": 0}, {"limit": -1}, {"budget": -1}, {"neighbors": -1}])
 def test_a_number_out_of_range_is_refused(opened: excerpt.Vault, options: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="must be at least"):

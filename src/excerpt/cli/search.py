@@ -39,7 +39,7 @@ NO_ANSWER = "No note answers the query. The most similar passages are below."
 
 
 @click.command()
-@click.argument("query", required=False)
+@click.argument("queries", nargs=-1, metavar="[QUERY]...")
 @vaults_option
 @click.option(
     "--limit",
@@ -72,7 +72,7 @@ NO_ANSWER = "No note answers the query. The most similar passages are below."
 @refresh_option
 def search_command(
     *,
-    query: str | None,
+    queries: tuple[str, ...],
     vaults: tuple[Path, ...],
     limit: int | None,
     strategy: str | None,
@@ -84,7 +84,7 @@ def search_command(
     rerank: bool | None,
     no_refresh: bool,
 ) -> int:
-    """Find the fragments that answer QUERY, best first.
+    """Find the fragments that answer QUERY, best first. With several, wordings of a question, each has its best score.
 
     A batch has one JSON object per line, {"id": ..., "query": ...} or {"_id": ..., "text": ...}. For each query, prints
     one line, in the same order. In it, elapsed_ms is the time of the search alone, with warm caches.
@@ -94,11 +94,11 @@ def search_command(
 
     With more than one --vault, ranks the hits of all vaults together. Each path begins with the name of its vault.
     """
-    if (query is None) == (batch is None):
+    if bool(queries) == (batch is not None):
         raise click.UsageError("Give either a QUERY or --batch FILE.")
     if batch is not None and not as_json:
         raise click.UsageError("--batch prints JSON only. Add --json.")
-    if (explain or note is not None) and batch is not None:
+    if (explain or note is not None) and len(queries) != 1:
         raise click.UsageError("Use --explain and --why with one QUERY, not with --batch.")
     if as_lines and (explain or note is not None or as_json):
         raise click.UsageError("Use --lines without --explain, --why and --json.")
@@ -106,7 +106,7 @@ def search_command(
         if batch is not None or explain or note is not None:
             raise click.UsageError("Use --batch, --explain and --why with a single store, or with folders.")
         return _search_with_stores(
-            str(query),
+            queries,
             vaults,
             strategy,
             limit,
@@ -123,12 +123,11 @@ def search_command(
         opened_vault.load()  # so that elapsed_ms is the time of the search alone
         if batch_queries is not None:
             return _print_batch_results(opened_vault, batch_queries, chosen, hit_limit, rerank=rerank)
-        assert query is not None
         if note is not None:
-            return _print_why_not(opened_vault, query, note, chosen, as_json=as_json, rerank=rerank)
-        result = opened_vault.search(query, strategy=chosen, limit=hit_limit, spans=not as_json, rerank=rerank)
+            return _print_why_not(opened_vault, queries[0], note, chosen, as_json=as_json, rerank=rerank)
+        result = opened_vault.search(*queries, strategy=chosen, limit=hit_limit, spans=not as_json, rerank=rerank)
         explanations = opened_vault.explain(result) if explain else ()
-        print_answering_memories(opened_vault, [query])
+        print_answering_memories(opened_vault, queries)
     for message in (*(hint.message for hint in result.hints), *result.warnings):
         print_message(message)
     if as_lines:
@@ -141,7 +140,7 @@ def search_command(
 
 
 def _search_with_stores(
-    query: str,
+    queries: Sequence[str],
     folders: Sequence[Path],
     strategy: str | None,
     limit: int | None,
@@ -168,9 +167,10 @@ def _search_with_stores(
             require_reranker(vault.settings, rerank=rerank)
             vault.load()
             results[names[vault.folder]] = vault.search(
-                query, strategy=strategy, limit=hit_limit, spans=not as_json, rerank=rerank
+                *queries, strategy=strategy, limit=hit_limit, spans=not as_json, rerank=rerank
             )
-            print_answering_memories(vault, [query])
+            print_answering_memories(vault, queries)
+    query = " | ".join(queries)
     fused = fuse_results(results, hit_limit, per_note=vaults[0].settings.search.per_note)
     hits = [_prefix_hit(each.vault, each.hit) for each in fused]
     messages = [hint.message for result in results.values() for hint in result.hints]

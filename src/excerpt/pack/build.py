@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from msgspec import Struct, structs
 
 from excerpt.base.cancellation import check_cancelled
 from excerpt.base.kinds import Confidence, Fill, Scope, StopReason, Strategy
-from excerpt.base.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, QuestionWord, Result
+from excerpt.base.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, QuestionWord
 from excerpt.base.settings import PackSettings
 from excerpt.pack.budget import (
     CandidateChoices,
@@ -35,8 +34,7 @@ from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
 from excerpt.pack.source import NoteCache, NoteSource, get_note_cache
 from excerpt.pack.token_costs import TokenCosts
 from excerpt.search.confidence import JUDGED_HITS
-from excerpt.search.engine import Engine, count_matching_rows
-from excerpt.search.evidence import POOL_SIZE
+from excerpt.search.engine import Engine
 from excerpt.text.display import line_range
 from excerpt.text.tokens import Tokenizer
 
@@ -585,38 +583,15 @@ def _judged_rank(hit: Hit, rank: int) -> int:
     return hit.rerank.moved_from if hit.rerank is not None else rank
 
 
-def with_fill(settings: PackSettings, engine: Engine, queries: Sequence[str]) -> PackSettings:
+def with_fill(
+    settings: PackSettings, engine: Engine, queries: Sequence[str], *, are_wordings: bool = False
+) -> PackSettings:
     """Return the settings for a pack of `queries`; with several queries, alternatives or a list by date, it is filled.
 
-    Scores for several queries do not compare, so a share of the first score would leave out whole questions.
+    A share of the first score would leave out whole questions; not if they are wordings of one question.
     """
     parsed = [each for query in queries for each in engine.parse(query)]
-    if settings.fill is Fill.ENOUGH and (len(parsed) > 1 or any(each.sort for each in parsed)):
+    several = len(parsed) > 1 and not are_wordings
+    if settings.fill is Fill.ENOUGH and (several or any(each.sort for each in parsed)):
         return replace(settings, fill=Fill.BUDGET)
     return settings
-
-
-def search_queries(engine: Engine, queries: Sequence[str], strategy: Strategy, limit: int) -> Result:
-    """Return the best `limit` hits of all `queries` as one ranking; a fragment gets its best score.
-
-    Like one query with alternatives, but parsed separately: an unpaired quotation mark or a forced strategy affects
-    only the query that has it. The result's strategy is that of the first query.
-    """
-    if len(queries) == 1:
-        return engine.search(queries[0], strategy, limit)
-    started = time.perf_counter()
-    scored_queries = []
-    for query in queries:
-        alternatives = engine.parse(query)
-        used = alternatives[0].strategy or strategy
-        scored_queries += [engine.score_query(alternative, used, max(POOL_SIZE, limit)) for alternative in alternatives]
-    ranking = engine.merge_ranking(scored_queries)
-    hits = engine.load_hits(ranking, 0, limit)
-    matched = count_matching_rows(scored_queries)
-    elapsed = (time.perf_counter() - started) * 1e3
-    query = " | ".join(queries)
-    result = Result(query, strategy, scored_queries[0].strategy, hits, matched, elapsed, engine.snapshot.generation)
-    confidence, lack, notice = engine.judge(ranking)
-    words = engine.weigh_words(scored_queries)
-    result = replace(result, confidence=confidence, lack=lack, notice=notice, words=words)
-    return engine.mark_missing_vectors(result, scored_queries)

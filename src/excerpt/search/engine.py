@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import partial, reduce
+from itertools import chain
 from typing import cast
 
 import numpy as np
@@ -291,7 +292,7 @@ class Engine:
 
     def search(
         self,
-        query: str,
+        query: str | Sequence[str],
         strategy: Strategy | None = None,
         limit: int | None = None,
         *,
@@ -302,19 +303,26 @@ class Engine:
         `strategy` and `limit` default to the settings. A strategy prefix in the query, such as `!s`, takes precedence.
         The first `highlight_count` hits have spans to highlight (None: all hits); `highlight_all` adds the others. No
         query is invalid; a query without words and filters finds nothing. With several alternatives (`a | b`), the
-        score of a fragment is its highest, and the result's strategy is that of the first alternative.
+        score of a fragment is its highest, and the result's strategy is that of the first alternative. Several query
+        texts are alternatives too, but parsed separately: an unpaired quotation mark or a strategy prefix affects only
+        the text that has it.
         """
         start = time.perf_counter()
-        whole = self._parse_whole(query)
-        queries = self._limit_queries(whole)
+        texts = (query,) if isinstance(query, str) else tuple(query)
+        query = " | ".join(texts)
+        whole = tuple(map(self._parse_whole, texts))
+        limited = tuple(map(self._limit_queries, whole))
+        queries = tuple(chain.from_iterable(limited))
         self._prefetched = frozenset()
         self.prefetch(queries, max(POOL_SIZE, limit or self._settings.search.limit))
         if self._learned is not None:
             self._learned.use_query(query)
-        requested = queries[0].strategy or strategy or self._settings.search.strategy
         limit = self._settings.search.limit if limit is None else limit
+        requested = [one[0].strategy or strategy or self._settings.search.strategy for one in limited]
         scored_queries = [
-            self.score_query(query_alternative, requested, max(POOL_SIZE, limit)) for query_alternative in queries
+            self.score_query(query_alternative, chosen, max(POOL_SIZE, limit))
+            for alternatives, chosen in zip(limited, requested, strict=True)
+            for query_alternative in alternatives
         ]
         self._highlight_terms = (
             query,
@@ -332,7 +340,7 @@ class Engine:
         query_hints = suggest_filters(query, KnownNames(facets.properties, facets.tags, FILTER_KINDS))
         result = Result(
             query,
-            requested,
+            requested[0],
             scored_queries[0].strategy,
             hits,
             matched,
@@ -347,7 +355,7 @@ class Engine:
             words=self.weigh_words(scored_queries),
         )
         result = self.mark_missing_vectors(result, scored_queries)
-        if queries != whole:
+        if limited != whole:
             limits = f"{MAX_QUERY_WORDS} words and {MAX_CONDITIONS} filters, phrases and exclusions"
             warning = f"The query is too long. Only its first {limits} were searched."
             result = replace(result, warnings=(*result.warnings, warning))

@@ -495,7 +495,7 @@ class Vault:
     def search(
         self,
         query: str,
-        *,
+        *wordings: str,
         where: Where | None = None,
         literal: bool = False,
         strategy: Strategy | str | None = None,
@@ -505,6 +505,8 @@ class Vault:
     ) -> Result:
         """Find the fragments that answer `query`, best first.
 
+        `wordings` ask the same in other words: a fragment has the score for the one that it answers best.
+
         `where` has filters by name, such as `{"tag": "work", "-path": "Archive/"}`; a list of values must all match.
         With `literal`, the words of `query` are searched for and no filter in it is one, as for a question that
         somebody else typed. Without `spans`, hits have no positions of the matched words, which halves the time.
@@ -512,7 +514,7 @@ class Vault:
         is set. Raises ValueError for an unknown filter, and for `rerank` without a model.
         """
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
-        text = self._build_query(query, where, literal=literal)
+        text = [self._build_query(each, where, literal=literal) for each in (query, *wordings)]
         limit = self.settings.search.limit if limit is None else limit
         engine, highlighted = self._load_engine(), None if spans else 0
         read = self._search_limit(limit, rerank=rerank)
@@ -609,8 +611,8 @@ class Vault:
         return text
 
     @_run_as_query
-    def search_for_pack(self, query: str, *, strategy: Strategy | str | None = None) -> Result:
-        """Find the hits that `pack` would use for `query`.
+    def search_for_pack(self, *queries: str, strategy: Strategy | str | None = None) -> Result:
+        """Find the hits that `pack` would use for `queries`.
 
         Only hits that are ranked high enough for a pack have spans, the positions of the matched words.
         """
@@ -620,7 +622,7 @@ class Vault:
         limit = self._search_limit(max(self.settings.pack.limit, self.settings.search.limit), rerank=None)
         highlighted = self.settings.pack.limit * HITS_PER_PACKED
         engine = self._load_engine_without_comments()
-        result = engine.search(query, chosen, limit, highlight_count=highlighted)
+        result = engine.search(queries, chosen, limit, highlight_count=highlighted)
         return self._add_notes(self._rerank(engine, result, rerank=None))
 
     @_run_as_query
@@ -789,13 +791,13 @@ class Vault:
 
         `scope` and `neighbors` say how far a hit is extended, `limit` how many of the best hits are used. With `fill`
         `enough`, hits that score far below the first are left out, and all if no hit is likely to answer; with
-        `budget`, hits are packed as long as they fit, as always for several queries. `ids` are
-        fragments to pack, whatever the queries find; with `marks`, the fragments marked in the app are packed before
-        them. Without `ranked`, passages are in the order of the vault. `template` is a template file; it replaces
-        `format`. With `question`, the query stands below the passages. `result` is an earlier result of the queries,
-        used instead of a new search unless the vault shows comments, which no pack has. `where`, `literal` and `rerank`
-        are as for `search`. Raises SettingsError for an unknown format or tokenizer, NotFoundError for `marks` if no
-        fragment is marked.
+        `budget`, hits are packed as long as they fit. Several queries fill the budget, unless `fill` is `enough` here:
+        then they are wordings of one question. `ids` are fragments to pack, whatever the queries find; with `marks`,
+        the fragments marked in the app are packed before them. Without `ranked`, passages are in the order of the
+        vault. `template` is a template file; it replaces `format`. With `question`, the query stands below the
+        passages. `result` is an earlier result of the queries, used instead of a new search unless the vault shows
+        comments, which no pack has. `where`, `literal` and `rerank` are as for `search`. Raises SettingsError for an
+        unknown format or tokenizer, NotFoundError for `marks` if no fragment is marked.
         """
         if limit is not None:
             check_count("limit", limit, 1, MAX_PACKED)
@@ -815,7 +817,15 @@ class Vault:
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
         queries = tuple(self._build_query(query, where, literal=literal) for query in queries)
         return self._build_pack(
-            queries, settings, chosen, ranked=ranked, ids=ids, marks=marks, rerank=rerank, result=result
+            queries,
+            settings,
+            chosen,
+            ranked=ranked,
+            ids=ids,
+            marks=marks,
+            rerank=rerank,
+            result=result,
+            are_wordings=fill is not None,
         )
 
     @_one_at_a_time
@@ -887,8 +897,8 @@ class Vault:
         marks: bool,
         rerank: bool | None,
         result: Result | None,
+        are_wordings: bool,
     ) -> PackResult:
-        from excerpt.pack.build import search_queries
         from excerpt.pack.selection import NO_MARKS
         from excerpt.service.packer import PackRequest, with_fill
 
@@ -900,7 +910,7 @@ class Vault:
         if all_queries and not saved.marks:
             if result is None or engine is not self._load_engine():
                 search_limit = self._search_limit(max(settings.limit, self.settings.search.limit), rerank=rerank)
-                result = search_queries(engine, all_queries, strategy, search_limit)
+                result = engine.search(all_queries, strategy, search_limit)
                 result = self._rerank(engine, result, rerank=rerank)
                 for warning in result.warnings:
                     self._notice(warning)
@@ -918,6 +928,7 @@ class Vault:
             confidence=result.confidence if result is not None else None,
             notice=result.notice if result is not None else "",
             words=result.words if result is not None else (),
+            are_wordings=are_wordings,
         )
         packer = self._open_packer()
         return packer.links.add_links(packer.build_result(engine.snapshot, with_fill(request, engine)))

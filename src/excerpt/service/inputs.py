@@ -19,6 +19,8 @@ from excerpt.text.display import format_count, visible_line
 
 MAX_QUERY_LENGTH = 10_000
 """Characters of a query; a longer text is a document, which nobody means as a question."""
+MAX_WORDINGS = 8
+"""Other wordings of a query that are searched with it: each takes as long as the query."""
 MAX_SOURCE_LENGTH = 10_000
 """Characters of a path with lines or a heading. A path on Linux has at most 4,096 bytes."""
 MAX_MEMORY_LENGTH = 100_000
@@ -33,7 +35,7 @@ MAX_ITEMS = 1_000
 """Items of a list, such as tags or ids of fragments."""
 
 MAX_LENGTHS: Mapping[str, int] = {
-    **dict.fromkeys(("query", "queries", "words", "topic"), MAX_QUERY_LENGTH),
+    **dict.fromkeys(("query", "wordings", "queries", "words", "topic"), MAX_QUERY_LENGTH),
     **dict.fromkeys(("source", "sources", "note"), MAX_SOURCE_LENGTH),
     "answer": MAX_ANSWER_LENGTH,
     "prompt": MAX_PROMPT_LENGTH,

@@ -35,7 +35,8 @@ class PackRequest(Struct, frozen=True):
     `ids` are those of further fragments to pack. `overrides` are the user's changes (dropped passages, order, scopes).
     `ranked` says that passages are in the order of the scores or the user's own order, else in the order of the vault.
     `memories` are the marked memories. `confidence` is the confidence of the search for `hits`; `notice` is its
-    sentence if that is unsure. `words` are the content words of the queries.
+    sentence if that is unsure. `words` are the content words of the queries. `are_wordings`: the queries ask the same,
+    so that a pack may end before its budget.
     """
 
     queries: tuple[str, ...]
@@ -50,6 +51,7 @@ class PackRequest(Struct, frozen=True):
     confidence: Confidence | None = None
     notice: str = ""
     words: tuple[QuestionWord, ...] = ()
+    are_wordings: bool = False
 
 
 class LeftOutRow(Struct, frozen=True):
@@ -352,8 +354,6 @@ def _prepare_request(request: PackRequest, engine: Engine) -> PackRequest:
     a passage that only a comment brought up is not in the pack, and hits are in the order of the second search or of
     the reranker. This takes as long as the first search, so it is done only if a hit has a comment.
     """
-    from excerpt.pack.build import search_queries
-
     shared = engine.without_comments
     fragments = [hit.fragment for hit in request.hits]
     if (
@@ -363,7 +363,7 @@ def _prepare_request(request: PackRequest, engine: Engine) -> PackRequest:
         and not request.marks
         and fragments != shared.snapshot.fragments([fragment.key for fragment in fragments])
     ):
-        result = search_queries(shared, request.queries, request.strategy, len(request.hits))
+        result = shared.search(request.queries, request.strategy, len(request.hits))
         hits = result.hits
         if any(hit.rerank is not None for hit in request.hits):
             by_id = {hit.fragment.id: hit for hit in hits}
@@ -380,7 +380,8 @@ def with_fill(request: PackRequest, engine: Engine) -> PackRequest:
     """Return the request; if its queries have alternatives, whose scores do not compare, it fills the budget."""
     from excerpt.pack import build
 
-    return structs.replace(request, settings=build.with_fill(request.settings, engine, request.queries))
+    settings = build.with_fill(request.settings, engine, request.queries, are_wordings=request.are_wordings)
+    return structs.replace(request, settings=settings)
 
 
 def _with_current_ids(request: PackRequest, source: NoteSourceWithMoves) -> tuple[PackRequest, MovedFragments | None]:

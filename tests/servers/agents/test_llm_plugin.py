@@ -69,15 +69,16 @@ def test_the_tool_searches_the_notes(bees: Path) -> None:
 @pytest.mark.parametrize(
     ("argument", "parsed"),
     [
-        ("how are keys rotated?", ("", "how are keys rotated?", {})),
-        ("~/notes?query=key+rotation&budget=2000", ("~/notes", "key rotation", {"budget": 2000})),
-        ("~/notes?budget=5&query=a%26b&scope=note", ("~/notes", "a&b", {"budget": 5, "scope": "note"})),
-        ("~/notes?query=x&budget=1.5k", ("~/notes", "x", {"budget": 1_500})),
-        ("what is this? a budget=5", ("", "what is this? a budget=5", {})),
+        ("how are keys rotated?", ("", ("how are keys rotated?",), {})),
+        ("~/notes?query=key+rotation&budget=2000", ("~/notes", ("key rotation",), {"budget": 2000})),
+        ("~/notes?budget=5&query=a%26b&scope=note", ("~/notes", ("a&b",), {"budget": 5, "scope": "note"})),
+        ("~/notes?query=x&budget=1.5k", ("~/notes", ("x",), {"budget": 1_500})),
+        ("~/notes?query=x&query=y+z", ("~/notes", ("x", "y z"), {})),
+        ("what is this? a budget=5", ("", ("what is this? a budget=5",), {})),
     ],
 )
 def test_an_argument_is_a_question_or_a_vault_with_options(
-    argument: str, parsed: tuple[str, str, dict[str, object]]
+    argument: str, parsed: tuple[str, tuple[str, ...], dict[str, object]]
 ) -> None:
     assert parse_argument(argument) == parsed
 

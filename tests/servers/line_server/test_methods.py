@@ -24,6 +24,14 @@ async def test_search_returns_locations_with_highlighted_snippets(talk: Talk) ->
     assert "signals" not in hit
 
 
+async def test_other_wordings_of_a_query_are_asked_with_it(talk: Talk) -> None:
+    asked = {"query": "quantum chromodynamics", "wordings": ["swarm queen"]}
+    found, packed = await talk.ask("search", **asked, limit=1), await talk.ask("pack", **asked)
+    assert [hit["path"] for hit in found["hits"]] == ["Swarms.md"]
+    assert packed["stopped"] == "enough"
+    assert packed["passages"][0]["path"] == "Swarms.md"
+
+
 async def test_a_short_snippet_highlights_only_what_it_shows(talk: Talk) -> None:
     hit = (await talk.ask("search", query="degrees two minutes", limit=1, snippet=12))["hits"][0]
     assert len(hit["snippet"]["text"]) <= 12

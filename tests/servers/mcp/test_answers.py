@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +120,14 @@ async def test_a_pack_without_an_answer_names_three_locations_without_text(ask: 
     assert "From " not in unanswered.text
     assert len(re.findall(r"\.md:\d+", unanswered.last_line)) == 3
     assert "From " in (await ask("pack", query="quantum chromodynamics lattice", fill="budget")).text
+
+
+@pytest.mark.parametrize("tool", ["pack", "search"])
+async def test_a_question_is_asked_in_several_wordings(ask: Ask, tool: str) -> None:
+    wording = "when does a swarm leave?"
+    told = await ask(tool, query="quantum chromodynamics lattice", wordings=[wording, "", wording])
+    assert re.match("strong|likely|weak", told.first_line)
+    assert "Swarms.md:" in told.text
 
 
 @pytest.mark.parametrize("tool", ["pack", "search"])
@@ -490,8 +498,8 @@ def searched_queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     queries: list[str] = []
     search = Engine.search
 
-    def recorded(engine: Engine, query: str, *args: Any, **options: Any) -> excerpt.Result:
-        queries.append(query)
+    def recorded(engine: Engine, query: str | Sequence[str], *args: Any, **options: Any) -> excerpt.Result:
+        queries.extend([query] if isinstance(query, str) else query)
         return search(engine, query, *args, **options)
 
     monkeypatch.setattr(Engine, "search", recorded)

@@ -20,6 +20,7 @@ from excerpt.service.inputs import (
     MAX_PROMPT_LENGTH,
     MAX_QUERY_LENGTH,
     MAX_SOURCE_LENGTH,
+    MAX_WORDINGS,
     InputLine,
     describe_name,
     find_leading_id,
@@ -54,6 +55,8 @@ ERROR_CODES = {
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 QueryText = Annotated[str, Meta(max_length=MAX_QUERY_LENGTH)]
+Wordings = Annotated[list[QueryText], Meta(max_length=MAX_WORDINGS)]
+"""Other wordings of a query."""
 Source = Annotated[str, Meta(min_length=1, max_length=MAX_SOURCE_LENGTH)]
 Where = dict[str, str | list[str]]
 
@@ -69,9 +72,13 @@ class VaultParams(Struct, frozen=True):
 
 
 class SearchParams(VaultParams, frozen=True, kw_only=True):
-    """Parameters of `search`. `snippet` is the length of the snippets in terminal cells, 0 for none."""
+    """Parameters of `search`. `snippet` is the length of the snippets in terminal cells, 0 for none.
+
+    `wordings` ask the same as `query` in other words.
+    """
 
     query: QueryText
+    wordings: Wordings = field(default_factory=list)
     limit: Annotated[int, Meta(ge=1, le=200)] = 20
     strategy: Strategy | None = None
     where: Where | None = None
@@ -81,9 +88,13 @@ class SearchParams(VaultParams, frozen=True, kw_only=True):
 
 
 class PackParams(VaultParams, frozen=True, kw_only=True):
-    """Parameters of `pack`. `fragments` are ids; with them, what `query` finds is not packed."""
+    """Parameters of `pack`. `fragments` are ids; with them, what `query` finds is not packed.
+
+    `wordings` ask the same as `query` in other words.
+    """
 
     query: QueryText = ""
+    wordings: Wordings = field(default_factory=list)
     fragments: Annotated[list[str], Meta(max_length=MAX_ITEMS)] = field(default_factory=list)
     budget: Annotated[int, Meta(ge=0, le=MAX_TOKENS)] | None = None
     scope: Scope | None = None

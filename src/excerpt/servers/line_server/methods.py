@@ -62,6 +62,7 @@ def answer_search(snapshot: ServedSnapshot, params: SearchParams) -> JsonObject:
     """Return the hits of a query, each with a snippet, without signals."""
     result = snapshot.vault.search(
         params.query,
+        *params.wordings,
         where=params.where,
         literal=params.literal,
         strategy=params.strategy,
@@ -94,13 +95,13 @@ def answer_pack(snapshot: ServedSnapshot, params: PackParams) -> JsonObject:
     if not (params.query.strip() or params.fragments):
         raise ValueError("pack needs a query or fragments.")
     packed = snapshot.vault.pack(
-        *([params.query] if params.query.strip() else []),
+        *([params.query, *params.wordings] if params.query.strip() else []),
         where=params.where,
         literal=params.literal,
         budget=params.budget,
         scope=params.scope,
         strategy=params.strategy,
-        fill=params.fill,
+        fill=params.fill or (snapshot.vault.settings.pack.fill if params.wordings else None),
         format=params.format,
         ids=params.fragments,
     )

@@ -40,6 +40,7 @@ from excerpt.servers.served_vaults import (
     ask_each,
     describe_freshness,
 )
+from excerpt.service.inputs import MAX_WORDINGS
 from excerpt.text.display import format_count, visible_line
 
 # The maximum length in tokens of the answer of each tool:
@@ -69,6 +70,7 @@ Answer = TypeVar("Answer")
 
 VaultName = Annotated[str, Field(description="see status")]
 _SOURCE_FORMS = "path, path:10-40, path#heading, title, [[wikilink]] or fragment id"
+Wordings = Annotated[Sequence[str], Field(max_length=MAX_WORDINGS, description="query in other words")]
 SourceName = Annotated[str, Field(description=_SOURCE_FORMS)]
 
 
@@ -92,6 +94,7 @@ class Tools(Struct, frozen=True):
         ctx: Context[Any, Any],
         *,
         query: str,
+        wordings: Wordings = (),
         budget: Annotated[int, Field(ge=MIN_LIMIT, le=PACK_CAP)] = 1_500,
         scope: Literal["none", "neighbors", "section", "note"] = "neighbors",
         format: Literal["markdown", "xml", "plain"] = "markdown",  # noqa: A002 - as the command has it
@@ -102,11 +105,12 @@ class Tools(Struct, frozen=True):
     ) -> str:
         """Return the passages that answer a question, whole, with sources, in a token budget. Use this first."""
         _check_query(query)
+        queries = _join_wordings(query, wordings)
         served = self.vaults.find_vaults(vault)
 
         def respond(snapshot: ServedSnapshot) -> str:
-            notice = _format_memories(_recall_answers(snapshot, query))
-            return _pack_text(snapshot, query, budget, scope=scope, pack_format=format, fill=fill, notice=notice)
+            notice = _format_memories(_recall_answers(snapshot, queries))
+            return _pack_text(snapshot, queries, budget, scope=scope, pack_format=format, fill=fill, notice=notice)
 
         if len(served) == 1:
             return await served[0].ask(respond, _progress_callback(ctx))
@@ -114,13 +118,14 @@ class Tools(Struct, frozen=True):
         packed = await self.vaults.ask_union(served, ready, respond)
         if packed is not None:
             return packed
-        return await _pack_vaults(served, tuple(ready), query, budget, ctx, scope=scope, format=format, fill=fill)
+        return await _pack_vaults(served, tuple(ready), queries, budget, ctx, scope=scope, format=format, fill=fill)
 
     async def search(
         self,
         ctx: Context[Any, Any],
         *,
         query: str = "",
+        wordings: Wordings = (),
         limit: Annotated[int, Field(ge=1, le=50)] = 10,
         snippet: Annotated[int, Field(ge=0, le=1_000, description="characters of each")] = 200,
         strategy: Literal["auto", "adaptive", "proximity", "semantic", "hybrid"] = "auto",
@@ -133,21 +138,22 @@ class Tools(Struct, frozen=True):
         Filters: tag:x path:x/ file:x link:Note (backlinks) "phrase" -word date:2025-05; modified:7d lists recent notes.
         Order: sort:-date. vault="*" asks all.
         """
+        queries = _join_wordings(query if query.strip() else MATCH_ALL_QUERY, wordings)
+        query = " | ".join(queries)
         if group in ("folders", "tags"):
             (only,) = self.single_vault(vault)
             return await only.ask(
                 lambda snapshot: _list_branches(snapshot, query, group, offset, limit), _progress_callback(ctx)
             )
-        query = query if query.strip() else MATCH_ALL_QUERY
         served = self.vaults.find_vaults(vault)
         hit_limit = (offset + limit) * (_MAX_HITS_PER_NOTE if group == "notes" else 1)
 
         def respond(snapshot: ServedSnapshot) -> _SearchedVault:
-            result = snapshot.vault.search(query, strategy=strategy, limit=hit_limit)
+            result = snapshot.vault.search(*queries, strategy=strategy, limit=hit_limit)
             if snapshot.questions is not None:
                 snapshot.questions.ask(result)
             matched = snapshot.vault.map(query, limit=1).notes if group == "notes" else result.matched
-            memories = _recall_answers(snapshot, query)
+            memories = _recall_answers(snapshot, queries)
             return _SearchedVault(snapshot, result, matched, memories, _nearest_words(snapshot, result))
 
         several = len(served) > 1
@@ -481,6 +487,10 @@ def _divide_budget(results: Mapping[ServedVault, excerpt.Result], budget: int) -
     return {vault: shares[vault] - (excess if vault is chosen[0] else 0) for vault in chosen}
 
 
+def _join_wordings(query: str, wordings: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((query, *(wording for wording in wordings if wording.strip()))))
+
+
 def _check_query(query: str) -> None:
     if not query.strip():
         raise ExcerptError("The query is empty.", "Give a question, a few words, or filters such as tag:x.")
@@ -536,7 +546,7 @@ def _query_hints(results: Iterable[excerpt.Result]) -> str:
 
 def _pack_text(
     snapshot: ServedSnapshot,
-    query: str,
+    queries: Sequence[str],
     limit: int,
     *,
     scope: str,
@@ -550,10 +560,10 @@ def _pack_text(
     """Return a pack as the text of an answer, in at most `limit` tokens.
 
     `ids` are fragments to pack besides the hits; `fact` replaces the confidence in the first line; `result` is the
-    result of the query, if it was searched already; `notice` is a line below the first.
+    result of `queries`, if they were searched already; `notice` is a line below the first.
     """
     if result is None:
-        result = snapshot.vault.search_for_pack(query)
+        result = snapshot.vault.search_for_pack(*queries)
         if snapshot.questions is not None:
             snapshot.questions.ask(result)
 
@@ -561,7 +571,7 @@ def _pack_text(
 
     def pack(budget: int) -> excerpt.PackResult:
         return snapshot.vault.pack(
-            query,
+            *queries,
             budget=budget,
             scope=scope,
             format=pack_format,
@@ -592,7 +602,7 @@ def _pack_text(
 async def _pack_vaults(
     served: Sequence[ServedVault],
     ready: Sequence[ServedVault],
-    query: str,
+    queries: Sequence[str],
     limit: int,
     ctx: Context[Any, Any],
     *,
@@ -606,10 +616,10 @@ async def _pack_vaults(
     """
 
     def search(snapshot: ServedSnapshot) -> _SearchedVault:
-        result = snapshot.vault.search_for_pack(query)
+        result = snapshot.vault.search_for_pack(*queries)
         if snapshot.questions is not None:
             snapshot.questions.ask(result)
-        memories = _recall_answers(snapshot, query)
+        memories = _recall_answers(snapshot, queries)
         return _SearchedVault(snapshot, result, result.matched, memories, _nearest_words(snapshot, result))
 
     searched = await ask_each(ready, search, _progress_callback(ctx))
@@ -634,7 +644,7 @@ async def _pack_vaults(
         async def pack_vault(vault: ServedVault, share: int) -> excerpt.PackResult:
             return await vault.ask(
                 lambda snapshot: snapshot.vault.pack(
-                    query,
+                    *queries,
                     budget=share,
                     scope=scope,
                     format=format,
@@ -715,10 +725,11 @@ def _best_confidence(results: Iterable[excerpt.Result]) -> excerpt.Confidence | 
     return min(words, key=list(excerpt.Confidence).index) if words else None
 
 
-def _recall_answers(snapshot: ServedSnapshot, query: str) -> tuple[excerpt.RecalledMemory, ...]:
-    """Return the memories that answer a query; () if memories cannot be read, which the tool `recall` reports."""
+def _recall_answers(snapshot: ServedSnapshot, queries: Iterable[str]) -> tuple[excerpt.RecalledMemory, ...]:
+    """Return the memories that answer any query; () if memories cannot be read, which the tool `recall` reports."""
     with suppress(ExcerptError):
-        return snapshot.vault.memories.recall_answers(query)
+        recalled = [each for query in queries for each in snapshot.vault.memories.recall_answers(query)]
+        return tuple({each.memory.id: each for each in reversed(recalled)}.values())
     return ()
 
 
@@ -842,7 +853,9 @@ def _answer_from_note(snapshot: ServedSnapshot, source: str, query: str, limit: 
     if snapshot.questions is not None:
         snapshot.questions.leave()
     fact = f"what {visible_line(path)} says"
-    return _pack_text(snapshot, within, limit, scope="none", pack_format="markdown", ids=ids, fact=fact, result=result)
+    return _pack_text(
+        snapshot, [within], limit, scope="none", pack_format="markdown", ids=ids, fact=fact, result=result
+    )
 
 
 def _answer_overview(snapshot: ServedSnapshot, topic: str, limit: int) -> str:
