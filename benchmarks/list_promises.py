@@ -35,7 +35,7 @@ class CheckedList:
 
 def check_lists(engine: Engine, queries: Sequence[str]) -> Iterator[CheckedList]:
     """Yield which properties the lists of `queries` have; at most TYPED of those that may be ordered by meaning too."""
-    long = [query for query in queries if count_words(engine, query) >= MIN_DESCRIBING_WORDS]
+    long = [query for query in queries if count_query_words(engine, query) >= MIN_DESCRIBING_WORDS]
     typed = set(long[:: max(1, -(-len(long) // TYPED))])
     for query in queries:
         hits = engine.search(query, limit=LIMITS[-1]).hits
@@ -48,7 +48,7 @@ def check_lists(engine: Engine, queries: Sequence[str]) -> Iterator[CheckedList]
         )
 
 
-def count_words(engine: Engine, query: str) -> int:
+def count_query_words(engine: Engine, query: str) -> int:
     return engine.find_candidates(engine.parse(query)[0])[0].word_count
 
 

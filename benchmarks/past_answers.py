@@ -30,7 +30,7 @@ from excerpt.search import reopened
 from excerpt.search.engine import Engine
 from excerpt.search.usage import UsedHit, UseKind, UseLog
 
-VAULTS = {
+FOLDER_BY_SET = {
     "obsidian-help-en": "obsidian-help/en",
     "dendron-site": "dendron-site",
     "ttrpg-share": "ttrpg-share",
@@ -177,7 +177,7 @@ def main() -> int:
     ):
         every = {
             name: ask(data / "vaults" / path, name, data / "queries" / "asked", Path(folder) / name)
-            for name, path in VAULTS.items()
+            for name, path in FOLDER_BY_SET.items()
         }
         report(every)
     return 0

@@ -7,7 +7,7 @@ A row is the position of a fragment in the arrays of a snapshot; a note number i
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 
 import numpy as np
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, Digests, NameTerms, digest_texts
-from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, WordIndex, merge_rows
+from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, TermTier, WordIndex, merge_rows
 from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, Floats, QuerySimilarities, scale_above_mean
 from excerpt.search.proximity import FIELD_STARTS, flatten_positions, score_closeness
 from excerpt.search.ranking import SIGNALS
@@ -270,28 +270,13 @@ class CandidateGenerator:
         """Return `signals` with the words of the query, and its names, counted by likeness (`TermTier`)."""
         if all(tier.likeness == 1 for word in evidence.words for tier in word.tiers):
             return signals
-        weight = _weigh_words(evidence)
-        anywhere, title, heading, above = self._index.presence_by_field(
-            evidence.words, rows, (None, "title", "heading", "above"), weigh=attrgetter("likeness")
-        )
-        other_title, other_heading, other_above = self._index.presence_by_field(
-            evidence.extra_words, rows, ("title", "heading", "above")
-        )
-        outline, other_outline = np.maximum(above, heading), np.maximum(other_above, other_heading)
-        judged = {
-            "coverage": _weigh_asked_words(weight, evidence.is_period_word) @ anywhere,
-            "title": self._score_field_coverage(weight, title, other_title, rows, ("title",)),
-            "heading": self._score_field_coverage(weight, heading, other_heading, rows, ("heading",)),
-            "outline": self._score_field_coverage(weight, outline, other_outline, rows, ("above", "heading")),
-        }
         result = signals.copy()
-        for name, values in judged.items():
+        for name, values in self._score_coverage(evidence, rows, attrgetter("likeness")).items():
             column = SIGNALS.index(name)
             result[:, column] = np.maximum(result[:, column], np.round(values, 6))
         return result
 
     def _compute_word_signals(self, evidence: Evidence, rows: Rows) -> dict[str, Floats]:
-        weight = _weigh_words(evidence)
         notes = self._snapshot.table.notes[rows]
         scores = evidence.scores.scores_at(rows)
         # The highest score of all rows is among the candidates. Scores are divided by the highest score of a note, so
@@ -299,27 +284,36 @@ class CandidateGenerator:
         is_note_row = self._snapshot.is_note_row
         is_note = np.ones(len(rows), np.bool_) if is_note_row is None else is_note_row[rows]
         words = np.minimum(scores / _find_top_value(scores, is_note), MAX_ATTACHMENT_WORDS)
+        coverage = self._score_coverage(evidence, rows, attrgetter("share"))
+        names, anchor_fits = self._score_note_names(evidence, _weigh_words(evidence), notes)
+        names = np.maximum(names, coverage["title"])
+        first = self._find_first_rows(notes)
+        unique = merge_rows(first)
+        intro_scores = evidence.scores.scores_at(unique)[np.searchsorted(unique, first)]
+        return {
+            **coverage,
+            "words": words,
+            "title": names,
+            "anchor": np.maximum(anchor_fits - names, 0),
+            "note": _score_notes(words, notes, is_note),
+            "intro_words": np.minimum(intro_scores / _find_top_value(intro_scores, is_note), 1),
+        }
+
+    def _score_coverage(self, evidence: Evidence, rows: Rows, weigh: Callable[[TermTier], float]) -> dict[str, Floats]:
+        """Return the signals of what each row, and its headings, have of the query; `weigh` returns a tier's value."""
+        weight = _weigh_words(evidence)
         anywhere, title, heading, above = self._index.presence_by_field(
-            evidence.words, rows, (None, "title", "heading", "above")
+            evidence.words, rows, (None, "title", "heading", "above"), weigh=weigh
         )
         other_title, other_heading, other_above = self._index.presence_by_field(
             evidence.extra_words, rows, ("title", "heading", "above")
         )
         outline, other_outline = np.maximum(above, heading), np.maximum(other_above, other_heading)
-        names, anchor_fits = self._score_note_names(evidence, weight, notes)
-        names = np.maximum(names, self._score_field_coverage(weight, title, other_title, rows, ("title",)))
-        first = self._find_first_rows(notes)
-        unique = merge_rows(first)
-        intro_scores = evidence.scores.scores_at(unique)[np.searchsorted(unique, first)]
         return {
-            "words": words,
             "coverage": _weigh_asked_words(weight, evidence.is_period_word) @ anywhere,
-            "title": names,
-            "anchor": np.maximum(anchor_fits - names, 0),
+            "title": self._score_field_coverage(weight, title, other_title, rows, ("title",)),
             "heading": self._score_field_coverage(weight, heading, other_heading, rows, ("heading",)),
             "outline": self._score_field_coverage(weight, outline, other_outline, rows, ("above", "heading")),
-            "note": _score_notes(words, notes, is_note),
-            "intro_words": np.minimum(intro_scores / _find_top_value(intro_scores, is_note), 1),
         }
 
     def _compute_meaning_signals(self, similarities: QuerySimilarities, factor: float, rows: Rows) -> dict[str, Floats]:

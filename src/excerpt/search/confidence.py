@@ -104,14 +104,19 @@ def compute_features(evidence: Evidence, candidates: Candidates, rows: Rows, not
     return np.stack(columns, axis=1).astype(np.float32)
 
 
-def _leads(evidence: Evidence, candidates: Candidates, notes: Rows) -> Floats:
-    """Return for each candidate ln(its score / the best score of any other candidate), whatever strategy ranks.
+def score_candidates_plainly(evidence: Evidence, candidates: Candidates, notes: Rows) -> Floats:
+    """Return the score of each candidate by `auto` without boosts, and with the static model's meaning.
 
-    The score is the one of `auto` without boosts, and with the static model's meaning, by which the weights above were
-    fitted. So confidence depends on nothing but the query and the notes.
+    The weights above were fitted by it, and so confidence depends on nothing but the query and the notes, whatever
+    strategy ranks. `notes` are those of the candidates.
     """
     weights = weights_for(primary_strategy(evidence.word_count))
-    scores = sum_weighted_signals(candidates.rows, candidates.static_signals, weights, notes).scores
+    return sum_weighted_signals(candidates.rows, candidates.static_signals, weights, notes).scores
+
+
+def _leads(evidence: Evidence, candidates: Candidates, notes: Rows) -> Floats:
+    """Return for each candidate ln(its score / the best score of any other candidate)."""
+    scores = score_candidates_plainly(evidence, candidates, notes)
     if len(scores) == 0:
         return scores
     first = int(np.argmax(scores))

@@ -31,6 +31,7 @@ from excerpt.search.confidence import (
     UNSURE_LIKELIHOOD,
     ConfidenceTable,
     judge_confidence,
+    score_candidates_plainly,
 )
 from excerpt.search.evidence import (
     POOL_SIZE,
@@ -43,7 +44,7 @@ from excerpt.search.evidence import (
 )
 from excerpt.search.filters import FILTER_FIELDS, sort_newest_first
 from excerpt.search.highlight import HighlightFinder, HighlightTerms, merge_highlight_terms, select_highlight_terms
-from excerpt.search.interpretation import describe_missing_words, weigh_words
+from excerpt.search.interpretation import describe_missing_words, format_unsure_notice, weigh_words
 from excerpt.search.list_order import IndexArray, join_orders, limit_hits_per_note, score_places
 from excerpt.search.prefetch import build_candidate_query, build_note_query, build_period_query
 from excerpt.search.query import (
@@ -380,8 +381,8 @@ class Engine:
         )
         evidences = [scored_query.evidence for scored_query in scored_queries]
         lack = describe_missing_words(evidences, self.snapshot.languages)
-        nearest = "nearest in meaning" if is_by_meaning and not (sort or ranking.sort) else "nearest"
-        return confidence, lack, f"{lack}; these are {nearest}."
+        is_by_date = sort or ranking.sort
+        return confidence, lack, format_unsure_notice(lack, is_by_meaning=is_by_meaning and not is_by_date)
 
     def weigh_words(self, scored_queries: Sequence[ScoredQuery]) -> tuple[QuestionWord, ...]:
         """Return the content words of a query, which is given as its scored alternatives."""
@@ -573,7 +574,7 @@ class Engine:
         words, phrases or filters.
         """
         return (
-            evidence.whole_word_count >= MIN_DESCRIBING_WORDS
+            evidence.finished_word_count >= MIN_DESCRIBING_WORDS
             and evidence.is_meaning_trusted
             and not (query.phrases or query.excluded_phrases)
             and not len(evidence.named_rows)
@@ -646,19 +647,20 @@ class Engine:
         for scored_query in ranking.scored_queries:
             if scored_query.candidates is None:
                 return False
-            is_typed = scored_query.evidence.whole_words < len(scored_query.evidence.words)
-            best = self._judge_whole_words(scored_query.candidates, scored_query.evidence) if is_typed else likelihood
+            is_typed = scored_query.evidence.finished_terms < len(scored_query.evidence.words)
+            best = (
+                self._judge_finished_words(scored_query.candidates, scored_query.evidence) if is_typed else likelihood
+            )
             if best >= UNSURE_LIKELIHOOD:
                 return False
         return True
 
-    def _judge_whole_words(self, candidates: Candidates, evidence: Evidence) -> float:
+    def _judge_finished_words(self, candidates: Candidates, evidence: Evidence) -> float:
         """Return the highest likelihood of the first JUDGED_HITS candidates without the word that is being typed."""
         evidence = drop_open_word(evidence, self.snapshot)
         candidates = self._candidate_generator.rescore_words(candidates, evidence)
         notes = self.snapshot.table.notes[candidates.rows]
-        weights = weights_for(primary_strategy(evidence.word_count))
-        scores = sum_weighted_signals(candidates.rows, candidates.signals, weights, notes).scores
+        scores = score_candidates_plainly(evidence, candidates, notes)
         first = np.sort(np.argsort(-scores, kind="stable")[:JUDGED_HITS])
         return float(judge_confidence(evidence, candidates, candidates.rows[first], notes).likelihoods.max(initial=0))
 

@@ -125,6 +125,11 @@ def trusted_languages(corpus: Corpus, settings: EmbeddingSettings) -> tuple[str,
     return settings.languages if is_static_model(settings.model) else SHIPPED_LANGUAGES
 
 
+def static_languages(corpus: Corpus, settings: EmbeddingSettings) -> tuple[str, ...]:
+    """Return the languages in which the vectors of the static model are trusted, whatever embedder is chosen."""
+    return SHIPPED_LANGUAGES if has_chosen_embedder(corpus) else trusted_languages(corpus, settings)
+
+
 Floats = npt.NDArray[np.float32]
 
 
@@ -360,8 +365,8 @@ class Evidence(Struct, frozen=True):
     `absent_stop_share`: the share of the words' idf that belongs to stop words which the vault lacks.
     `periods`: the periods that the query names. `time`: how near each row's date is to them, 0 to 1; None if
     none is. `is_period_word` flags the words that name a period: their absence from a text says nothing.
-    `whole_words`: how many of `words` are before the word that is still being typed; `whole_word_count`: the number of
-    these that a person would count.
+    `finished_terms`: how many of `words` are before the word that is still being typed; `finished_word_count`: the
+    number of these that a person would count.
     """
 
     words: tuple[ExpandedWord, ...]
@@ -383,8 +388,8 @@ class Evidence(Struct, frozen=True):
     periods: tuple[NamedPeriod, ...]
     time: Floats | None
     is_period_word: Flags
-    whole_words: int
-    whole_word_count: int
+    finished_terms: int
+    finished_word_count: int
 
     @property
     def is_meaning_trusted(self) -> bool:
@@ -439,7 +444,7 @@ def gather_evidence(
     }
     query = replace(query, words=remove_plain_marks(query.words, today))
     query_words = analyze_text(query.words, snapshot)
-    whole_words = _count_whole_words(query_words, open_word=query.open_word)
+    finished_terms = _count_finished_terms(query_words, open_word=query.open_word)
     words = index.expand(query_words, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
     shares = _language_weights(words, snapshot)
     matches = tuple(index.match(word).with_share(share) for word, share in zip(words, shares, strict=True))
@@ -455,7 +460,9 @@ def gather_evidence(
         meaning_factor = 0.0 if is_without_meaning else meaning_factor
         static_vector = snapshot.embedder.embed_query(query.words) if has_text else None
         static_similarities = QuerySimilarities(static_vector, snapshot.vectors, snapshot, selects_rows=False)
-        static_factor = compute_meaning_factor(query.words, snapshot.languages, SHIPPED_LANGUAGES)
+        static_factor = compute_meaning_factor(
+            query.words, snapshot.languages, static_languages(snapshot, settings.embedding)
+        )
     named_rows = _find_named_rows(query.words, snapshot) if query_words else NO_ROWS
     is_allowed = filters.flag_allowed_rows(query, snapshot, lambda text: analyze_text(text, snapshot), today)
     scores = WordScores(matches, snapshot.lexical.doc_count, is_allowed, snapshot.is_note_row)
@@ -489,12 +496,12 @@ def gather_evidence(
         periods=periods,
         time=score_time(snapshot, periods),
         is_period_word=np.array([fold(word.surface) in period_words for word in words], np.bool_),
-        whole_words=whole_words,
-        whole_word_count=count_words(query_words[:whole_words]),
+        finished_terms=finished_terms,
+        finished_word_count=count_words(query_words[:finished_terms]),
     )
 
 
-def _count_whole_words(words: Sequence[QueryWord], *, open_word: bool) -> int:
+def _count_finished_terms(words: Sequence[QueryWord], *, open_word: bool) -> int:
     """Return the number of words before the one that is still being typed, of which `words` may have several parts."""
     if not (open_word and words):
         return len(words)
@@ -504,15 +511,15 @@ def _count_whole_words(words: Sequence[QueryWord], *, open_word: bool) -> int:
 
 def drop_open_word(evidence: Evidence, snapshot: Corpus) -> Evidence:
     """Return the evidence without the word that is still being typed; the evidence by meaning stays."""
-    words, matches = evidence.words[: evidence.whole_words], evidence.matches[: evidence.whole_words]
+    words, matches = evidence.words[: evidence.finished_terms], evidence.matches[: evidence.finished_terms]
     return replace(
         evidence,
         words=words,
         matches=matches,
         scores=WordScores(matches, len(evidence.scores), evidence.is_allowed, snapshot.is_note_row),
-        word_count=evidence.whole_word_count,
+        word_count=evidence.finished_word_count,
         absent_stop_share=_absent_stop_share(words, matches, snapshot.languages),
-        is_period_word=evidence.is_period_word[: evidence.whole_words],
+        is_period_word=evidence.is_period_word[: evidence.finished_terms],
     )
 
 

@@ -145,10 +145,13 @@ def _filter_warnings(
 
 
 _NO_SURE_PASSAGE = "No passage is sure to answer"
-UNSURE_NOTICE = f"{_NO_SURE_PASSAGE}; these are nearest."
-"""What is said of an unsure result where no word can be named."""
 _MAX_NAMED_WORDS = 3
 _MAX_WORD_COLUMNS = 30
+
+
+def format_unsure_notice(lack: str = _NO_SURE_PASSAGE, *, is_by_meaning: bool = False) -> str:
+    """Return the sentence on an unsure result; `lack` is the clause on what its passages lack, if that is known."""
+    return f"{lack}; these are nearest{' in meaning' if is_by_meaning else ''}."
 
 
 def describe_missing_words(evidences: Sequence[Evidence], languages: Sequence[str]) -> str:

@@ -20,9 +20,8 @@ from msgspec import Struct
 from excerpt.base.settings import EmbeddingSettings
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FragmentTable
-from excerpt.search.evidence import MAX_LANGUAGES, SHIPPED_LANGUAGES, compute_meaning_factor, trusted_languages
+from excerpt.search.evidence import MAX_LANGUAGES, compute_meaning_factor, static_languages
 from excerpt.search.query import Query, parse_alternatives
-from excerpt.search.query_vectors import has_chosen_embedder
 from excerpt.search.ranking import ScoredFragments
 from excerpt.search.usage import UseEvent, UseLog, update_paths
 from excerpt.text.folding import fold
@@ -271,8 +270,7 @@ class LearnedQueries:
         """Return the data by which questions are compared; `texts` are the questions' words, without filters."""
         languages = self._snapshot.languages
         # The static model, whatever embedder the user chose: it takes no time.
-        is_static = not has_chosen_embedder(self._snapshot)
-        trusted = trusted_languages(self._snapshot, self._embedding) if is_static else SHIPPED_LANGUAGES
+        trusted = static_languages(self._snapshot, self._embedding)
         factors = [compute_meaning_factor(text, languages, trusted) for text in texts]
         vectors = self._snapshot.embedder.embed(texts) * np.array(factors, np.float32)[:, None]
         words = (select_words(text, languages[:MAX_LANGUAGES]) for text in texts)

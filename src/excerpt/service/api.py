@@ -310,12 +310,12 @@ def fuse_packs(packed: Mapping[str, PackResult]) -> str:
 
 def merge_notices(notices: Iterable[str]) -> str:
     """Return one notice for the results of several vaults; "" if a result has no notice, and so is not unsure."""
-    from excerpt.search.interpretation import UNSURE_NOTICE
+    from excerpt.search.interpretation import format_unsure_notice
 
     different = set(notices)
     if "" in different or not different:
         return ""
-    return different.pop() if len(different) == 1 else UNSURE_NOTICE
+    return different.pop() if len(different) == 1 else format_unsure_notice()
 
 
 class Vault:
