@@ -250,6 +250,27 @@ def test_a_hit_with_every_exact_word_or_phrase_of_the_query_is_at_least_likely(c
     assert code_engine.search(query).hits[0].confidence in {Confidence.LIKELY, Confidence.STRONG}
 
 
+def test_a_name_in_mixed_case_makes_a_question_with_other_words_no_surer(code_engine: Engine) -> None:
+    assert code_engine.search("iPhone").confidence is Confidence.STRONG
+    asked = code_engine.search("broken iPhone screen glass repair")
+    assert "iPhone" in asked.hits[0].fragment.text
+    assert asked.hits[0].confidence is Confidence.WEAK
+
+
+@pytest.mark.parametrize(
+    ("link", "confidence"), [("Cellar|winter store", Confidence.STRONG), ("Cellar", Confidence.LIKELY)]
+)
+def test_the_text_of_a_link_counts_like_a_name(tmp_path: Path, link: str, confidence: Confidence) -> None:
+    notes = {
+        "Cellar.md": "# Cellar\n\nKeep potatoes and apples apart, in the dark.\n",
+        "Plan.md": f"# Plan\n\nIn autumn, see [[{link}]] first.\n",
+        **{f"{n}.md": f"# Day {n}\n\nIn winter, walk {n} miles to the store.\n" for n in range(4)},
+    }
+    with closing(open_vault(tmp_path, notes)) as snapshot:
+        first = Engine(snapshot, Settings()).search("potatoes winter store").hits[0]
+    assert (first.fragment.path, first.confidence) == ("Cellar.md", confidence)
+
+
 @pytest.mark.parametrize(
     "query", ["E0309", "0x80070006", "settings.yaml", "std::deque", "Get-Process", "phoneOS", '"heap the turn"']
 )

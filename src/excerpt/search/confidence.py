@@ -1,11 +1,11 @@
 """The confidence that a fragment answers the query.
 
 A score says which fragment is first, not whether it is any good. Confidence uses the share of the query that the
-fragment has, how rare these words are together (three rare words rarely meet by chance), whether a title or heading is
-about them, and how far the fragment is ahead of the best other one. Their weights are a logistic regression on the
-first hits of 13,000 queries, two thirds of them asked of vaults that cannot answer them (docs/design/quality.md,
-`python -m benchmarks.confidence --fit`). Similarity in meaning added nothing: the model finds something near to
-anything.
+fragment has, how rare these words are together (three rare words rarely meet by chance), whether a title, heading or
+text of a link is about them, and how far the fragment is ahead of the best other one. Their weights are a logistic
+regression on the first hits of 13,000 queries, two thirds of them asked of vaults that cannot answer them
+(docs/design/quality.md, `python -m benchmarks.confidence --fit`). Similarity in meaning added nothing: the model finds
+something near to anything.
 
 A code, a file name, an identifier or a phrase either matches or not: a fragment that has all of a query's is at least
 likely.
@@ -86,18 +86,21 @@ def compute_features(evidence: Evidence, candidates: Candidates, rows: Rows, not
     """Return the features of the likelihood (rows x FEATURES) of `rows`; `notes` are the notes of the candidates.
 
     They are the share of the query that the fragment has, by rarity and without stop words that the vault lacks;
-    ln(1 + the idf of the words it has, in units of the idf of a word in one fragment); how well the best of title and
-    headings fits; ln(1 + the number of words in the query); and the lead (`_leads`).
+    ln(1 + the idf of the words it has, in units of the idf of a word in one fragment); how well the best of title,
+    headings and texts of links fits; ln(1 + the number of words in the query); and the lead (`_leads`).
     """
     at = np.searchsorted(candidates.rows, rows)
     coverage = candidates.judged_signals[at, SIGNALS.index("coverage")]
-    names = [candidates.judged_signals[at, SIGNALS.index(name)] for name in ("title", "heading", "outline")]
+    title, anchor, heading, outline = (
+        candidates.judged_signals[at, SIGNALS.index(name)] for name in ("title", "anchor", "heading", "outline")
+    )
+    named = np.maximum.reduce((np.minimum(title + anchor, 1), heading, outline))  # the anchor is above the title
     rarest = np.log1p((evidence.corpus_size - 0.5) / 1.5)
     total_idf = sum(match.idf for match in evidence.matches) / max(float(rarest), 1e-9)
     columns = (
         np.minimum(coverage / np.float32(max(1 - evidence.absent_stop_share, 1e-9)), 1),
         np.log1p(coverage * np.float32(total_idf)),
-        np.maximum.reduce(names),
+        named,
         np.full(len(rows), np.log1p(evidence.word_count)),
         _leads(evidence, candidates, notes)[at],
     )

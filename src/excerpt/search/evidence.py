@@ -541,11 +541,16 @@ def find_exact_words(text: str) -> list[str]:
 def _flag_rows_with_exact_words(query: Query, snapshot: Corpus, is_allowed: Flags | None) -> Flags | None:
     """Return a flag for each row: whether it has all phrases and exact words of a query as typed.
 
-    Return None if the query has neither. No flag is set if one of the exact words is in no fragment or is not rare.
+    Return None if the query has neither. A name in mixed case counts only if the query has no other words. No flag is
+    set if one of the exact words is in no fragment or is not rare.
     """
     if query.phrases:  # all allowed rows have them
         return is_allowed
-    if not (exact := find_exact_words(query.words)):
+    exact = find_exact_words(query.words)
+    if len(exact) < len(query.words.split()):
+        # A name such as PowerShell, beside other words, is in most questions about its subject.
+        exact = [word for word in exact if not word.isalpha()]
+    if not exact:
         return None
     count = snapshot.lexical.doc_count
     match_counts = np.zeros(count, np.intp)
