@@ -111,7 +111,7 @@ def test_if_minilm_is_not_installed_one_sentence_says_so_and_words_are_still_sea
 def test_status_offers_minilm_once_and_only_on_a_terminal(
     excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    offer = "Better answers to questions in your own words"
+    offer = "MiniLM answers questions in your own words better"
     (vault / "Long.md").write_text("# Section\n\nText of a section.\n\n" * MIN_FRAGMENTS, encoding="utf-8")
     assert offer not in excerpt("status", "--vault", vault).err  # a program reads it
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)

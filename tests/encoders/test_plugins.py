@@ -104,7 +104,7 @@ def test_an_error_of_a_plugin_is_reported_in_one_sentence_with_its_name(text: st
     [
         ("absent", "absent, not_there:Embedder, cannot be loaded"),
         ("fails", "RuntimeError: no licence"),
-        ("unknown", "unknown is not installed. There are: absent, broken, fails, letters"),
+        ("unknown", "unknown is not installed. Installed are: absent, broken, fails, letters"),
     ],
 )
 def test_the_error_names_a_plugin_embedder_that_cannot_be_loaded(name: str, message: str) -> None:

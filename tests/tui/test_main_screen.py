@@ -106,7 +106,7 @@ async def select(pilot: AppPilot, path: str) -> None:
 
 
 def offers_in(app: ExcerptApp) -> list[str]:
-    return [text for text in notices_of(app) if "Better answers to questions in your own words" in text]
+    return [text for text in notices_of(app) if "MiniLM answers questions in your own words better" in text]
 
 
 async def ask_and_pause(pilot: AppPilot, query: str) -> None:

@@ -107,11 +107,11 @@ def setting(default: T, meaning: str) -> T:
 class AttachmentSettings:
     """The settings for attachments: which are read, and up to which size; a file over a limit is reported."""
 
-    read: bool = setting(True, "Read PDFs, slides, documents, sheets, canvases and others too.")
+    read: bool = setting(True, "Read PDFs, slides, documents, sheets, canvases and other attachments.")
     weight: Share = setting(0.8, "Weight of an attachment's score against a note's, 0 to 1.")
     ocr: Ocr = setting(Ocr.OFF, "Read images and scanned pages by OCR: auto uses tesseract if installed.")
-    max_bytes: Bytes = setting(64 * 1024 * 1024, "Larger attachments are skipped.")
-    max_pages: Positive = setting(2000, "Pages read of one attachment.")
+    max_bytes: Bytes = setting(64 * 1024 * 1024, "Size of an attachment above which it is skipped.")
+    max_pages: Positive = setting(2000, "Most pages to read of one attachment.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,9 @@ class VaultSettings:
 
     extensions: tuple[Extension, ...] = setting((".md", ".markdown", ".mdx", ".qmd"), "File name endings of notes.")
     include: tuple[str, ...] = setting((), "Patterns, as in a .gitignore, of files to read; if empty, all.")
-    exclude: tuple[str, ...] = setting((), 'Patterns of files not to read; "!" in front reads them after all.')
+    exclude: tuple[str, ...] = setting(
+        (), 'Patterns of files not to read; a pattern with "!" in front makes an exception.'
+    )
     max_bytes: Bytes = setting(16 * 1024 * 1024, "Larger files are skipped.")
     language: Language = setting("", 'The language of all notes, as "de"; if empty, detected.')
     attachments: AttachmentSettings = field(default_factory=AttachmentSettings)
@@ -130,7 +132,9 @@ class VaultSettings:
 class TextSettings:
     """The settings that say which parts of a note's text are found and shown."""
 
-    comments: Comments = setting(Comments.AUTHOR, "Who finds and reads comments: you, agents and packs too, or nobody.")
+    comments: Comments = setting(
+        Comments.AUTHOR, "Who finds and reads the notes' comments: only you, agents and packs too, or nobody."
+    )
 
     def shows_comments(self, *, for_author: bool) -> bool:
         """Return whether comments are shown to the author of the notes (`for_author`), or else to everybody."""
@@ -142,7 +146,9 @@ class EmbeddingSettings:
     """The embedding model, and the languages in which the similarity of meaning counts fully."""
 
     model: str = setting("", '"minilm", or a folder, name or address, as in the guide; if empty, the one that ships.')
-    languages: tuple[str, ...] = setting((), 'Languages in which its vectors are trusted; "*": all; if empty, its own.')
+    languages: tuple[str, ...] = setting(
+        (), 'Languages whose vectors are trusted; "*" for all; if empty, those of the model.'
+    )
     remote: bool = setting(False, "Allow an address on another machine, to which the notes' text is sent.")
 
 
@@ -151,16 +157,16 @@ class RerankSettings:
     """A second model that reads the first hits again and changes their order."""
 
     model: str = setting("", "Folder or address of a cross-encoder, as in the guide; if empty, none.")
-    weight: Share = setting(0.5, "Weight of its score against that of the first order, 0 to 1.")
-    seconds: Seconds = setting(2.0, "Seconds that it may take; if it takes longer, the first order stays.")
+    weight: Share = setting(0.5, "Weight of the model's score against the score of the search, 0 to 1.")
+    seconds: Seconds = setting(2.0, "Most seconds for reranking; after that, the order of the search stays.")
 
 
 @dataclass(frozen=True, slots=True)
 class BoostSettings:
     """The score boosts that are enabled."""
 
-    links: bool = setting(True, "Rank notes higher that many matching notes link to.")
-    recency: bool = setting(False, "Rank notes higher that changed recently.")
+    links: bool = setting(True, "Rank notes higher if many matching notes link to them.")
+    recency: bool = setting(False, "Rank notes higher if they changed recently.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +177,8 @@ class SearchSettings:
     limit: Hits = setting(50, "Number of hits; the screen loads as many more at the end of the list.")
     fuzzy_threshold: Share = setting(0.8, "Similarity from which a word counts as misspelt, 0 to 1.")
     fusion: Fusion = setting(Fusion.WEIGHTED, "How signals become a score: weighted (a sum) or rrf (by ranks).")
-    learn: bool = setting(True, "Raise what you used for similar questions; if off, nothing is recorded.")
-    per_note: Count = setting(3, "Most fragments of a note among the first ten hits, twice that in fifty; 0: no limit.")
+    learn: bool = setting(True, "Rank hits higher that you used for similar queries; if off, no use is recorded.")
+    per_note: Count = setting(3, "Most fragments of a note in the first 10 hits, twice as many in 50; 0 for no limit.")
     boosts: BoostSettings = field(default_factory=BoostSettings)
 
 
@@ -182,13 +188,13 @@ class PackSettings:
 
     budget: Tokens = setting(4000, "Most tokens of a pack, sources included.")
     tokenizer: str = setting("o200k", "Tokenizer: a name, or the path of a tokenizer.json.")
-    scope: Scope = setting(Scope.NEIGHBORS, "How far a hit is grown: none, to its neighbors, its section or its note.")
+    scope: Scope = setting(Scope.NEIGHBORS, "How far a hit is extended: not (none), to its neighbors, section or note.")
     neighbors: Neighbors = setting(1, "Fragments on each side of a hit, in the scope neighbors.")
     limit: PackedHits = setting(8, "Number of best hits to pack when none is marked.")
     fill: Fill = setting(Fill.ENOUGH, "Stop when the pack probably holds the answer (enough), or fill the budget.")
     format: Format = setting(Format.MARKDOWN, "How a pack is written.")
     question: bool = setting(False, "Put the query below the passages.")
-    template: str = setting("", "File for the format template, relative to the settings.")
+    template: str = setting("", "Jinja2 file for the format template, relative to the settings file.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,14 +210,14 @@ class ScreenSettings:
     """The settings of the app: its look, its keys, and the programs that it opens."""
 
     theme: str = setting("", "The colours: a theme, or a file in themes/; if empty, dark or light as the terminal is.")
-    editor: str = setting("", "Command that enter runs, as nvim or code -w; if empty, $VISUAL, then $EDITOR.")
+    editor: str = setting("", "Command that opens notes, such as nvim or code -w; if empty, $VISUAL, then $EDITOR.")
     viewers: dict[str, str] = field(
         default_factory=dict,
         metadata={MEANING: 'Commands for attachments, by kind: pdf = "zathura -P {page} {file}".'},
     )
-    restore: bool = setting(True, "Restore query, selection, tab and panes; if off, they are not saved.")
-    plain: bool = setting(False, "Letters and ASCII signs instead of lines and blocks; no motion.")
-    motion: bool = setting(True, "If off, nothing moves by itself.")
+    restore: bool = setting(True, "Restore the last query, selection, tab and panes; if off, they are not saved.")
+    plain: bool = setting(False, "Draw letters and ASCII signs instead of lines and blocks, without motion.")
+    motion: bool = setting(True, "Animate the screen; if off, nothing moves by itself.")
     keys: dict[str, str] = field(
         default_factory=dict, metadata={MEANING: "Other keys for actions, by the action's name."}
     )
@@ -461,7 +467,7 @@ def _read_toml(file: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:  # brackets nested too deeply
         raise SettingsError(
-            f"{file} is not valid TOML: {error}.", "Correct it, or run `excerpt config --check`."
+            f"{file} is not valid TOML: {error}.", "Correct the file, or run `excerpt config --check`."
         ) from error
 
 

@@ -183,7 +183,7 @@ def change_setting(file: Path, key: str, value: SettingValue | None, initial_tex
         replace_file(target, changed.encode("utf-8"), lasting=True, mode=_read_permissions(target))
     except OSError as error:
         raise SettingsError(
-            f"{file} cannot be written: {error.strerror or error}.", "Check the permissions of it and its folder."
+            f"{file} cannot be written: {error.strerror or error}.", "Check the permissions of the file and its folder."
         ) from error
 
 

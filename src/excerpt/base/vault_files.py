@@ -65,9 +65,9 @@ class OpenFolder(Struct, frozen=True):
     def _refusal_reason(self, descriptor: int, name: str) -> str:
         """Return why the open file must not be read, in a sentence; "" if it may be read."""
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return "It is not a file but a device, pipe or socket."
+            return "The path is not a file but a device, pipe or socket."
         if self.descriptor < 0 and not _is_inside(descriptor, self._absolute_path / name, self.vault):
-            return "It is outside the vault: a link leads to it."
+            return "The file is outside the vault: a link leads to it."
         return ""
 
     @property
@@ -122,8 +122,8 @@ def _to_unopened_error(error: OSError | ValueError) -> FileOpenError:
     if error.errno == errno.ENOENT:
         return FileOpenError("The file was deleted before it could be read.")
     if error.errno in _LINK_ERRORS:
-        return FileOpenError("It, or a folder above it, has become a link, and links are not followed.")
-    return FileOpenError(f"It cannot be read: {error.strerror or error}.", "Check its permissions.")
+        return FileOpenError("The file, or a folder above it, has become a link, and links are not followed.")
+    return FileOpenError(f"The file cannot be read: {error.strerror or error}.", "Check its permissions.")
 
 
 # --- systems that cannot open folders ---------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def uninstall_command(agent: str, *, project: bool, yes: bool) -> None:
         uninstall(edits, user_paths())
         print_message(f"Removed from {agent}.")
     if left := read_installation(agent, _resolve_project_folder(project), user_paths()).problem:
-        print_message(f"Left as it is: {left}")
+        print_message(f"Not changed: {left}")
 
 
 @agents_command.command("status")

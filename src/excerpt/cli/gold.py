@@ -118,14 +118,16 @@ def export_command(vault: Path | None) -> int:
 @gold_command.command("run")
 @vault_option
 @click.option(
-    "--strategy", type=click.Choice([s.value for s in Strategy]), help="Compare this strategy with your settings."
+    "--strategy",
+    type=click.Choice([s.value for s in Strategy]),
+    help="Compare the ranks by this strategy with those by your settings.",
 )
 @click.option(
     "--set",
     "settings",
     metavar="KEY=VALUE",
     multiple=True,
-    help="Compare a setting, such as search.boosts.links=false, with yours; may be given several times.",
+    help="Set KEY, such as search.boosts.links=false, and compare the ranks; may be given several times.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refresh_option

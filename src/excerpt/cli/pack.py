@@ -55,7 +55,7 @@ class TokenCountParameter(click.IntRange):
     "--expand",
     "scope",
     type=click.Choice([s.value for s in Scope]),
-    help="What each hit is extended to: nothing, neighbors, its section or its note.",
+    help="How far each hit is extended: not at all, to its neighbors, its section or its note.",
 )
 @click.option(
     "--neighbors",

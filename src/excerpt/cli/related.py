@@ -25,7 +25,7 @@ _MAX_SHOWN_LINKS = 3  # that both notes link to, or are linked from
 @click.command()
 @click.argument("note", metavar="NOTE[:LINE]", shell_complete=complete_notes)
 @vaults_option
-@click.option("--limit", type=click.IntRange(1, MAX_HITS), help="The most notes.  [default: 10]")
+@click.option("--limit", type=click.IntRange(1, MAX_HITS), help="The maximum number of notes.  [default: 10]")
 @click.option("--unlinked", is_flag=True, help="Leave out notes that link to NOTE or that NOTE links to.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every note with all reasons.")
 @refresh_option

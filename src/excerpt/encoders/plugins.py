@@ -70,14 +70,18 @@ class PluginReranker:
 def _load(group: str, name: str, source: str) -> Any:
     targets = find_entry_points(group)
     if name not in targets:
-        listed = f"There are: {', '.join(sorted(targets))}." if targets else "No installed package has one."
-        raise ModelError(f"{source} is not installed. {listed}", "Install its package beside excerpt.")
+        listed = (
+            f"Installed are: {', '.join(sorted(targets))}."
+            if targets
+            else "No installed package has a model of this kind."
+        )
+        raise ModelError(f"{source} is not installed. {listed}", "Install the model's package beside excerpt.")
     try:
         return load_entry_point(targets[name])
     except Exception as error:  # another's code
         raise ModelError(
             f"{source}, {targets[name]}, cannot be loaded ({first_line(error)}).",
-            "Update or uninstall its package.",
+            "Update or uninstall the plugin's package.",
         ) from error
 
 

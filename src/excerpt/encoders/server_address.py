@@ -60,7 +60,8 @@ def parse_address(text: str, endpoint: str = "") -> ServerAddress:
         is_valid = False
     if not is_valid:
         raise ModelError(
-            "The address of the model's server is not valid.", "Write it as http://127.0.0.1:11434/v1#model-name."
+            "The address of the model's server is not valid.",
+            "Write the address as http://127.0.0.1:11434/v1#model-name.",
         )
     if parts.username is not None or parts.password is not None:
         raise ModelError(

@@ -118,7 +118,7 @@ class EmbeddingRun:
             lock.acquire()
         except Timeout as error:
             raise IndexBusyError(
-                "Another excerpt process is embedding this vault.", "Wait until it is done, or end it."
+                "Another excerpt process is embedding this vault.", "Wait until that process is done, or end it."
             ) from error
         try:
             yield

@@ -297,7 +297,7 @@ class ChosenEmbedder:
                 if versioned_id(embedder) != self._id:
                     raise ModelError(
                         "The embedding model is not the one that embedded the notes.",
-                        "Wait until it has embedded them, or run `excerpt embedding --run`.",
+                        "Wait until the new model has embedded the notes, or run `excerpt embedding --run`.",
                     )
                 self._embedder = embedder
             return self._embedder.embed_query(text)

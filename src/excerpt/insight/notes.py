@@ -118,7 +118,9 @@ def find_section(snapshot: Corpus, path: str, heading: str, line: int = 0) -> Se
 def _suggest_similar_headings(sections: Sequence[Section], heading: str) -> str:
     names = dict.fromkeys(section.heading for section in sections if section.heading)
     near = process.extract(heading, [*names], processor=_fold_name, limit=_MAX_LISTED_NAMES)
-    return f"Its headings nearest to that: {', '.join(name for name, *_ in near)}." if near else "It has no headings."
+    return (
+        f"The note's nearest headings: {', '.join(name for name, *_ in near)}." if near else "The note has no headings."
+    )
 
 
 def _is_under(section: Section, parts: Sequence[str]) -> bool:
@@ -143,7 +145,8 @@ def _resolve_note(snapshot: Corpus, name: str) -> str | None:
         remainder = f" and {len(paths) - _MAX_LISTED_NAMES} more" if len(paths) > _MAX_LISTED_NAMES else ""
         listed = ", ".join(paths[:_MAX_LISTED_NAMES])
         raise NotFoundError(
-            f"{format_count(len(paths), 'note')} are called {name}.", f"Name one by its path: {listed}{remainder}."
+            f"{format_count(len(paths), 'note')} are called {name}.",
+            f"Name one of them by its path: {listed}{remainder}.",
         )
     return paths[0] if paths else None
 

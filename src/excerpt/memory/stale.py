@@ -226,7 +226,8 @@ def source_from_lines(snapshot: Corpus, location: str) -> tuple[Source, str]:
         )
     if path is None:
         raise MemoryUnusableError(
-            f"There is no note {location or repr(location)}.", "Name it by path, title or alias, as NOTE:12-18."
+            f"There is no note {location or repr(location)}.",
+            "Name the note by its path, title or alias, as in NOTE:12-18.",
         )
     lines = snapshot.note_text(path).rstrip("\n").split("\n")
     last = len(lines) if last is None else min(last, len(lines))

@@ -370,10 +370,10 @@ def _explain_link(folder: Path, name: str) -> str:
     """Return a sentence that says why a symbolic link is not followed, in the words of the vault's scan."""
     target = Path(os.path.realpath(folder / name))
     if not target.is_relative_to(os.path.realpath(folder)):
-        return "It is a link out of the folder of memories."
+        return "The file is a link out of the folder of memories."
     if not target.exists():
-        return "It is a link to nothing."
-    return "It is a link within the folder of memories; its target is listed itself."
+        return "The file is a link to a missing file."
+    return "The file is a link to another file in the folder of memories, which is listed itself."
 
 
 def _index_by_id(read: Mapping[str, LoadedFile | UnreadableFile]) -> dict[str, tuple[str, LoadedFile]]:

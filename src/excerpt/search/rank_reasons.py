@@ -207,7 +207,7 @@ def _describe_orders(hit: Hit) -> str:
     if (orders := hit.orders) is None:
         return ""
     by_meaning = f"{format_ordinal(orders.meaning)} by meaning alone" if orders.meaning else "not near in meaning"
-    return f"It is {format_ordinal(orders.words)} by words and meaning together, and {by_meaning}."
+    return f"The passage is {format_ordinal(orders.words)} by words and meaning together, and {by_meaning}."
 
 
 def _describe_match(explanation: Explanation) -> str:

@@ -1015,7 +1015,9 @@ class Vault:
 
         snapshot = self._snapshot
         if not snapshot.is_complete:
-            raise StoreUnusableError("A store does not send all vectors.", "Ask it for the related notes of one note.")
+            raise StoreUnusableError(
+                "A store does not send all vectors.", "Ask the store for the related notes of one note."
+            )
         paths = snapshot.table.paths if notes is None else [find_note(snapshot, note) for note in notes]
         numbers = [snapshot.facets.numbers[path] for path in paths]
         similar = find_similar_notes(snapshot, numbers, DEFAULT_LIMIT if limit is None else limit)

@@ -183,7 +183,7 @@ def try_model(
     if is_static_model(model):
         raise ModelError(
             f"{model or 'The shipped model'} is a static model, which embeds a vault in seconds.",
-            "Set embedding.model to it, and run `excerpt gold run` before and after.",
+            "Set embedding.model to this model, and run `excerpt gold run` before and after.",
         )
     index = paths.index_folder(vault)
     trial_settings = replace(settings, embedding=replace(settings.embedding, model=model))

@@ -76,7 +76,8 @@ def enable_ocr(vault: Path, paths: Paths, keys: Mapping[str, tuple[str, str]]) -
     attachments = load_vault_settings(vault, paths).vault.attachments
     if not attachments.read:
         raise SettingsError(
-            "Images are not read: vault.attachments.read is false.", "Change it: `excerpt config --vault V --edit`."
+            "Images are not read: vault.attachments.read is false.",
+            "Change this setting: `excerpt config --vault V --edit`.",
         )
     if attachments.ocr is not Ocr.OFF:
         select_engine(attachments.ocr)

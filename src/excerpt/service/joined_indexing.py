@@ -66,7 +66,7 @@ def _early_end_failure(ended: IndexingEnded) -> IndexingFailed:
         return IndexingFailed("The indexing process cannot be started", ended.text, "“Update” tries again.")
     return IndexingFailed(
         "The indexing process ended early",
-        ended.text or f"It ended with code {ended.code} and no message.",
+        ended.text or f"The process ended with code {ended.code} and no message.",
         "Searches use the notes that it has committed. “Update” starts it again.",
     )
 

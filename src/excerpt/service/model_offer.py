@@ -66,7 +66,7 @@ def offer_minilm_for_index(index: Path, settings: Settings, paths: Paths) -> str
 def _compose_offer(passages: int) -> str:
     from excerpt.index.embedding_schedule import background_threads
 
-    gain = "Better answers to questions in your own words"
+    gain = "MiniLM answers questions in your own words better"
     cost = f"{format_duration(passages * _PASSAGE_SECONDS / background_threads())} for this vault"
     setting = f'embedding.model = "{MINILM}"'
     if is_minilm_installed():

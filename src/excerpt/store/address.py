@@ -78,7 +78,7 @@ def parse_address(text: str) -> StoreAddress:
     return StoreAddress(conninfo, vault, text, wait_position)
 
 
-_ADDRESS_HINT = "Write it as postgresql://user@host/database?vault=name."
+_ADDRESS_HINT = "Write the address as postgresql://user@host/database?vault=name."
 
 
 def _restore_slashes(scheme: re.Match[str]) -> str:

@@ -210,7 +210,7 @@ class StoreConnection:
             ) from error
         except (driver.errors.InvalidSchemaName, driver.errors.UndefinedTable) as error:
             raise StoreUnusableError(
-                f"There is no vault in {address}.", "Push one: `excerpt push VAULT --to ADDRESS`."
+                f"There is no vault in {address}.", "Push a vault: `excerpt push VAULT --to ADDRESS`."
             ) from error
         except (
             driver.errors.UndefinedObject,
@@ -230,7 +230,7 @@ class StoreConnection:
         except driver.OperationalError as error:
             raise StoreUnusableError(
                 f"The store {address} cannot be reached: {_error_text(error)}.",
-                "Check that the server is running. If it needs a password, put it into ~/.pgpass or PGPASSWORD.",
+                "Check that the server is running. Put its password, if any, into ~/.pgpass or PGPASSWORD.",
             ) from error
         except driver.Error as error:
             raise StoreUnusableError(f"The store {address} cannot be used: {_error_text(error)}.") from error

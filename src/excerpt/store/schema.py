@@ -200,7 +200,9 @@ def check(connection: StoreConnection) -> None:
     """Raise StoreUnusableError if the store has no tables, or tables of another version."""
     version = _version(connection)
     if version == 0:
-        raise StoreUnusableError("There is no vault in this database.", "Push one: `excerpt push VAULT --to ADDRESS`.")
+        raise StoreUnusableError(
+            "There is no vault in this database.", "Push a vault: `excerpt push VAULT --to ADDRESS`."
+        )
     if version < VERSION:
         raise StoreUnusableError(
             "This store was made by an older excerpt.",

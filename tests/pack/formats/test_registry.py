@@ -142,7 +142,7 @@ def test_a_file_that_is_not_a_pack_is_refused(text: str, said: str) -> None:
 def test_two_packs_in_one_file_are_refused() -> None:
     """Refuse two packs in one file, as the source meant by [1] is ambiguous."""
     one = written([pack("One.")])["markdown"]
-    with pytest.raises(UnreadablePackError, match=r"two sources \[1\]"):
+    with pytest.raises(UnreadablePackError, match=r"the same number \[1\]"):
         read_pack(f"{one}\n{one}")
 
 

@@ -134,7 +134,7 @@ async def test_a_question_is_asked_in_several_wordings(ask: Ask, tool: str) -> N
 async def test_an_unsure_answer_asks_the_agent_to_judge_and_names_words_of_the_notes(ask: Ask, tool: str) -> None:
     told = await ask(tool, query="lattice swarm of quantum")
     assert told.first_line.startswith("unsure · ")
-    assert "Judge whether these answer; if not, ask again in other words." in told.last_line
+    assert "Judge whether these passages answer the question; if not, ask again in other words." in told.last_line
     assert "The notes' words nearest to the question: hives" in told.last_line
     assert ("No passage has “lattice”, “quantum”; these are nearest." in told.text) == (tool == "pack")
 
@@ -417,7 +417,7 @@ async def test_a_search_without_a_query_lists_everything(ask: Ask) -> None:
         ("pack", {}, "pack needs query: a text."),
         ("read", {"source": "Hives", "full": "perhaps"}, "full must be true or false."),
         ("read", {"source": 3}, "source must be a text or a list of texts."),
-        ("read", {"source": "Hives#Roof"}, "Its headings nearest to that: Hives."),
+        ("read", {"source": "Hives#Roof"}, "The note's nearest headings: Hives."),
         ("read", {"source": "/etc/passwd"}, "/etc/passwd is no note of a vault."),
         ("recall", {"tags": "bees"}, "tags must be a list of texts."),
         ("fetch", {}, "There is no tool fetch. The tools are pack, search,"),
@@ -563,7 +563,7 @@ async def test_a_change_of_a_memory_without_effect_is_reported(ask: Ask) -> None
         ({"id": "ID", "stale": "update", "text": "New."}, "Call again without text."),
         ({"forget": "ID", "text": "New."}, "Call again without text."),
         ({"forget": "ID", "id": "ID", "why": "So."}, "Call again without why, id."),
-        ({"text": "New.", "tags": ["-may"]}, "Give the id of the memory that has it."),
+        ({"text": "New.", "tags": ["-may"]}, "Give the id of the memory that has the tag."),
         ({"text": "New.", "stale": "keep"}, "Call again without stale."),
         ({"text": "  ", "source": "Hives:6"}, "There is no text to remember."),
     ],

@@ -44,7 +44,8 @@ def renderer_for(
 
         if not settings.template:
             raise SettingsError(
-                "The format `template` needs a file.", "Name it with --template FILE, or in the setting pack.template."
+                "The format `template` needs a file.",
+                "Name the file with --template FILE, or in the setting pack.template.",
             )
         file = folder / Path(settings.template).expanduser()
         return TemplateRenderer(str(file), read_template(file), links, settings.budget, texts, notice)

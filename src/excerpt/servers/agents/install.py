@@ -281,7 +281,7 @@ def _normalise_line_ends(text: str) -> str:
 
 
 def _make_foreign_error(file: Path, what: str) -> ExcerptError:
-    return ExcerptError(f"{file} {what}.", "Rename or remove it, then install again.")
+    return ExcerptError(f"{file} {what}.", "Rename or remove the file, then install again.")
 
 
 def plan_install(
@@ -555,7 +555,7 @@ def _parse_json(file: Path, text: str, path: Sequence[json_text.Key]) -> object:
 def _make_parse_error(file: Path, error: Exception) -> ExcerptError:
     return ExcerptError(
         f"Cannot understand {file}: {error}.",
-        "It was not changed. Repair it, or add by hand what `excerpt mcp --print-config` prints.",
+        "The file was not changed. Repair the file, or add by hand what `excerpt mcp --print-config` prints.",
     )
 
 

@@ -33,7 +33,7 @@ def listen(file: Path) -> Iterator[socket.socket]:
     long or taken. A lock beside the socket ends with its process, so that a socket without a lock is a leftover.
     """
     if len(os.fsencode(file)) > MAX_PATH_BYTES:
-        raise ExcerptError(f"The path of the socket is too long: {file}.", "Choose a shorter one with --socket-path.")
+        raise ExcerptError(f"The path of the socket is too long: {file}.", "Choose a shorter path with --socket-path.")
     _create_folder(file.parent)
     lock = file_lock(_lock_path(file), 0)
     try:
@@ -136,7 +136,8 @@ def _make_busy_error(file: Path) -> SocketTakenError:
     process = _find_listener(file)
     named = f"Process {process}" if process else "Another process"
     return SocketTakenError(
-        f"{named} already serves at {visible_line(str(file))}.", "Connect to it, or choose another --socket-path."
+        f"{named} already serves at {visible_line(str(file))}.",
+        "Connect to that server, or choose another --socket-path.",
     )
 
 

@@ -232,7 +232,7 @@ def parse_params(params: Mapping[str, Any], kind: type[Params], method: str) -> 
     unknown = next((name for name in params if name not in names), None)
     if unknown is not None:
         near = get_close_matches(describe_name(unknown), names, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"It takes {', '.join(names)}."
+        hint = f"Did you mean {near[0]}?" if near else f"The method takes {', '.join(names)}."
         raise ValueError(f"{method} has no parameter {describe_name(unknown)}. {hint}")
     try:
         return msgspec.convert(params, kind)

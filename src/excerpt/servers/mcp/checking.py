@@ -51,7 +51,7 @@ def answer_check(snapshot: ServedSnapshot, text: str, sources: Sequence[str], li
         vault=snapshot.name,
         freshness=snapshot.freshness,
         more="check a part of the answer",
-        hint="Correct these, then `check` again."
+        hint="Correct these sentences, then call `check` again."
         if wrong or not_found
         else "Judge yourself whether each sentence follows from its source.",
     )

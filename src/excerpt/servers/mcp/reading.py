@@ -56,7 +56,7 @@ def locate_source(vaults: ServedVaults, source: str, vault: str) -> tuple[Locate
         if folders:
             inside = max(folders, key=lambda each: len(str(each.vault.folder)))
             if not is_vault_open and inside not in asked:
-                raise NotFoundError(f"{source} is in the vault {inside.name}.", "Call again with that vault.")
+                raise NotFoundError(f"{source} is in the vault {inside.name}.", "Call the tool again with that vault.")
             return (LocatedSource(inside, folders[inside], _make_prefix(vaults, inside, vault)),)
     if len(vaults.all) == 1 or not is_vault_open:
         return (LocatedSource(asked[0], source),)

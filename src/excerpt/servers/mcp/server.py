@@ -136,7 +136,7 @@ def _format_argument_error(tool: str, name: str, problem: str, parameters: Mappi
     near = get_close_matches(name, parameters, n=1, cutoff=0)
     if not near:
         return f"{tool} has no parameter {name}: it takes no parameters."
-    return f"{tool} has no parameter {name}. Did you mean {near[0]}? It takes {', '.join(parameters)}."
+    return f"{tool} has no parameter {name}. Did you mean {near[0]}? The tool takes {', '.join(parameters)}."
 
 
 def _describe_values(schema: Mapping[str, Any]) -> str:

@@ -235,7 +235,7 @@ class Tools(Struct, frozen=True):
     ) -> str:
         """Return an answer with several sources, which share `limit` tokens; an unknown source has an error instead."""
         if not 0 < len(sources) <= _MAX_SOURCES:
-            raise ExcerptError(f"Give 1 to {_MAX_SOURCES} sources.", "Read the others in another call.")
+            raise ExcerptError(f"Give 1 to {_MAX_SOURCES} sources.", "Read the other sources in another call.")
         sizes: list[int] = []
         errors: dict[str, ExcerptError] = {}
         for source in sources:
@@ -516,7 +516,7 @@ def _unsure_hint(sure: excerpt.Confidence | None, words: Iterable[str]) -> str:
         return ""
     names = visible_line(", ".join(dict.fromkeys(words)))[:MAX_HINT_LENGTH]
     near = f" The notes' words nearest to the question: {names}." if names else ""
-    return f"Judge whether these answer; if not, ask again in other words.{near} "
+    return f"Judge whether these passages answer the question; if not, ask again in other words.{near} "
 
 
 def _fallback_text(result: excerpt.Result) -> str:
@@ -698,7 +698,7 @@ def _pack_hint(packed: Mapping[str, excerpt.PackResult]) -> str:
     ]
     comments = _comments_hint(packed.values())
     if not answering:
-        return f"Try other words. Nearest places, unlikely to answer: {', '.join(left[:_MAX_NEAREST])}."
+        return f"Try other words. Nearest passages, unlikely to answer: {', '.join(left[:_MAX_NEAREST])}."
     if left:
         others = _IN_ALL if len(packed) > 1 else ""
         return f"{comments}{len(left):,} left out, first {', '.join(left[:2])}: `read` them{others}."
@@ -762,7 +762,7 @@ def _refuse_untags(tags: Sequence[str], hint: str) -> None:
 
 def _save_memory(snapshot: ServedSnapshot, *, text: str, tags: Sequence[str], why: str, source: str, stale: str) -> str:
     _refuse_unused(["stale"] if stale else [], "stale needs the id of an existing memory")
-    _refuse_untags(tags, "Give the id of the memory that has it.")
+    _refuse_untags(tags, "Give the id of the memory that has the tag.")
     if not text.strip() and (text or not source):
         raise ExcerptError("There is no text to remember.", "Give text, or a source such as path:10-40.")
     remembered = snapshot.vault.memories.remember(text or None, tags=tags, why=why, source=source or None)

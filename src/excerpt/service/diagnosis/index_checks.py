@@ -38,7 +38,7 @@ def check_health(health: IndexHealth, *, quick: bool) -> Iterator[Finding]:
     if health.generation and not any(fault.part is RepairPart.CATALOG for fault in health.faults):
         yield from _intact_findings(health, quick=quick)
     for stale_part in health.outdated:
-        yield warning(f"A part of the index is out of date: {stale_part}.", "Update it with `excerpt index`.")
+        yield warning(f"A part of the index is out of date: {stale_part}.", "Update the index with `excerpt index`.")
     yield from _leftover_findings(health)
     for reason, number in health.skipped.most_common():
         skipped = format_count(number, "file was", "files were")
@@ -97,10 +97,10 @@ def check_lock(folder: Path) -> Finding:
     """Return a finding that says whether a process is writing the index, and which, by the lock of the index."""
     try:
         with file_lock(folder / LOCK_FILE, 0):
-            return ok("No process is writing it")
+            return ok("No process is writing the index")
     except Timeout:
         holder = _lock_holder(folder / LOCK_FILE)
-        return ok(f"It is being written by {holder or 'another process'}")
+        return ok(f"The index is being written by {holder or 'another process'}")
     except OSError as error:
         return problem(
             f"The lock file of the index cannot be opened: {error.strerror or error}.",
@@ -131,5 +131,7 @@ def check_index(
     try:
         health = examine(folder, vault_check.vault, vault_check.scan, settings, tick, quick=quick)
     except FileNotFoundError:
-        return None, [warning(f"There is no index in {folder} yet.", "Build it with `excerpt index` or any search.")]
+        return None, [
+            warning(f"There is no index in {folder} yet.", "Build the index with `excerpt index` or any search.")
+        ]
     return health, [*check_health(health, quick=quick), check_lock(folder)]

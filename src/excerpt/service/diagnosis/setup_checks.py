@@ -42,7 +42,7 @@ def check_settings_files(paths: Paths, vault: Path | None) -> tuple[Settings, tu
         try:
             check_settings_file(file)
         except SettingsError as error:
-            findings.append(problem(error.message, error.hint or "Correct it: `excerpt config --edit`."))
+            findings.append(problem(error.message, error.hint or "Correct the settings: `excerpt config --edit`."))
         else:
             valid_files.append(file)
             state = "is valid" if file.exists() else "does not exist: every setting has its default"
@@ -92,7 +92,7 @@ def _check_embedded(index: Path, embedder: PassageEmbedder) -> Finding:
     from excerpt.index.embedding_run import count_embedded
 
     done, total = count_embedded(index, embedder)
-    text = f"It has embedded {done:,} of {format_count(total, 'passage')}"
+    text = f"The embedding model has embedded {done:,} of {format_count(total, 'passage')}"
     if done == total:
         return ok(text)
     return warning(f"{text}; the others are found by their words.", "Open the app, or run `excerpt embedding --run`.")

@@ -196,7 +196,7 @@ def _change_file(file: Path, change: Callable[[Sequence[GoldQuestion]], Sequence
             replace_file(file, b"".join(_render_lines(lines, questions)), lasting=True)
     except OSError as error:
         raise GoldUnusableError(
-            f"{file} cannot be written: {error.strerror or error}.", "The questions in it are unchanged."
+            f"{file} cannot be written: {error.strerror or error}.", "The questions in the file are unchanged."
         ) from error
 
 
@@ -218,7 +218,9 @@ def _read_lines(file: Path) -> list[_Line]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        hint = "Check its permissions." if isinstance(error, PermissionError) else "Move it away: it is no gold set."
+        hint = (
+            "Check its permissions." if isinstance(error, PermissionError) else "Move the file away: it is no gold set."
+        )
         raise GoldUnusableError(f"{file} cannot be read: {error.strerror or error}.", hint) from error
     lines = data.removesuffix(b"\n").split(b"\n") if data else []
     return [_parse_line(line) for line in lines]

@@ -223,7 +223,7 @@ def load_bytes(vault: Path, path: str, max_bytes: int, setting: str = "vault.max
             is_small = os.fstat(opened.fileno()).st_size <= max_bytes
             data = opened.read(max_bytes + 1) if is_small else b""  # it may have grown meanwhile
         except OSError as error:
-            raise FileOpenError(f"It cannot be read: {error.strerror or error}.", "Check its disk.") from error
+            raise FileOpenError(f"The file cannot be read: {error.strerror or error}.", "Check its disk.") from error
     if not is_small or len(data) > max_bytes:
         limit = f"{max_bytes / 1024 / 1024:.3g} MB"
         raise ReadError(f"The file is larger than {limit}.", f"Raise {setting} in the settings to index it.")

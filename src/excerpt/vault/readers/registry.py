@@ -223,6 +223,6 @@ def _load_plugin(suffix: str, target: str) -> Reader:
     except Exception as error:  # another's code
         raise ReadError(
             f"The reader for {suffix} files, {target}, cannot be loaded ({type(error).__name__}: {error}).",
-            "Update or uninstall its package.",
+            "Update or uninstall the plugin's package.",
         ) from error
     return reader
