@@ -354,3 +354,30 @@ def test_the_path_of_an_unconfirmed_home_folder_is_not_kept(
     monkeypatch.setenv("USERPROFILE", str(vault))
     assert excerpt("search", "sync", "--vault", vault).code == 3
     assert not (home / "data" / "vaults").exists()
+
+
+@pytest.mark.parametrize("command", ["status", "news"])
+def test_a_command_takes_the_vault_as_an_argument_or_by_its_option(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "other").mkdir()
+    excerpt("index", vault)
+    excerpt("index", "--vault", tmp_path / "other")
+    assert excerpt(command, vault).out == excerpt(command, "--vault", vault).out
+
+
+def test_a_vault_given_twice_is_refused(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("index", vault, "--vault", vault)
+    assert (answer.code, "The vault is given twice." in answer.err) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["mcp", "serve"])
+def test_a_command_for_several_vaults_takes_them_both_ways(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, command: str
+) -> None:
+    answer = excerpt(command, vault, "--vault", tmp_path / "nowhere")
+    assert (answer.code, f"There is no folder at {tmp_path / 'nowhere'}" in answer.err) == (3, True)
+
+
+def test_pick_takes_the_vault_by_its_option(excerpt: Excerpt, vault: Path) -> None:
+    assert "needs a terminal" in excerpt("pick", "--vault", vault).err

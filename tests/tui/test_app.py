@@ -47,6 +47,10 @@ def test_the_app_refuses_a_terminal_that_cannot_move_the_cursor(monkeypatch: pyt
     check_terminal({"TERM": "xterm"})
 
 
+def test_textuals_server_for_browsers_needs_no_terminal() -> None:
+    check_terminal({"TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver"})
+
+
 def test_the_budget_goes_up_and_down_in_steps() -> None:
     assert next_budget(4_000, 1) == 6_000
     assert next_budget(4_000, -1) == 3_000

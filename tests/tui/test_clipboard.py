@@ -42,6 +42,7 @@ def route_names(chosen: CopyPlan) -> list[str]:
         ({"TMUX": "/tmp/tmux,1,0"}, ["tmux"], "linux", ["tmux"]),
         ({"TMUX": "/tmp/tmux,1,0", "DISPLAY": ":0"}, ["tmux", "xclip"], "linux", ["xclip", "tmux"]),
         ({"DISPLAY": ":10", "SSH_CONNECTION": "a b"}, ["xclip"], "linux", []),
+        ({"DISPLAY": ":0", "TMUX": "/tmp/tmux,1,0", "TEXTUAL_DRIVER": "web"}, ["xclip", "tmux"], "linux", []),
         ({}, ["xclip", "wl-copy"], "linux", []),
     ],
 )

@@ -12,7 +12,7 @@ import click
 from excerpt.base.json_forms import attributes_to_json, to_json_value
 from excerpt.base.settings import Paths, Settings, load_vault_settings, user_paths
 from excerpt.cli.printing import ProgressLine, print_json, print_line, print_message
-from excerpt.cli.vaults import build_index, resolve_vault, vault_option
+from excerpt.cli.vaults import build_index, resolve_vault, vault_parameter
 from excerpt.encoders.model_names import is_static_model, remote_notice
 from excerpt.text.display import format_count, format_duration, format_percent, visible_line
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@vault_option
+@vault_parameter
 @click.option("--run", "runs", is_flag=True, help="Embed the vault now, until it is done or Ctrl+C.")
 @click.option(
     "--try", "tried", metavar="MODEL", help="Show what another model costs and would change, without using it."

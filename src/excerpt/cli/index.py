@@ -11,7 +11,7 @@ from excerpt.base.json_forms import to_json_value
 from excerpt.base.model import BuildReport, Progress
 from excerpt.base.settings import Ocr, Paths, Settings, load_vault_settings, user_paths
 from excerpt.cli.printing import print_json, print_line, print_message
-from excerpt.cli.vaults import build_index, resolve_vault, vault_option
+from excerpt.cli.vaults import build_index, resolve_vault, vault_parameter
 from excerpt.encoders.model_names import model_label
 from excerpt.text.display import format_count, visible_line
 from excerpt.vault.known_vaults import refuse_broad_folder
@@ -20,7 +20,7 @@ _MAX_LISTED_FILES = 10  # skipped files, and files with a warning, in a report
 
 
 @click.command()
-@vault_option
+@vault_parameter
 @click.option("--rebuild", is_flag=True, help="Rebuild the index from the vault.")
 @click.option("--accept-empty", is_flag=True, help="Accept that the vault has no notes any more, and empty its index.")
 @click.option("--accept-all", is_flag=True, help="Allow a vault that is a home folder or a whole disk.")

@@ -17,7 +17,7 @@ from excerpt.base.errors import ExcerptError, install_hint
 from excerpt.base.settings import open_vault, user_paths
 from excerpt.cli.crash import log_crash
 from excerpt.cli.printing import print_line, print_message
-from excerpt.cli.vaults import VaultParameter, find_last_vault
+from excerpt.cli.vaults import find_last_vault, vaults_parameter
 from excerpt.store.address import is_address, parse_address
 from excerpt.vault.known_vaults import refuse_broad_folder
 
@@ -26,7 +26,7 @@ _CLIENTS = ("claude", "cursor", "vscode", "codex")
 
 
 @click.command()
-@click.argument("vaults", nargs=-1, type=VaultParameter(), metavar="[VAULT]...")
+@vaults_parameter
 @click.option(
     "--http",
     "over_http",

@@ -9,7 +9,7 @@ import click
 
 from excerpt.cli.hits import INDENT, style_text
 from excerpt.cli.printing import print_json, print_line, print_message
-from excerpt.cli.vaults import load_vault, refresh_option, vault_option
+from excerpt.cli.vaults import load_vault, refresh_option, vault_parameter
 from excerpt.text.display import format_source_location, local_time, title_and_headings, visible_line
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@vault_option
+@vault_parameter
 @click.option("--seen", is_flag=True, help="Mark all passages as seen after printing them.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refresh_option

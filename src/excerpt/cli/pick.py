@@ -8,14 +8,14 @@ import click
 
 from excerpt.base.kinds import LinkForm
 from excerpt.cli.app import start_app
-from excerpt.cli.vaults import VaultParameter, find_last_vault
+from excerpt.cli.vaults import find_last_vault, vaults_parameter
 from excerpt.tui.picking import PickOptions
 from excerpt.tui.startup import configure_interpreter
 from excerpt.vault.obsidian import find_obsidian_vault
 
 
 @click.command()
-@click.argument("vaults", nargs=-1, type=VaultParameter(), metavar="[VAULT]...")
+@vaults_parameter
 @click.option("--query", default="", help="The query to begin with.")
 @click.option(
     "--print",

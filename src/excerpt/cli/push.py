@@ -10,7 +10,7 @@ import click
 
 from excerpt.base.settings import load_vault_settings, user_paths
 from excerpt.cli.printing import ProgressLine, print_json, print_line, print_message
-from excerpt.cli.vaults import VaultParameter, build_index, resolve_vault
+from excerpt.cli.vaults import build_index, resolve_vault, vault_parameter
 from excerpt.store.read_rights import ReadRight, RightsChanges, parse_right
 from excerpt.text.display import format_count, visible_line
 
@@ -29,7 +29,7 @@ class _RightParameter(click.ParamType[ReadRight]):
 
 
 @click.command()
-@click.argument("vault", required=False, type=VaultParameter())
+@vault_parameter
 @click.option(
     "--to",
     "address",

@@ -13,13 +13,13 @@ from excerpt.base.errors import VaultError
 from excerpt.base.settings import open_vault, user_paths
 from excerpt.cli.crash import log_crash
 from excerpt.cli.printing import print_line, print_message
-from excerpt.cli.vaults import VaultParameter, find_last_vault
+from excerpt.cli.vaults import find_last_vault, vaults_parameter
 from excerpt.store.address import is_address
 from excerpt.vault.known_vaults import refuse_broad_folder
 
 
 @click.command()
-@click.argument("vaults", nargs=-1, type=VaultParameter(), metavar="[VAULT]...")
+@vaults_parameter
 @click.option("--socket", "at_socket", is_flag=True, help="Serve several clients at a Unix socket instead of stdin.")
 @click.option(
     "--socket-path", type=click.Path(path_type=Path), metavar="FILE", help="The socket to listen at; implies --socket."

@@ -15,7 +15,7 @@ from excerpt.base.kinds import Dialect
 from excerpt.base.model import Status
 from excerpt.base.settings import Paths, Settings, user_paths
 from excerpt.cli.printing import print_json, print_line, print_message
-from excerpt.cli.vaults import load_vault, refresh_option, vault_option
+from excerpt.cli.vaults import load_vault, refresh_option, vault_parameter
 from excerpt.encoders.model_names import remote_notice
 from excerpt.text.display import format_count, format_percent, local_time, visible_line
 from excerpt.vault.watched import is_watched
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@vault_option
+@vault_parameter
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--clear-savings", is_flag=True, help="Reset the count of tokens that packs saved.")
 @refresh_option

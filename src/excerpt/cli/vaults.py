@@ -7,8 +7,9 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -62,6 +63,32 @@ def vault_option(command: CommandFunction) -> CommandFunction:
         type=VaultParameter(),
         help="The folder of notes.  [default: $EXCERPT_VAULT, else the vault last opened]",
     )(command)
+
+
+def vault_parameter(command: CommandFunction) -> CommandFunction:
+    """Add a vault to a command without other arguments, as the argument VAULT or by --vault; None if not given."""
+
+    @click.argument("named", required=False, type=VaultParameter(), metavar="[VAULT]")
+    @vault_option
+    @wraps(command)
+    def run(*arguments: Any, named: Path | None, vault: Path | None, **options: Any) -> Any:
+        if named is not None and vault is not None:
+            raise click.UsageError("The vault is given twice. Give it as an argument, or by --vault.")
+        return command(*arguments, vault=vault if named is None else named, **options)
+
+    return cast("CommandFunction", run)
+
+
+def vaults_parameter(command: CommandFunction) -> CommandFunction:
+    """Add vaults to a command without other arguments, as arguments VAULT or by --vault; `vaults` is () without any."""
+
+    @click.argument("named", nargs=-1, type=VaultParameter(), metavar="[VAULT]...")
+    @vaults_option
+    @wraps(command)
+    def run(*arguments: Any, named: tuple[Path, ...], vaults: tuple[Path, ...], **options: Any) -> Any:
+        return command(*arguments, vaults=(*named, *vaults), **options)
+
+    return cast("CommandFunction", run)
 
 
 def vaults_option(command: CommandFunction) -> CommandFunction:

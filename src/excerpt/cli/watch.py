@@ -18,7 +18,7 @@ from excerpt.base.model import BuildReport, EmbeddingProgress, Progress, PushRep
 from excerpt.base.settings import load_vault_settings, user_paths
 from excerpt.cli.crash import log_crash
 from excerpt.cli.printing import ProgressLine, print_json, print_line, print_message
-from excerpt.cli.vaults import resolve_vault, vault_option
+from excerpt.cli.vaults import resolve_vault, vault_parameter
 from excerpt.index.events import (
     EmbeddingCompleted,
     EmbeddingFailed,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@vault_option
+@vault_parameter
 @click.option(
     "--poll", is_flag=True, help="Scan the vault every few seconds instead of waiting for the system to report changes."
 )

@@ -26,6 +26,7 @@ from textual.command import CommandPalette, Provider
 from textual.dom import DOMNode, NoScreen
 from textual.driver import Driver
 from textual.filter import LineFilter
+from textual.messages import ExitApp
 from textual.notifications import SeverityLevel
 from textual.reactive import var
 from textual.screen import Screen
@@ -313,6 +314,17 @@ class ExcerptApp(App[None], inherit_bindings=False):
     @on(TerminalClosed)
     def _leave_closed_terminal(self) -> None:
         self.exit()
+
+    def watch_app_focus(self, has_focus: bool) -> None:
+        """Focus the first field of a screen that was opened before the tab of the browser had the focus."""
+        if has_focus and self.is_mounted:
+            self.screen._update_auto_focus()
+
+    @on(ExitApp)
+    def _leave_closed_tab(self) -> None:
+        """Save the sessions if Textual's server asks the app to end, because the tab of the browser was closed."""
+        if not self._exit:
+            self.exit()
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
         """Save the sessions and leave the app; after leaving, the widgets that hold a session's values are gone."""
@@ -680,7 +692,9 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
 
 def check_terminal(environment: Mapping[str, str]) -> None:
-    """Raise ExcerptError if the app cannot be drawn on this terminal."""
+    """Raise ExcerptError if the app cannot be drawn on this terminal. A driver of Textual's server needs none."""
+    if environment.get("TEXTUAL_DRIVER"):
+        return
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         raise ExcerptError(
             "The app needs a terminal for its input and output.",

@@ -85,12 +85,13 @@ FindProgram = Callable[[str], str | None]
 def plan_copy(environment: Mapping[str, str], which: FindProgram, platform: str, size: int) -> CopyPlan:
     """Return the routes for copying `size` bytes of text on `platform` (a value of `sys.platform`).
 
-    Over ssh the system's tools would fill the clipboard of the remote machine, so only tmux and OSC 52 are used there.
+    Over ssh and in a browser the system's tools would fill the clipboard of the machine that runs the app, so only tmux
+    and OSC 52 are used there.
     OSC 52 is used only if no other route works, as it cannot be verified: an X server may be gone, for example.
     """
     tools: list[ClipboardTool] = []
-    in_tmux = bool(environment.get("TMUX"))
-    is_remote = "SSH_CONNECTION" in environment or "SSH_TTY" in environment
+    in_tmux = bool(environment.get("TMUX")) and "TEXTUAL_DRIVER" not in environment
+    is_remote = any(name in environment for name in ("SSH_CONNECTION", "SSH_TTY", "TEXTUAL_DRIVER"))
     if not is_remote and (tool := _find_system_tool(environment, which, platform)):
         tools.append(tool)
     too_long = not tools and size > OSC_LIMIT

@@ -72,8 +72,8 @@ DIALOG_KEYS: Sequence[KeyBinding] = with_priority(
 )
 
 HELP_KEYS: Sequence[KeyBinding] = with_priority(
-    KeyBinding("help-down", "down,ctrl+n", "scroll(0.1)", "scroll", "A line down", is_movement=True),
-    KeyBinding("help-up", "up,ctrl+p", "scroll(-0.1)", "scroll", "A line up", is_movement=True),
+    KeyBinding("help-down", "down,ctrl+n", "scroll(0.1)", "down", "A row down", is_movement=True),
+    KeyBinding("help-up", "up,ctrl+p", "scroll(-0.1)", "up", "A row up", is_movement=True),
     KeyBinding("help-page-down", "pagedown", "scroll(1)", "scroll", "A page down", is_movement=True),
     KeyBinding("help-page-up", "pageup", "scroll(-1)", "scroll", "A page up", is_movement=True),
 )
@@ -123,8 +123,8 @@ THEME_LIST_KEYS: Sequence[KeyBinding] = (
 SCOPE_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("scopes-use", "enter", "choose", "use", "Use the selected scope"),
     KeyBinding("scopes-next", "s", "next_scope", "next", "Next scope; after the last, the first"),
-    KeyBinding("scopes-down", "down,j", "move(1)", "wider", "Next wider scope", is_movement=True),
-    KeyBinding("scopes-up", "up,k", "move(-1)", "narrower", "Next narrower scope", is_movement=True),
+    KeyBinding("scopes-down", "down,j", "move(1)", "next", "Next scope", is_movement=True),
+    KeyBinding("scopes-up", "up,k", "move(-1)", "previous", "Previous scope", is_movement=True),
 )
 
 BUDGET_KEYS: Sequence[KeyBinding] = with_priority(

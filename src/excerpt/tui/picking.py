@@ -24,7 +24,12 @@ class PickOptions(Struct, frozen=True):
 
 
 def has_terminal() -> bool:
-    """Return whether the app can be drawn: stdin or stderr is a terminal (on Windows, all streams must be)."""
+    """Return whether the app can be drawn: stdin or stderr is a terminal (on Windows, all streams must be).
+
+    Textual's server for browsers reads what the app writes, whatever terminal it was started on.
+    """
+    if os.environ.get("TEXTUAL_DRIVER"):
+        return False
     if os.name == "nt":
         return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
     return sys.stdin.isatty() or sys.stderr.isatty()

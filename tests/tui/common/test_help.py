@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from excerpt.tui.common.field import Field
+from excerpt.tui.common.help import HelpRows
 from tests.tui.driver import ScriptedApp, drawn_text, until
 
 pytestmark = pytest.mark.programs
@@ -21,3 +22,31 @@ async def test_the_hint_says_that_escape_clears_the_filter_before_it_closes_the_
         assert scripted.screen.query_one("#keys-filter", Field).value == ""
         await pilot.press("escape")
         await until(pilot, lambda: not scripted.screen.query("#keys-filter"), "the screen behind the help")
+
+
+async def test_a_key_that_cannot_be_used_is_dim_and_says_why_only_under_the_cursor(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await pilot.press("f1", *"copy pack")
+        await until(pilot, lambda: "Copy the pack" in drawn_text(scripted), "the key")
+        rows = scripted.screen.query_one(HelpRows)
+        await until(pilot, lambda: "Not now: Nothing to copy: the pack is empty." in drawn_text(scripted), "the reason")
+        assert drawn_text(scripted).casefold().count("not now") == 1
+        (_, drawn) = (rows.render_line(row) for row in range(2))
+        faint = rows.style_of("row--faint").color
+        assert {segment.style.color for segment in drawn if segment.style and "Copy" in segment.text} == {faint}
+
+
+async def test_the_help_names_the_command_for_screen_readers(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await pilot.press("f1", *"screen reader")
+        await until(pilot, lambda: "excerpt search" in drawn_text(scripted), "the command")
+
+
+async def test_a_long_notice_is_shown_whole_above_the_keys(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        scripted.notify("word " * 40 + "end", markup=False)
+        await pilot.press("f1")
+        await until(pilot, lambda: bool(scripted.screen.query(HelpRows)), "the help")
+        await pilot.pause()
+        rows = scripted.screen.query_one(HelpRows)
+        assert sum(rows.render_line(row).text.count("word") for row in range(rows.size.height)) == 40

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from rich.cells import cell_len
-from rich.console import Group as Lines
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
+from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content
+from textual.strip import Strip
 from textual.widgets import Input, Static
 
 from excerpt.tui.active_keys import HelpGroup, HelpRow, bindings, build_help_groups, filter_help_groups
 from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.field import Field
+from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.strips import fit, line, text_cells
 from excerpt.tui.keymap import key_sign
 
 _MAX_KEYS = 18
-"""Maximum width in cells of the column of keys; longer lists of keys are wrapped."""
+"""Maximum width in cells of the column of keys; longer lists of keys are cut."""
+_NOTICE_CELLS = 45
+"""Cells in which a notice is wrapped, so that it fits a terminal of 80 columns."""
 
 _SIGNS = HelpGroup(
     "Signs",
@@ -45,6 +47,75 @@ _SIGNS = HelpGroup(
         )
     ),
 )
+_SCREEN_READERS = HelpGroup(
+    "With a screen reader",
+    is_active=False,
+    rows=(HelpRow("", "excerpt search", "In a shell: prints the hits one after another"),),
+)
+
+
+class HelpRows(RowList, can_focus=False):
+    """The rows of the help, one line each: titles of groups, and keys, dim if they cannot be used now."""
+
+    ROW_HEIGHT = 1
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"help--title", "help--key", "help--id"}
+
+    DEFAULT_CSS = """
+    HelpRows {
+        height: 1fr;
+        background: $surface;
+        & > .help--title { text-style: bold; }
+        & > .help--key { color: $accent; text-style: bold; }
+        & > .help--id { color: $text-soft; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: Sequence[HelpGroup | HelpRow] = ()
+        self._key_cells = 0
+        self._shows_ids = False
+
+    @property
+    def row_count(self) -> int:
+        return len(self._rows)
+
+    @property
+    def selected(self) -> HelpRow | None:
+        """The row under the cursor; None on the title of a group, or without rows."""
+        row = self._rows[self.cursor] if self._rows else None
+        return row if isinstance(row, HelpRow) else None
+
+    def show(self, groups: Sequence[HelpGroup], *, shows_ids: bool) -> None:
+        """List `groups`, with the cursor on the first key; with `shows_ids`, the names of their actions too."""
+        rows: list[HelpGroup | HelpRow] = []
+        for group in groups:
+            rows += (group, *group.rows)
+        self._rows = rows
+        self._key_cells = min(
+            _MAX_KEYS, max((text_cells(row.keys) for group in groups for row in group.rows), default=0)
+        )
+        self._shows_ids = shows_ids
+        self.redraw_rows(cursor=1)
+        self.post_message(self.Moved(self, self.cursor))
+
+    def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
+        content, bar = self._rows[row], self.cursor_bar(selected)
+        if isinstance(content, HelpGroup):
+            here = " · here" if content.is_active else ""
+            title = (content.title, self.style_of("help--title"))
+            return (line([bar, title, (here, self.style_of("help--id"))], (), width, base),)
+        faint = self.style_of("row--faint") if content.disabled_reason else None
+        keys = fit(content.keys, self._key_cells)
+        pad = " " * (self._key_cells - text_cells(keys) + 2)
+        parts = [
+            bar,
+            (keys + pad, faint or self.style_of("help--key")),
+            (content.what, faint or Style.null()),
+            (f"  {content.id}" if self._shows_ids else "", self.style_of("help--id")),
+        ]
+        return (line(parts, (), width, base),)
 
 
 class HelpDialog(Dialog[None]):
@@ -56,7 +127,7 @@ class HelpDialog(Dialog[None]):
     HelpDialog {
         & > .box { height: 90%; padding: 0 1; }
         Field { background: $background; }
-        VerticalScroll { height: 1fr; }
+        #about-key { height: 2; color: $text-soft; }
     }
     """
 
@@ -67,16 +138,20 @@ class HelpDialog(Dialog[None]):
         `notices` are the notices shown now, which may be longer than their line; the newest is listed first.
         """
         super().__init__()
-        rows = tuple(HelpRow("", "!", notice) for notice in reversed(notices))
-        groups = (HelpGroup("Notices", is_active=False, rows=rows), *build_help_groups(contexts, reasons), _SIGNS)
-        self._groups = tuple(group for group in groups if group.rows)
+        rows = tuple(
+            HelpRow("", "" if number else "!", text)
+            for notice in reversed(notices)
+            for number, text in enumerate(textwrap.wrap(notice, _NOTICE_CELLS))
+        )
+        self._notices = HelpGroup("Notices", is_active=False, rows=rows)
+        self._groups = (*build_help_groups(contexts, reasons), _SIGNS, _SCREEN_READERS)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
             box.border_title = "Keys"
             yield Field(placeholder="A key or an action", compact=True, id="keys-filter")
-            with VerticalScroll(can_focus=False):
-                yield Static(id="keys")
+            yield HelpRows()
+            yield Static(id="about-key", markup=False)
 
     def on_mount(self) -> None:
         self._show("")
@@ -87,26 +162,33 @@ class HelpDialog(Dialog[None]):
         self._show(event.value)
 
     def _show(self, typed: str) -> None:
-        matches = filter_help_groups(self._groups, typed)
-        colours = self.app.theme_variables
-        shows_ids = bool(typed.strip())
-        hint = Text(_key_change_hint() if shows_ids else _key_names_hint(), colours["text-soft"])
-        none = Text(f"No key matches. The palette ({key_sign('palette')}) finds commands without a key.")
-        width = min(_MAX_KEYS, max((cell_len(row.keys) for group in matches for row in group.rows), default=0))
-        tables: list[RenderableType] = [
-            part for group in matches for part in _group_table(group, width, colours, shows_ids=shows_ids)
-        ]
-        self.query_one("#keys", Static).update(Lines(*tables, hint) if matches else none)
+        groups = filter_help_groups(self._groups, typed)
+        notices = (self._notices,) if self._notices.rows and not typed else ()
+        self.query_one(HelpRows).show((*notices, *groups), shows_ids=bool(typed.strip()))
         self.query_one(".box").border_subtitle = Content(
-            f"type to filter · {key_sign('help-up', 'help-down')} scroll · {key_sign('dialog-leave')} "
+            f"type to filter · {key_sign('help-up', 'help-down')} move · {key_sign('dialog-leave')} "
             f"{'clear' if typed else 'close'}"
         )
-        self.query_one(VerticalScroll).scroll_to(y=0, animate=False)
+
+    @on(RowList.Moved)
+    def _show_reason(self, event: RowList.Moved) -> None:
+        """Say why the key under the cursor cannot be used now, or how keys are changed."""
+        event.stop()
+        rows, has_filter = self.query_one(HelpRows), bool(self.query_one(Field).value.strip())
+        selected = rows.selected
+        if not rows.row_count:
+            text = f"No key matches. The palette ({key_sign('palette')}) finds commands without a key."
+        elif selected is not None and selected.disabled_reason:
+            text = f"Not now: {selected.disabled_reason}"
+        else:
+            text = _key_change_hint() if has_filter else _key_names_hint()
+        self.query_one("#about-key", Static).update(text)
 
     def action_scroll(self, pages: float) -> None:
-        view = self.query_one(VerticalScroll)
-        lines = 1 if abs(pages) < 1 else max(1, view.size.height - 1)
-        view.scroll_relative(y=lines if pages > 0 else -lines, animate=False)
+        """Move the cursor by `pages`, less than 1 for one row."""
+        rows = self.query_one(HelpRows)
+        step = 1 if abs(pages) < 1 else max(1, rows.size.height - 1)
+        rows.move(step if pages > 0 else -step)
 
     def action_leave(self) -> None:
         """Clear the filter, or close the help if there is none."""
@@ -118,33 +200,11 @@ class HelpDialog(Dialog[None]):
 
 
 def _key_names_hint() -> str:
-    palette = f"The palette ({key_sign('palette')}) has commands without a key."
-    return f"You can change any key. Type above to see the names of the actions. {palette}"
+    return f"Type to see the names of the actions. The palette ({key_sign('palette')}) has commands without a key."
 
 
 def _key_change_hint() -> str:
     return (
-        f"You can change any key, and give keys to commands without one: {key_sign('settings')} opens the settings, "
-        'where [screen.keys] has lines such as copy-pack = "ctrl+k".'
+        f"You can change any key: {key_sign('settings')} opens the settings, where [screen.keys] has lines such as "
+        'copy-pack = "ctrl+k".'
     )
-
-
-def _group_table(
-    group: HelpGroup, width: int, colours: Mapping[str, str], *, shows_ids: bool
-) -> tuple[RenderableType, ...]:
-    title = Text.assemble((group.title, "bold"), (" · here" if group.is_active else "", colours["text-soft"]))
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(width=width, style=f"bold {colours['accent']}")
-    table.add_column(ratio=1, overflow="fold")
-    shown_reasons: set[str] = set()
-    for row in group.rows:
-        what = Text(row.what)
-        if shows_ids and row.id:
-            what.append(f"  {row.id}", colours["text-soft"])
-        if row.disabled_reason in shown_reasons:
-            what.append(" · not now", colours["text-soft"])
-        elif row.disabled_reason:
-            shown_reasons.add(row.disabled_reason)
-            what.append(f"\nnot now: {row.disabled_reason}", colours["text-soft"])
-        table.add_row(Text(row.keys), what)
-    return title, table, Text()

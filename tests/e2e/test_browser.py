@@ -1,0 +1,93 @@
+"""Tests of the app behind Textual's server for browsers, which gives it a pipe in place of a terminal.
+
+The server itself (`textual serve`) is another package; here its messages are sent and read.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+
+import pyte
+import pytest
+
+from tests.e2e.conftest import EXCERPT
+from tests.e2e.terminal import KEYS
+
+pytestmark = pytest.mark.programs
+
+DRIVER = "textual.drivers.web_driver:WebDriver"
+
+
+class Tab:
+    """A tab of a browser with the app in it, as Textual's server runs it."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.process = subprocess.Popen(
+            [*EXCERPT, "demo"],
+            env={**environment, "TEXTUAL_DRIVER": DRIVER, "COLUMNS": "100", "ROWS": "30"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self._screen = pyte.Screen(100, 30)
+        self._stream = pyte.ByteStream(self._screen)
+        self.output = b""
+
+    def start(self) -> None:
+        """Wait until the app is drawn, and tell it that the tab has the focus, as the server does."""
+        assert self.process.stdout is not None
+        while self.process.stdout.readline() != b"__GANGLION__\n":
+            pass
+        self.wait_for("up to date")
+        self.send_message({"type": "focus"})
+
+    def _send(self, kind: bytes, data: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(kind + len(data).to_bytes(4, "big") + data)
+        self.process.stdin.flush()
+
+    def send_message(self, message: Mapping[str, object]) -> None:
+        self._send(b"M", json.dumps(message).encode())
+
+    def type(self, text: str) -> None:
+        self._send(b"D", text.encode())
+
+    def read_until(self, reached: Callable[[], bool]) -> None:
+        """Read what the app draws until `reached()` is true."""
+        assert self.process.stdout is not None
+        while not reached():
+            kind, size = self.process.stdout.read(1), self.process.stdout.read(4)
+            assert kind, "the app has ended"
+            data = self.process.stdout.read(int.from_bytes(size, "big"))
+            if kind == b"D":
+                self.output += data
+                self._stream.feed(data)
+
+    def wait_for(self, text: str) -> None:
+        self.read_until(lambda: any(text in row for row in self._screen.display))
+
+
+@pytest.fixture
+def tab(shell: Mapping[str, str]) -> Iterator[Tab]:
+    opened = Tab(shell)
+    yield opened
+    opened.process.kill()
+    opened.process.communicate()
+
+
+def test_in_a_browser_a_query_finds_its_pack_is_copied_and_a_closed_tab_ends_the_app(tab: Tab) -> None:
+    tab.start()
+    tab.type("sync conflict")
+    tab.wait_for(" hits")
+    tab.wait_for("passages · ")
+    tab.type(KEYS["ctrl+y"])
+    tab.read_until(lambda: b"\x1b]52;c;" in tab.output)
+    tab.wait_for("copied")
+    copied = tab.output.partition(b"\x1b]52;c;")[2].partition(b"\x07")[0].partition(b"\x1b")[0]
+    assert b"## [1] " in base64.b64decode(copied)
+    tab.send_message({"type": "quit"})
+    tab.process.communicate(timeout=60)
+    assert tab.process.returncode == 0
