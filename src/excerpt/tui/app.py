@@ -317,7 +317,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     def watch_app_focus(self, has_focus: bool) -> None:
         """Focus the first field of a screen that was opened before the tab of the browser had the focus."""
-        if has_focus and self.is_mounted:
+        if has_focus:
             self.screen._update_auto_focus()
 
     @on(ExitApp)
