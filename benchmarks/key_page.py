@@ -16,7 +16,7 @@ _TABS = ("Search", "Overview", "Memory")
 _LINKS = {
     "strategy": "Strategies",
     "remember": "Memories",
-    "related": "Related notes",
+    "related notes": "Related notes",
     "scope": "Packs#Scope",
     "budget": "Token budget",
     "format": "Packs#What it looks like",

@@ -92,7 +92,7 @@ def test_an_editor_with_its_own_window_leaves_the_terminal_alone(case: Case, tmp
 def test_a_terminal_that_cannot_be_suspended_is_reported_and_nothing_indexed(case: Case, tmp_path: Path) -> None:
     case.gives_way = False
     case.edit(editor(tmp_path, "vi"))
-    assert case.told == ["No editor can run in this terminal. Set one with its own window."]
+    assert case.told == ["No editor can run in this terminal. Set an editor with its own window."]
     assert case.done == []
 
 

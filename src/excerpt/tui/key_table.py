@@ -122,7 +122,7 @@ THEME_LIST_KEYS: Sequence[KeyBinding] = (
 
 SCOPE_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("scopes-use", "enter", "choose", "use", "Use the selected scope"),
-    KeyBinding("scopes-next", "s", "next_scope", "next", "Next scope; after the last, the first"),
+    KeyBinding("scopes-next", "s", "next_scope", "next", "Next scope, after the last one the first"),
     KeyBinding("scopes-down", "down,j", "move(1)", "next", "Next scope", is_movement=True),
     KeyBinding("scopes-up", "up,k", "move(-1)", "previous", "Previous scope", is_movement=True),
 )
@@ -134,7 +134,7 @@ BUDGET_KEYS: Sequence[KeyBinding] = with_priority(
 
 LINK_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("links-copy", "enter", "choose", "copy", "Copy the selected link"),
-    KeyBinding("links-next", "Y", "next_form", "next", "Next form of link; after the last, the first"),
+    KeyBinding("links-next", "Y", "next_form", "next", "Next form of link, after the last one the first"),
     KeyBinding("links-down", "down,j", "move(1)", "next", "Next form", is_movement=True),
     KeyBinding("links-up", "up,k", "move(-1)", "previous", "Previous form", is_movement=True),
 )
@@ -175,7 +175,7 @@ MAIN_SCREEN_KEYS: Sequence[KeyBinding] = (
     KeyBinding("show-overview", "f3", "show_tab('overview')", "overview", "Go to the Overview tab", has_priority=True),
     KeyBinding("show-memory", "f4", "show_tab('memory')", "memory", "Go to the Memory tab", has_priority=True),
     KeyBinding(
-        "index", "", "open_index", "index", "The index: progress, skipped files and the reasons", opens_dialog=True
+        "index", "", "open_index", "index", "The index: progress, and why files were skipped", opens_dialog=True
     ),
     KeyBinding("settings", "", "settings", "settings", "Settings: open the file in your editor"),
     KeyBinding("help-sign", "question_mark", "app.help", "help", "List the keys that work here", opens_dialog=True),
@@ -187,7 +187,7 @@ MAIN_SCREEN_KEYS: Sequence[KeyBinding] = (
     ),
 )
 
-_FORGET_USES = "Forget this: the past uses of the hit"
+_FORGET_USES = "Forget this: past uses that raise ranks"
 
 HIT_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("mark", "space,tab", "mark", "mark", "Mark the passage, and move on", acts_on_hit=True, footer_place=1),
@@ -196,7 +196,7 @@ HIT_KEYS: Sequence[KeyBinding] = with_priority(
         "p",
         "mark_nearest",
         "pack 3 nearest",
-        "If nothing answers: mark the 3 nearest hits",
+        "If no hit answers: mark the 3 nearest hits",
         footer_place=2,
     ),
     KeyBinding("copy-pack", "ctrl+y", "copy_pack", "copy", "Copy the pack", footer_place=2),
@@ -218,7 +218,7 @@ HIT_KEYS: Sequence[KeyBinding] = with_priority(
         "remember", "m,ctrl+r", "remember", "remember", "Remember the passage", opens_dialog=True, footer_place=6
     ),
     KeyBinding("obsidian", "O", "obsidian", "Obsidian", "Open the note in Obsidian", acts_on_hit=True),
-    KeyBinding("view", "v", "next_view", "view", "Next view: passage, why, related, map"),
+    KeyBinding("view", "v", "next_view", "view", "Next view: passage, reasons, related notes, map"),
     KeyBinding(
         "link", "l", "enter_side", "link", "Go into the panel; in a passage, go to the next link", is_movement=True
     ),
@@ -227,7 +227,7 @@ HIT_KEYS: Sequence[KeyBinding] = with_priority(
         "ctrl+t",
         "show_view('why')",
         "why",
-        "Why the passage has its rank, or back to its text",
+        "Show why the passage has its rank, or show its text",
         footer_place=4,
     ),
     KeyBinding(
@@ -235,11 +235,11 @@ HIT_KEYS: Sequence[KeyBinding] = with_priority(
         "",
         "why_not",
         "why not",
-        "Why not this note: why it is missing or not higher",
+        "Why not this note: why a note is not found or not higher",
         opens_dialog=True,
     ),
     KeyBinding("forget-uses", "", "forget_uses", "forget this", _FORGET_USES),
-    KeyBinding("use-order", "", "use_order", "new order", "Use the order of the hits by the reranker"),
+    KeyBinding("use-order", "", "use_order", "new order", "Show the hits in the reranker's order"),
     KeyBinding(
         "compare", "", "compare", "compare", "Compare strategies: differences for this query", opens_dialog=True
     ),
@@ -249,8 +249,10 @@ HIT_KEYS: Sequence[KeyBinding] = with_priority(
 QUERY_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("complete", "ctrl+space,ctrl+@", "complete", "complete", "Complete the word"),
     KeyBinding("sort", "d", "sort", "by date", "Sort by date: newest, oldest or best first"),
-    KeyBinding("filter-time", "", "filter_time", "time", "Time: only notes of the time in the query (date:…)"),
-    KeyBinding("ignore-time", "", "ignore_time", "no time", "Time: ignore the time in the query, its words stay words"),
+    KeyBinding("filter-time", "", "filter_time", "time", "Time: only notes from the time named in the query (date:…)"),
+    KeyBinding(
+        "ignore-time", "", "ignore_time", "no time", "Time: search for the words that name a time like other words"
+    ),
     KeyBinding(
         "suggest",
         "",
@@ -280,12 +282,12 @@ QUERY_MENU_KEYS: Sequence[KeyBinding] = with_priority(
 )
 
 PACK_OPTION_KEYS: Sequence[KeyBinding] = with_priority(
-    KeyBinding("scope", "s", "scope", "scope", "Scope: how far hits grow", opens_dialog=True),
+    KeyBinding("scope", "s", "scope", "scope", "Scope: how far hits are extended", opens_dialog=True),
     KeyBinding("format", "f", "format", "format", "Next format of the pack"),
     KeyBinding("budget", "b", "type_budget", "budget", "Type the token budget", opens_dialog=True),
     KeyBinding("budget-up", "", "budget(1)", "budget +", "A larger token budget"),
     KeyBinding("budget-down", "", "budget(-1)", "budget -", "A smaller token budget"),
-    KeyBinding("fill", "", "fill", "fill", "Pack: fill the budget, or stop when enough"),
+    KeyBinding("fill", "", "fill", "fill", "Pack: fill the budget, or stop at a probable answer"),
     KeyBinding("undo", "u", "undo", "undo", "Undo the last decision about the pack"),
     KeyBinding("redo", "U", "redo", "redo", "Redo the last decision about the pack"),
     KeyBinding("show-earlier", "o", "show_earlier", "add marks", "Add earlier marks"),
@@ -294,14 +296,19 @@ PACK_OPTION_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("order", "", "order", "order", "Order of the pack: by score, or as in the vault"),
     KeyBinding("clear-marks", "", "clear_marks", "unmark all", "Unmark all: remove all marks"),
     KeyBinding(
-        "remember-pack", "", "remember_pack", "remember all", "Remember all: keep the whole pack", opens_dialog=True
+        "remember-pack",
+        "",
+        "remember_pack",
+        "remember all",
+        "Remember all: keep the pack as a memory",
+        opens_dialog=True,
     ),
     KeyBinding("save-pack", "", "save_pack", "to a file", "Write the pack to a file"),
 )
 
 PANE_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("related", "", "show_view('related')", "related", "Related notes of the passage"),
-    KeyBinding("map", "", "show_view('map')", "map", "The map: where the matches are"),
+    KeyBinding("map", "", "show_view('map')", "map", "The map: folders and tags that have matches"),
     KeyBinding("preview-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the panel down", is_movement=True),
     KeyBinding("preview-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the panel up", is_movement=True),
     KeyBinding("pane", "shift+tab", "pane", "pane", "Next pane: query, list, panel, pack", is_movement=True),
@@ -314,9 +321,9 @@ SEARCH_KEYS: Sequence[KeyBinding] = (*HIT_KEYS, *PACK_OPTION_KEYS, *QUERY_KEYS, 
 
 PICK_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding(
-        "accept", "enter", "accept", "print", "Print what is picked, and leave", acts_on_hit=True, footer_place=3
+        "accept", "enter", "accept", "print", "Print the selected hit, and leave", acts_on_hit=True, footer_place=3
     ),
-    KeyBinding("cancel", "ctrl+c", "cancel", "cancel", "Leave, and print nothing"),
+    KeyBinding("cancel", "ctrl+c", "cancel", "cancel", "Leave the app, and print nothing"),
 )
 """Keys of the Search tab while the app is to print what the user picks."""
 
@@ -343,8 +350,8 @@ PASSAGE_KEYS: Sequence[KeyBinding] = (
     KeyBinding("context-heading", "", "heading(1)", "heading", "Go to the next heading"),
     KeyBinding("context-heading-before", "", "heading(-1)", "heading", "Go to the previous heading"),
     KeyBinding("whole-note", "", "read_whole", "whole note", "Show the whole note, or the passage"),
-    KeyBinding("context-pick", "shift+down", "pick(1)", "pick", "Pick one line more"),
-    KeyBinding("context-pick-less", "shift+up", "pick(-1)", "pick", "Pick one line less"),
+    KeyBinding("context-pick", "shift+down", "pick(1)", "pick", "Extend the picked lines"),
+    KeyBinding("context-pick-less", "shift+up", "pick(-1)", "pick", "Shorten the picked lines"),
     KeyBinding("context-down", "j", "down", "down", "A line down", is_movement=True),
     KeyBinding("context-up", "k", "up", "up", "A line up", is_movement=True),
     KeyBinding("context-first", "g,home", "first", "first", "Go to the start of the note", is_movement=True),
@@ -358,7 +365,13 @@ PACK_PANEL_KEYS: Sequence[KeyBinding] = (
     KeyBinding("pack-later", "shift+down", "shift(1)", "later", "Move the passage down", footer_place=6),
     KeyBinding("pack-earlier", "shift+up", "shift(-1)", "earlier", "Move the passage up", footer_place=6),
     KeyBinding(
-        "pack-scope", "s", "own_scope", "its scope", "Scope of this passage only", footer_place=5, opens_dialog=True
+        "pack-scope",
+        "s",
+        "own_scope",
+        "its scope",
+        "Scope of this passage only",
+        footer_place=5,
+        opens_dialog=True,
     ),
     *list_movement_keys("pack", "line"),
 )

@@ -105,7 +105,7 @@ class ProgramLauncher:
             with self._suspend():
                 result = subprocess.run(program_command(argv), env=self._environment, check=False, umask=users_umask())
         except SuspendNotSupported:
-            self._notify("No editor can run in this terminal. Set one with its own window.", severity="error")
+            self._notify("No editor can run in this terminal. Set an editor with its own window.", severity="error")
             return False
         if result.returncode:
             self._notify(f"The editor ended with code {result.returncode}.", severity="warning")
@@ -120,7 +120,7 @@ class ProgramLauncher:
         try:
             argv = viewer_command(setting, kind, file, place, environment=self._environment, which=find_program)
             if argv is None:
-                return f"Set a command that opens it: viewers.{kind} in the table [screen] of the settings."
+                return f"Set a command that opens the file: viewers.{kind} in the table [screen] of the settings."
             self._start_in_background(argv)
         except (ExcerptError, OSError) as error:
             return str(error)

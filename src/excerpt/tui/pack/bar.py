@@ -237,7 +237,11 @@ class PackBar(Widget):
     def action_fill(self) -> None:
         self._on_decision(self._controller.next_fill())
         fills = self._controller.pack_settings.fill is Fill.BUDGET
-        self.notify("From now on, packs fill the budget." if fills else "From now on, packs end when they have enough.")
+        self.notify(
+            "From now on, packs fill the budget."
+            if fills
+            else "From now on, packs end when they probably have the answer."
+        )
 
     def action_format(self) -> None:
         self._on_decision(self._controller.next_format())

@@ -588,7 +588,7 @@ class HitPane(Vertical):
             self.notify(f"Nothing was forgotten: {problem}.", severity="warning", markup=False)
         else:
             self.select_later(hit.fragment.id)
-            self.notify("Forgotten. The list is ranked without it.")
+            self.notify("Forgotten. The list is ranked without these uses.")
             self._search()
 
 

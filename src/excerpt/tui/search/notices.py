@@ -44,7 +44,9 @@ def search_notice(index: IndexState, vaults: VaultFolders, *, first: bool = Fals
     if index.failure is not None and not index.is_locked:
         return index.failure
     if index.is_locked:
-        return EmptyState("Another process of excerpt is indexing this vault", "Its progress appears here.")
+        return EmptyState(
+            "Another process of excerpt is indexing this vault", "The progress of that process appears here."
+        )
     return (
         _OPENING_NOTICE
         if index.status is None or index.change_detection is ChangeDetection.NOT_YET

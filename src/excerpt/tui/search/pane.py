@@ -622,7 +622,7 @@ class SearchPane(Vertical):
         fragment_ids = (pack.entry.fragment_id,) if pack is not None else row.fragment_ids
         if not fragment_ids or not row.line_start:
             where = "in the vault" if fragment_ids else "among the hits"
-            self.notify(f"That text is no longer {where}.")
+            self.notify(f"The text of the selected row is no longer {where}.")
             return
         spans = {mark.fragment_id: mark.spans for mark in self.pack.choices.marks}
         spans.update((hit.fragment.id, hit.spans) for hit in rows.hits)
