@@ -135,7 +135,7 @@ SMALL: Mapping[object, Mapping[str, object]] = {
     cross_validation: {"SAMPLE": 2},
     embedders: {"FACTORS": (0.7, 1.6), "RERANKED": 5, "RESAMPLES": 100},
     learning: {"SEEDS": 1, "EVENTS": 20, "RANKERS": learning.RANKERS[:2]},
-    past_answers: {"VAULTS": {"obsidian-help-en": "obsidian-help/en"}},
+    past_answers: {"FOLDER_BY_SET": {"obsidian-help-en": "obsidian-help/en"}},
     messy: {"_QUERIES": messy._QUERIES[:1], "_COMMANDS": messy._COMMANDS[:1], "_ANSWERS": messy._ANSWERS[:1]},
     citations: {"SAMPLE": 10},
     cited_sentences: {"SAMPLE": 10, "CHOSEN_ON": ("obsidian-help/en",), "CHECKED_ON": ()},

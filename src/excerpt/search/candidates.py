@@ -21,7 +21,6 @@ from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, TermTier, WordIndex
 from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, Floats, QuerySimilarities, scale_above_mean
 from excerpt.search.proximity import FIELD_STARTS, flatten_positions, score_closeness
 from excerpt.search.ranking import SIGNALS
-from excerpt.search.reopened import PastAnswer
 from excerpt.text.folding import fold
 
 Longs = npt.NDArray[np.int64]
@@ -203,7 +202,6 @@ class Candidates(Struct, frozen=True):
     by the static model, which confidence needs. `is_named` flags the rows of notes whose title, file name or alias is
     the query. `judged_signals` are static_signals in which a word of similar spelling, or half a word, counts by how
     much of the query's word it has, and not by its share of the score: a typing error makes an answer no less likely.
-    `past_answer` is the passage that answered a similar question before, if any.
     """
 
     rows: Rows
@@ -212,7 +210,6 @@ class Candidates(Struct, frozen=True):
     judged_signals: Floats
     cosines: Floats
     is_named: Flags
-    past_answer: PastAnswer | None = None
 
 
 class CandidateGenerator:
@@ -223,15 +220,14 @@ class CandidateGenerator:
         self._index = index
         self._names = names
 
-    def generate(self, evidence: Evidence, pool: int = POOL_SIZE, past_answer: PastAnswer | None = None) -> Candidates:
+    def generate(self, evidence: Evidence, pool: int = POOL_SIZE, answered: Rows = NO_ROWS) -> Candidates:
         """Return the candidates: the best `pool` rows by words, as many by meaning, and all rows of named notes.
 
         A note is named if its title, file name or alias is the query. If the query names a period, the best `pool` rows
-        by words of this period are candidates too, and so is `past_answer`.
+        by words of this period are candidates too, and so are `answered`, the rows that answered a similar question.
         """
         nearest = evidence.similarities.top_rows(pool) if evidence.meaning_factor else NO_ROWS
         timely = evidence.scores.top_rows_among(evidence.time == 1, pool) if evidence.time is not None else NO_ROWS
-        answered = NO_ROWS if past_answer is None else np.array([past_answer.row], np.int32)
         rows = merge_rows(evidence.scores.top_rows(pool), nearest, timely, evidence.named_rows, answered)
         is_named = np.zeros(len(rows), np.bool_)
         is_named[np.searchsorted(rows, evidence.named_rows)] = True
@@ -255,7 +251,6 @@ class CandidateGenerator:
             judged_signals=self._count_by_likeness(evidence, static_signals, rows),
             cosines=evidence.similarities.cosines_at(rows),
             is_named=is_named,
-            past_answer=past_answer,
         )
 
     def rescore_words(self, candidates: Candidates, evidence: Evidence) -> Candidates:

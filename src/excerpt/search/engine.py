@@ -24,7 +24,7 @@ from excerpt.base.model import Hit, HitOrders, PastUse, QueryPeriod, QuestionWor
 from excerpt.base.settings import Fusion, Settings
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.search.accents import add_accents_signal
-from excerpt.search.bm25 import Rows, WordIndex
+from excerpt.search.bm25 import NO_ROWS, Rows, WordIndex
 from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNoteNames
 from excerpt.search.confidence import (
     JUDGED_HITS,
@@ -502,10 +502,15 @@ class Engine:
         """
         self.prefetch([query], pool)
         evidence = self._gather_evidence(query)
-        past_answer = None
-        if self._learned is not None:
-            past_answer = self._learned.find_answer(query, self.snapshot.table, evidence.is_allowed)
-        return evidence, self._candidate_generator.generate(evidence, pool, past_answer)
+        past_answer = self._find_past_answer(query, evidence)
+        answered = NO_ROWS if past_answer is None else np.array([past_answer.row], np.int32)
+        return evidence, self._candidate_generator.generate(evidence, pool, answered)
+
+    def _find_past_answer(self, query: Query, evidence: Evidence) -> PastAnswer | None:
+        """Return the passage that answered a similar question before, None if there is none."""
+        if self._learned is None:
+            return None
+        return self._learned.find_answer(query, self.snapshot.table, evidence.is_allowed)
 
     def _gather_evidence(self, query: Query) -> Evidence:
         return gather_evidence(
@@ -564,7 +569,7 @@ class Engine:
         )
         if self._uses_rrf(strategy):
             return answer
-        past_answer = candidates.past_answer if strategy is Strategy.AUTO else None
+        past_answer = self._find_past_answer(query, evidence) if strategy is Strategy.AUTO else None
         return structs.replace(self._add_learned(answer, query), past_answer=past_answer)
 
     def _may_ask_meaning(self, query: Query, evidence: Evidence) -> bool:
