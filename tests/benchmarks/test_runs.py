@@ -55,6 +55,7 @@ from benchmarks import (
     servers,
     settings_page,
     soak,
+    two_parts,
 )
 from excerpt.memory import recall
 from excerpt.memory import store as memory_store
@@ -217,6 +218,7 @@ RUNS: Mapping[str, Callable[[str], object]] = {
     "related": lambda data: related.measure(Data(Path(data))),
     "screenshots": lambda _data: _main(screenshots.main),
     "servers": lambda data: _main(servers.main, "--data", data),
+    "two_parts": lambda data: _main(two_parts.main, "--data", data),
     "settings_page": lambda _data: _main(settings_page.main),
     "soak": lambda data: _main(soak.main, "--data", data),
 }

@@ -394,6 +394,17 @@ def test_an_unsure_pack_names_the_missing_words_in_its_text_and_on_stderr(excerp
     assert (form["confidence"], form["stopped"], form["notice"]) == ("unsure", "unsure", notice)
 
 
+def test_a_part_of_the_question_that_was_not_found_is_named_in_the_text_and_on_stderr(
+    excerpt: Excerpt, vault: Path
+) -> None:
+    query = "sync conflict on two devices, and a lattice of quarks"
+    packed = excerpt("pack", query, "--vault", vault)
+    assert packed.out.startswith("Not found: “lattice of quarks”.")
+    assert "excerpt: Not found: “lattice of quarks”." in packed.err.split("\n")
+    assert excerpt("pack", query, "--vault", vault, "--json").json["not_found"] == ["lattice of quarks"]
+    assert excerpt("search", query, "--vault", vault, "--json").json["not_found"] == ["lattice of quarks"]
+
+
 def test_a_template_without_the_notice_has_it_in_its_first_line(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
     for name, text in (("own.j2", "{{ notice }} {{ sources[0].path }}"), ("other.j2", "{{ sources[0].path }}")):
         (tmp_path / name).write_text(text)

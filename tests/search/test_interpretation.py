@@ -121,6 +121,31 @@ def test_words_that_no_passage_has_are_named(small: Engine, query: str, lack: st
     assert describe_missing_words(evidences, small.snapshot.languages) == lack
 
 
+@pytest.mark.parametrize(
+    ("query", "not_found"),
+    [
+        ("How do devices share a vault, and where is the zebra kept?", ("zebra kept",)),
+        ("salt, water, flour and yeast", ("yeast",)),
+        ("Is the oven hot? Who feeds the yak? Where is rain on the garden?", ("feeds the yak",)),
+        ("two devices share a vault and the oven is hot", ()),
+        ("rain on the garden and rain on the bean", ()),
+        ("the zebra and the yak", ()),
+        ("zebra", ()),
+        ("hot oven and zebra | garden", ()),
+    ],
+)
+def test_the_part_of_a_question_that_no_passage_covers_is_named(
+    small: Engine, query: str, not_found: tuple[str, ...]
+) -> None:
+    assert small.search(query).not_found == not_found
+
+
+def test_a_passage_without_the_filter_of_a_query_covers_no_part(small: Engine) -> None:
+    assert small.search("hot oven and newer file").not_found == ()
+    result = small.search("hot oven and newer file path:Bread")
+    assert (result.not_found, result.notice) == (("newer file",), "Not found: “newer file”.")
+
+
 def test_if_many_words_are_missing_three_of_them_are_named(small: Engine) -> None:
     evidences = [small.find_candidates(parsed)[0] for parsed in small.parse("zebra yak yeti yawl")]
     assert describe_missing_words(evidences, small.snapshot.languages).endswith(" and 1 more")

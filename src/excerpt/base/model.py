@@ -438,7 +438,8 @@ class Result:
     sentence what the hits lack, then why.
     `is_without_meaning`: the embedding model has not answered (yet), so the hits are ranked by words.
     `confidence` is that of the whole result; if it is `unsure`, `notice` is a sentence that names the missing words,
-    and `lack` its clause on them. `words` are the content words of the query, of all its alternatives.
+    and `lack` its clause on them. `not_found` are the parts of the query that no passage covers, which `notice` names
+    in any other result. `words` are the content words of the query, of all its alternatives.
     """
 
     query: str
@@ -457,6 +458,7 @@ class Result:
     notice: str = ""
     lack: str = ""
     words: tuple[QuestionWord, ...] = ()
+    not_found: tuple[str, ...] = ()
 
     @property
     def best_first(self) -> tuple[Hit, ...]:
@@ -499,7 +501,7 @@ class Result:
         return {
             **attributes_to_json(self, "query", "strategy", "confidence"),
             "elapsed_ms": round(self.elapsed_ms, 3),
-            **attributes_to_json(self, "matched", "generation", "periods", "notice"),
+            **attributes_to_json(self, "matched", "generation", "periods", "notice", "not_found"),
             **({"warnings": list(self.warnings)} if self.warnings else {}),
             "hits": [hit.to_dict() for hit in self.hits],
         }
@@ -632,8 +634,9 @@ class PackResult:
     passages. `costs` holds the tokens of each passage with the markup around its text; the costs add up to `tokens`.
     `needs` holds, for each hit that did not fit (they are the last ones in `left_out`), the tokens that it would take
     as a passage of its own. `left_out_comments` is the number of comments of the notes' author in the lines of the
-    passages, which are not in their text. `notice` is the first line of the text of an `unsure` pack: the words that
-    were not found; "" for another pack. `uncovered_words` are the content words of the query that no passage has, in
+    passages, which are not in their text. `notice` is the first line of the text: the words that were not found, if
+    the pack is `unsure`, or else the parts of the query in `not_found`, which no passage of the vault covers; "" for
+    another pack. `uncovered_words` are the content words of the query that no passage has, in
     its text, its headings or the title of its note.
     """
 
@@ -655,6 +658,7 @@ class PackResult:
     left_out_comments: int = 0
     notice: str = ""
     uncovered_words: tuple[QuestionWord, ...] = ()
+    not_found: tuple[str, ...] = ()
 
     @property
     def packs(self) -> tuple[Pack, ...]:
@@ -672,7 +676,9 @@ class PackResult:
             **attributes_to_json(self, "query", "strategy", "confidence", "budget", "tokenizer", "tokens"),
             "value": round(self.value, _VALUE_DIGITS),
             "passages": [pack.to_dict(number) for number, pack in enumerate(self.passages, start=1)],
-            **attributes_to_json(self, "left_out", "source_tokens", "stopped", "left_out_comments", "notice"),
+            **attributes_to_json(
+                self, "left_out", "source_tokens", "stopped", "left_out_comments", "notice", "not_found"
+            ),
         }
 
 

@@ -194,7 +194,7 @@ def _search_with_stores(
     near = [result for result in results.values() if result.confidence is not Confidence.NOTHING]
     if hits and not near:
         print_message(NO_ANSWER)
-    elif notice := merge_notices(result.notice for result in near):
+    elif notice := merge_notices(near):
         print_message(notice)
     print_hits(hits)
     matched = sum(result.matched for result in results.values())

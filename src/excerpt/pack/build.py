@@ -236,7 +236,7 @@ def build_pack(
     exceeds `settings.budget` tokens of `tokenizer`, and a larger budget never gives less value. Without `ranked`,
     the packs are the same, but in the order of the vault and with score 0. `overrides` are the user's decisions by
     hand; `duplicate` finds the better hit that a fragment repeats. `confidence` is that of the search for `hits`,
-    `notice` what `renderer` says of an unsure one in its first line, `words` are the content words of the query. The
+    `notice` what `renderer` says was not found, in its first line, `words` are the content words of the query. The
     result is deterministic.
     """
     confidence = None if marked else confidence
@@ -291,7 +291,7 @@ def build_pack(
         needs=() if is_lowered else tuple(each.count_hit_alone(hit) for each, hit in unchosen),
         confidence=confidence,
         left_out_comments=sum(notes[pack.path].count_comments(pack.line_start, pack.line_end) for pack in passages),
-        notice=notice if passages and confidence is Confidence.UNSURE else "",
+        notice=notice if passages else "",
         uncovered_words=find_uncovered_words(words, passages, [each.hit for each in gathered.hit_spans]),
     )
 

@@ -44,7 +44,13 @@ from excerpt.search.evidence import (
 )
 from excerpt.search.filters import FILTER_FIELDS, sort_newest_first
 from excerpt.search.highlight import HighlightFinder, HighlightTerms, merge_highlight_terms, select_highlight_terms
-from excerpt.search.interpretation import describe_missing_words, format_unsure_notice, weigh_words
+from excerpt.search.interpretation import (
+    describe_missing_words,
+    find_missing_parts,
+    format_missing_parts,
+    format_unsure_notice,
+    weigh_words,
+)
 from excerpt.search.list_order import IndexArray, join_orders, limit_hits_per_note, score_places
 from excerpt.search.prefetch import build_candidate_query, build_note_query, build_period_query
 from excerpt.search.query import (
@@ -332,6 +338,7 @@ class Engine:
         ranking = self.merge_ranking(scored_queries)
         sort = next((parsed.sort for parsed in queries if parsed.sort), "")
         confidence, lack, notice = self.judge(ranking, sort)
+        not_found = self._find_missing_parts(queries, scored_queries, confidence)
         if sort:
             ranking = self._sort_by_date(ranking, limit, sort)
         hits = self.load_hits(ranking, 0, limit, highlight_count=highlight_count)
@@ -351,9 +358,10 @@ class Engine:
             confidence,
             tuple(dict.fromkeys(period for scored_query in scored_queries for period in scored_query.periods)),
             sort,
-            notice=notice,
+            notice=notice or format_missing_parts(not_found),
             lack=lack,
             words=self.weigh_words(scored_queries),
+            not_found=not_found,
         )
         result = self.mark_missing_vectors(result, scored_queries)
         if limited != whole:
@@ -366,6 +374,14 @@ class Engine:
             (result, ranking, highlight_count) if highlight_count is not None and highlight_count < len(hits) else None
         )
         return result
+
+    def _find_missing_parts(
+        self, queries: Sequence[Query], scored_queries: Sequence[ScoredQuery], confidence: Confidence | None
+    ) -> tuple[str, ...]:
+        """Return the parts of a query that no passage covers; () for several queries, phrases, or without an answer."""
+        if len(queries) > 1 or queries[0].phrases or confidence in (None, Confidence.NOTHING):
+            return ()
+        return find_missing_parts(queries[0].words, scored_queries[0].evidence, self.snapshot.languages)
 
     def judge(self, ranking: Ranking, sort: str = "") -> tuple[Confidence | None, str, str]:
         """Return the confidence of a ranking, and the clause and sentence that name the missing words of an unsure one.

@@ -7,6 +7,7 @@ unexpected list of hits.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 
@@ -181,16 +182,76 @@ def weigh_words(evidences: Sequence[Evidence], languages: Sequence[str]) -> tupl
     return tuple(words.values())
 
 
+MIN_PART_SHARE = 0.73
+"""The share of its words' weight that a passage must have, or a part of a question is not found.
+
+With any from .66, one in a hundred parts that are answered is named (docs/design/quality.md).
+"""
+MIN_NAMED_WEIGHT = 1.0
+"""The weight of the word with which a part begins that is named: not "there" or "also"."""
+_PART_END = re.compile(r"[.?!;:,]+(?=\s|$)|[。？！；，、]|\b(?:and|or|und|oder|et|ou)\b", re.IGNORECASE)
+
+
+def find_missing_parts(text: str, evidence: Evidence, languages: Sequence[str]) -> tuple[str, ...]:
+    """Return the parts of a question that no passage covers, as typed; () if no other part is covered.
+
+    A part ends at a sign of punctuation or at "and" or "or". A passage covers it if it has most of its words, by
+    weight. `text` is the question without filters.
+    """
+    if not (ends := [end.span() for end in _PART_END.finditer(text)]):
+        return ()
+    starts = [0, *(last for _, last in ends)]
+    words: list[list[tuple[int, int, WordMatches]]] = [[] for _ in starts]
+    at = 0
+    for word, match in _iterate_content_words(evidence, languages):
+        found = text.find(word.surface, at)
+        if found < 0 or not _is_loaded(match):
+            return ()
+        at = found + len(word.surface)
+        words[bisect_right(starts, found) - 1].append((found, at, match))
+    is_covered = [_is_covered([match for _, _, match in part], evidence) for part in words]
+    if not any(is_covered[number] for number, part in enumerate(words) if part):
+        return ()
+    missing = [part for number, part in enumerate(words) if not is_covered[number]]
+    firsts = [
+        next((first for first, _, match in part if match.idf >= MIN_NAMED_WEIGHT), part[0][0]) for part in missing
+    ]
+    spans = zip(firsts, (part[-1][1] for part in missing), strict=True)
+    return tuple(" ".join(text[first:last].split()) for first, last in spans)
+
+
+def _is_covered(matches: Sequence[WordMatches], evidence: Evidence) -> bool:
+    """Return whether a fragment that passes the filters has words of MIN_PART_SHARE of the weight of all."""
+    weights = np.zeros(len(evidence.is_match), np.float32)
+    for match in matches:
+        flags = np.zeros(len(weights), np.bool_)
+        if match.count:
+            match.term_matches.mark(flags)
+        weights += flags * np.float32(match.idf)
+    if evidence.is_allowed is not None:
+        weights = weights[evidence.is_allowed]
+    return float(weights.max(initial=0)) >= MIN_PART_SHARE * sum(match.idf for match in matches)
+
+
+def format_missing_parts(parts: Sequence[str]) -> str:
+    """Return a sentence that names parts of a question; "" without any."""
+    names = ", ".join(f"“{truncate(visible_line(part), _MAX_WORD_COLUMNS)}”" for part in parts)
+    return f"Not found: {names}." if parts else ""
+
+
 def _select_content_words(evidence: Evidence, languages: Sequence[str]) -> dict[str, tuple[ExpandedWord, WordMatches]]:
     """Return the content words of a query with their terms and matches."""
+    return {word.surface: (word, match) for word, match in _iterate_content_words(evidence, languages)}
+
+
+def _iterate_content_words(evidence: Evidence, languages: Sequence[str]) -> Iterator[tuple[ExpandedWord, WordMatches]]:
+    """Yield the content words of a query with their terms and matches, in the order of the query."""
     folded = [fold(word.surface) for word in evidence.words]
     stop_words = select_stop_words(set(folded), ("en", *languages[:MAX_LANGUAGES]))
     columns = zip(evidence.words, folded, evidence.matches, evidence.is_period_word.tolist(), strict=True)
-    return {
-        word.surface: (word, match)
-        for word, surface, match, is_period_word in columns
-        if not (word.is_part or is_period_word or surface in stop_words)
-    }
+    for word, surface, match, is_period_word in columns:
+        if not (word.is_part or is_period_word or surface in stop_words):
+            yield word, match
 
 
 def _is_found(match: WordMatches, is_allowed: Flags | None) -> bool:

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar
 
 from excerpt.base.errors import ExcerptError, InputError, NotFoundError, SettingsError, StoreUnusableError, VaultError
-from excerpt.base.kinds import Fill, Format, LinkForm, Scope, Strategy
+from excerpt.base.kinds import Confidence, Fill, Format, LinkForm, Scope, Strategy
 from excerpt.base.model import (
     BuildReport,
     Fragment,
@@ -304,15 +304,15 @@ def fuse_packs(packed: Mapping[str, PackResult]) -> str:
     packs = [replace(pack, path=f"{name}/{pack.path}") for name, result in packed.items() for pack in result.passages]
     packs.sort(key=lambda pack: -pack.entry.score)
     formats = {result.format for result in packed.values()} or {Format.MARKDOWN}
-    notice = merge_notices(result.notice for result in packed.values() if result.passages)
+    notice = merge_notices(result for result in packed.values() if result.passages)
     return load_format(formats.pop()).make_renderer((), notice).render(packs)
 
 
-def merge_notices(notices: Iterable[str]) -> str:
-    """Return one notice for the results of several vaults; "" if a result has no notice, and so is not unsure."""
+def merge_notices(results: Iterable[Result | PackResult]) -> str:
+    """Return one notice for the results of several vaults; "" unless all of them are unsure."""
     from excerpt.search.interpretation import format_unsure_notice
 
-    different = set(notices)
+    different = {result.notice if result.confidence is Confidence.UNSURE else "" for result in results}
     if "" in different or not different:
         return ""
     return different.pop() if len(different) == 1 else format_unsure_notice()
@@ -928,6 +928,7 @@ class Vault:
             confidence=result.confidence if result is not None else None,
             notice=result.notice if result is not None else "",
             words=result.words if result is not None else (),
+            not_found=result.not_found if result is not None else (),
             are_wordings=are_wordings,
         )
         packer = self._open_packer()

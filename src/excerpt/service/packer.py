@@ -35,8 +35,8 @@ class PackRequest(Struct, frozen=True):
     `ids` are those of further fragments to pack. `overrides` are the user's changes (dropped passages, order, scopes).
     `ranked` says that passages are in the order of the scores or the user's own order, else in the order of the vault.
     `memories` are the marked memories. `confidence` is the confidence of the search for `hits`; `notice` is its
-    sentence if that is unsure. `words` are the content words of the queries. `are_wordings`: the queries ask the same,
-    so that a pack may end before its budget.
+    sentence if that is unsure. `words` are the content words of the queries, `not_found` the parts
+    that no passage covers. `are_wordings`: the queries ask the same, so that a pack may end before its budget.
     """
 
     queries: tuple[str, ...]
@@ -51,6 +51,7 @@ class PackRequest(Struct, frozen=True):
     confidence: Confidence | None = None
     notice: str = ""
     words: tuple[QuestionWord, ...] = ()
+    not_found: tuple[str, ...] = ()
     are_wordings: bool = False
 
 
@@ -212,8 +213,9 @@ class Packer:
 
         spans = {mark.fragment_id: mark.spans for mark in request.marks}
         mark_hits = [Hit(fragment, 1.0, spans=spans[fragment.id]) for fragment in marked]
-        notice = "" if request.marks or request.ids else request.notice
-        return self._cache(
+        has_marks = bool(request.marks or request.ids)
+        notice = "" if has_marks else request.notice
+        result = self._cache(
             source,
             mark_hits if request.marks else request.hits,
             query=" | ".join(request.queries),
@@ -226,8 +228,9 @@ class Packer:
             ranked=request.ranked,
             confidence=request.confidence,
             notice=notice,
-            words=() if request.marks or request.ids else request.words,
+            words=() if has_marks else request.words,
         )
+        return replace(result, not_found=request.not_found) if request.not_found and not has_marks else result
 
     def _with_memories(self, source: NoteSourceWithMoves, request: PackRequest) -> NoteSourceWithMoves:
         """Return a source that has the notes of `source` and the memories of the request.
@@ -341,7 +344,14 @@ class AskPackResults(Struct, frozen=True):
         snapshot = engine.without_comments.snapshot
         first = _prepare_request(self.requests[0], engine)
         requests = (
-            structs.replace(each, hits=first.hits, confidence=first.confidence, notice=first.notice, words=first.words)
+            structs.replace(
+                each,
+                hits=first.hits,
+                confidence=first.confidence,
+                notice=first.notice,
+                words=first.words,
+                not_found=first.not_found,
+            )
             for each in self.requests
         )
         return tuple(self.packer.build_result(snapshot, with_fill(each, engine)) for each in requests)
@@ -371,7 +381,12 @@ def _prepare_request(request: PackRequest, engine: Engine) -> PackRequest:
                 replace(by_id[hit.fragment.id], rerank=hit.rerank) for hit in request.hits if hit.fragment.id in by_id
             )
         request = structs.replace(
-            request, hits=hits, confidence=result.confidence, notice=result.notice, words=result.words
+            request,
+            hits=hits,
+            confidence=result.confidence,
+            notice=result.notice,
+            words=result.words,
+            not_found=result.not_found,
         )
     return with_fill(request, engine)
 

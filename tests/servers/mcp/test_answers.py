@@ -114,6 +114,12 @@ async def test_a_pack_has_its_confidence_vault_and_next_step(ask: Ask) -> None:
     assert told.last_line.startswith("Next: ")
 
 
+@pytest.mark.parametrize("tool", ["pack", "search"])
+async def test_a_part_of_a_question_that_no_note_covers_is_named(ask: Ask, tool: str) -> None:
+    told = await ask(tool, query="When does a swarm leave? Where is the lattice of quarks?")
+    assert "\nNot found: “lattice of quarks”." in told.text
+
+
 async def test_a_pack_without_an_answer_names_three_locations_without_text(ask: Ask) -> None:
     unanswered = await ask("pack", query="quantum chromodynamics lattice")
     assert unanswered.first_line.startswith("nothing · 0 of")

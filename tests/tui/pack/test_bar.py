@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,9 @@ from tests.tui.driver import (
 )
 
 
-def make_pack(stopped: StopReason, *, needs: tuple[int, ...] = ()) -> PackResult:
-    return PackResult("q", Strategy.AUTO, 4_000, "o200k", (), (), "", 240, 0.0, 7, stopped=stopped, needs=needs)
+def make_pack(stopped: StopReason, *, needs: tuple[int, ...] = (), not_found: tuple[str, ...] = ()) -> PackResult:
+    pack = PackResult("q", Strategy.AUTO, 4_000, "o200k", (), (), "", 240, 0.0, 7, stopped=stopped, needs=needs)
+    return replace(pack, not_found=not_found)
 
 
 @pytest.mark.programs
@@ -56,6 +58,7 @@ def make_pack(stopped: StopReason, *, needs: tuple[int, ...] = ()) -> PackResult
         (make_pack(StopReason.END), 2, "240/4,000 tokens · 2 marked"),
         (make_pack(StopReason.UNSURE), 0, "240/4,000 tokens · unsure"),
         (make_pack(StopReason.NO_ANSWER), 0, "0 passages · nothing answers"),
+        (make_pack(StopReason.ENOUGH, not_found=("deadline", "[b]price")), 0, "enough · not found: deadline, [b]price"),
     ],
 )
 def test_a_pack_ends_with_its_stop_reason(result: PackResult, mark_count: int, end: str) -> None:

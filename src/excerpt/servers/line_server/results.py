@@ -72,6 +72,7 @@ class SearchResult(TypedDict):
     generation: int
     periods: list[QueryPeriod]
     notice: str
+    not_found: list[str]
     warnings: NotRequired[list[str]]
     hits: list[HitForm]
     freshness: str
@@ -161,6 +162,7 @@ class PackAnswer(TypedDict):
     stopped: StopReason
     left_out_comments: int
     notice: str
+    not_found: list[str]
     rendered: str
     freshness: str
 

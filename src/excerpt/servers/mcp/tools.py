@@ -199,7 +199,9 @@ class Tools(Struct, frozen=True):
             + _unsure_hint(sure, (word for each in searched.values() for word in each.words))
             + (hint if hits else "Try other words, or `overview`.")
             + _partial_hint(sure, is_partial=is_partial),
-            notice=_format_memories(memory for each in searched.values() for memory in each.memories),
+            notice=_format_notices(
+                results.values(), (memory for each in searched.values() for memory in each.memories)
+            ),
         )
         return fit_answer(answer, SEARCH_CAP)
 
@@ -533,6 +535,12 @@ def _time_text(result: excerpt.Result) -> str:
         return "no hit has a date"
     filters = " ".join(period.filter for period in result.periods)
     return order or (f"notes of {filters} first" if filters else "")
+
+
+def _format_notices(results: Iterable[excerpt.Result], memories: Iterable[excerpt.RecalledMemory]) -> str:
+    """Return lines on what was not found, and on the memories that answer; "" without any."""
+    not_found = dict.fromkeys(visible_line(each.notice) for each in results if each.not_found)
+    return "\n".join(filter(None, (*not_found, _format_memories(memories))))
 
 
 def _query_hints(results: Iterable[excerpt.Result]) -> str:

@@ -20,7 +20,7 @@ from excerpt.tui.common.strips import click_style
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import CopyRequested, CopyTarget, PartClicked, RememberRequested
 from excerpt.tui.pack.controller import PackController, next_budget
-from excerpt.tui.pack.labels import needs_label, scope_label, stop_label
+from excerpt.tui.pack.labels import needs_label, not_found_label, scope_label, stop_label
 
 if TYPE_CHECKING:
     from excerpt.base.model import PackResult
@@ -274,7 +274,8 @@ class PackBar(Widget):
 
     def render(self) -> Text:
         width, shown, left = self.scrollable_content_region.width, set[str](), self._render_parts(())
-        for part in _PARTS:
+        parts = sorted(_PARTS, key=lambda part: part != "stop") if self._not_found else _PARTS
+        for part in parts:
             longer = self._render_parts({*shown, part})
             is_short = part == "options" or (part == "stop" and self._is_stop_unusual)
             if longer.cell_len + (0 if is_short else _COST_CELLS + 1) > width:
@@ -285,17 +286,28 @@ class PackBar(Widget):
         return Text.assemble(left, " " * (width - left.cell_len - right.cell_len), right)
 
     @property
+    def _not_found(self) -> str:
+        """The parts of the question that no passage covers, which are shown in place of why the pack ends."""
+        return not_found_label(self.pack) if self.pack is not None else ""
+
+    @property
     def _is_stop_unusual(self) -> bool:
-        return self.mark_count > 0 or (self.pack is not None and self.pack.stopped is not StopReason.ENOUGH)
+        return (
+            bool(self._not_found)
+            or self.mark_count > 0
+            or (self.pack is not None and self.pack.stopped is not StopReason.ENOUGH)
+        )
 
     def _render_parts(self, shown: Collection[str]) -> Text:
         """Return the bar without its right end, with the parts named in `shown`."""
         text = Text()
         self._append_size(text, shown)
         if "stop" in shown and self.pack is not None:
-            stop = stop_label(self.pack, self.pack_settings, self.mark_count)
+            stop = self._not_found or stop_label(self.pack, self.pack_settings, self.mark_count)
             style = self._component_style("over") if self.pack.stopped is StopReason.BUDGET else ""
-            text.append(" · ").append(stop + (needs_label(self.pack) if "needs" in shown else ""), style)
+            text.append(" · ").append(
+                stop + (needs_label(self.pack) if "needs" in shown and not self._not_found else ""), style
+            )
         if "order" in shown and self.order_name:
             text.append(f" · {self.order_name}")
         if "options" in shown:

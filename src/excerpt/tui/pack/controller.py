@@ -499,6 +499,7 @@ class PackController:
             confidence=result.confidence if result is not None else None,
             notice=result.notice if result is not None else "",
             words=result.words if result is not None else (),
+            not_found=result.not_found if result is not None else (),
         )
         self._question = AskPack(self._packer, self._request, self._cost_question(), unhighlighted)
         self._engine.ask(self._question, self._handle_pack, self._handle_pack_failure)

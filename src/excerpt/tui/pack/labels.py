@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from excerpt.base.kinds import Scope, StopReason
 from excerpt.base.settings import PackSettings
-from excerpt.text.display import format_count
+from excerpt.text.columns import truncate
+from excerpt.text.display import format_count, visible_line
 
 if TYPE_CHECKING:
     from excerpt.base.model import PackResult
@@ -43,10 +44,23 @@ def needs_label(result: PackResult) -> str:
     return f": the next needs {result.needs[0]:,}" if result.stopped is StopReason.BUDGET and result.needs else ""
 
 
+_MAX_PART_COLUMNS = 30
+
+
+def not_found_label(result: PackResult) -> str:
+    """Return the parts of the question that no passage of the vault covers: `not found: deadline`; "" without any."""
+    parts = ", ".join(truncate(visible_line(part), _MAX_PART_COLUMNS) for part in result.not_found)
+    return f"not found: {parts}" if parts else ""
+
+
 def pack_summary(result: PackResult, settings: PackSettings, mark_count: int) -> str:
-    """Return the size of a pack and why it has no more passages: `3 passages · 240/4,000 tokens · enough`."""
+    """Return the size of a pack and why it has no more passages: `3 passages · 240/4,000 tokens · enough`.
+
+    The parts of the question that no passage covers stand at the end.
+    """
     passages, stop = format_count(len(result.passages), "passage"), stop_label(result, settings, mark_count)
     if result.stopped is StopReason.NO_ANSWER:
         return f"{passages} · {stop}"
     tokens = f"{result.tokens:,}/{format_count(result.budget, 'token')}"
-    return f"{passages} · {tokens} · {stop}{needs_label(result)}"
+    parts = (passages, tokens, f"{stop}{needs_label(result)}", not_found_label(result))
+    return " · ".join(filter(None, parts))
