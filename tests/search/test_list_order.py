@@ -214,6 +214,11 @@ def test_a_hit_by_the_word_that_is_typed_keeps_one_order(engine: Engine) -> None
     assert not engine.search("or at the very least some icebox").is_joined
 
 
+def test_the_first_letters_of_a_word_do_not_change_the_order(engine: Engine) -> None:
+    whole = "or at the very least some "
+    assert is_joined_by_letter(engine, whole + "ice")[len(whole) :] == [True] * 3
+
+
 def test_an_exact_name_stays_first(tmp_path: Path) -> None:
     with closing(
         open_vault(tmp_path, {**_STRANGE, "What do I do against numb fingers.md": "See elsewhere."})

@@ -28,6 +28,7 @@ from excerpt.search.bm25 import NO_ROWS, Rows, WordIndex
 from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNoteNames
 from excerpt.search.confidence import (
     JUDGED_HITS,
+    LIKELY_LIKELIHOOD,
     UNSURE_LIKELIHOOD,
     ConfidenceTable,
     judge_confidence,
@@ -89,6 +90,8 @@ from excerpt.search.usage import UseLog
 
 MIN_DESCRIBING_WORDS = 4
 """Number of words from which a query describes what it is after, so that its meaning can be compared."""
+MIN_TYPED_LETTERS = 4
+"""Number of letters from which a word that is still being typed counts as the words before it do."""
 
 
 class ScoredQuery(Struct, frozen=True):
@@ -653,26 +656,26 @@ class Engine:
             judged = self._merge([scored_query.without_past_uses for scored_query in scored_queries])
             ranking = structs.replace(ranking, judged=judged)
         likelihood = best_likelihood(ranking)
-        if likelihood is None or likelihood >= UNSURE_LIKELIHOOD:
+        if likelihood is None or likelihood >= LIKELY_LIKELIHOOD:
             return ranking
         joined = self._join_by_meaning(ranking) if self._do_words_fail(ranking, likelihood) else ranking
-        return _show_past_answer(joined)
+        return _show_past_answer(joined) if likelihood < UNSURE_LIKELIHOOD else joined
 
     def _do_words_fail(self, ranking: Ranking, likelihood: float) -> bool:
         """Return whether the words of all alternatives fail, so that hits may be ranked by meaning alone.
 
         A word that is still being typed can only prevent this, because otherwise each letter might change the order. So
-        the words must also fail without that word, judged by the candidates and evidence of all words. `likelihood` is
-        the best one by all words, below UNSURE_LIKELIHOOD.
+        the words must also fail without that word, judged by the candidates and evidence of all words. The first
+        letters of a word match much by chance: they prevent it only if they make a hit likely. `likelihood` is the best
+        one by all words, below LIKELY_LIKELIHOOD.
         """
         for scored_query in ranking.scored_queries:
-            if scored_query.candidates is None:
+            candidates, evidence = scored_query.candidates, scored_query.evidence
+            is_typed = evidence.finished_terms < len(evidence.words)
+            is_begun = is_typed and len(evidence.words[-1].surface) < MIN_TYPED_LETTERS
+            if candidates is None or (likelihood >= UNSURE_LIKELIHOOD and not is_begun):
                 return False
-            is_typed = scored_query.evidence.finished_terms < len(scored_query.evidence.words)
-            best = (
-                self._judge_finished_words(scored_query.candidates, scored_query.evidence) if is_typed else likelihood
-            )
-            if best >= UNSURE_LIKELIHOOD:
+            if is_typed and self._judge_finished_words(candidates, evidence) >= UNSURE_LIKELIHOOD:
                 return False
         return True
 
