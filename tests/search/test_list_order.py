@@ -285,13 +285,13 @@ def test_why_says_what_each_order_gave_a_raised_hit(engine: Engine) -> None:
     explained = explain_note(engine, STRANGE, "Gloves.md", Strategy.AUTO)
     assert explained.reason == (
         "2nd: nearest in meaning; your words are not found together."
-        " It is 4th by words and meaning together, and 1st by meaning alone."
+        " The passage is 4th by words and meaning together, and 1st by meaning alone."
     )
 
 
 def test_why_says_what_each_order_gave_a_hit_by_words(engine: Engine) -> None:
     assert explain_note(engine, STRANGE, "Tax.md", Strategy.AUTO).reason.endswith(
-        " It is 3rd by words and meaning together, and not near in meaning."
+        " The passage is 3rd by words and meaning together, and not near in meaning."
     )
 
 
