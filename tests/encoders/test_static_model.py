@@ -138,7 +138,7 @@ def test_a_thread_that_asks_again_gets_the_same_model() -> None:
 
 
 @pytest.mark.usefixtures("nothing_loaded")
-def test_two_threads_get_different_models() -> None:
+def test_two_running_threads_do_not_share_a_loaded_model() -> None:
     with ThreadPoolExecutor(1) as other:
         assert other.submit(open_embedder, "").result() is not open_embedder("")
 

@@ -220,7 +220,7 @@ def test_the_day_of_a_memory_is_in_local_time(recaller: Recaller, monkeypatch: p
 
 
 @pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31T23:59:59Z"])
-def test_an_impossible_local_time_still_has_a_day(recaller: Recaller, day: str) -> None:
+def test_memories_with_times_out_of_the_clocks_range_are_found_by_their_day(recaller: Recaller, day: str) -> None:
     write(recaller, "1.md", f"---\ncreated: {day}\nupdated: {day}\n---\nLong ago, or far ahead\n")
     assert texts(recaller, f"created:{day[:4]} ") == ["Long ago, or far ahead"]
     assert texts(recaller, "-modified:7d ") == ["Long ago, or far ahead"]

@@ -10,7 +10,7 @@ from excerpt.memory.results import side_by_side
 TEXTS = st.lists(st.sampled_from(["a b c", "a x c", "", "long line here", "z"]), max_size=6).map("\n".join)
 
 
-def test_corresponding_lines_are_side_by_side_with_their_differences() -> None:
+def test_old_and_new_text_of_a_memory_are_compared_line_by_line_side_by_side() -> None:
     rows = side_by_side("same\nThe newer wins.\nlast", "same\nThe longer wins.\nadded\nlast")
     assert [(row.before, row.after) for row in rows] == [
         ("same", "same"),

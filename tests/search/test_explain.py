@@ -134,7 +134,7 @@ def test_hits_of_filters_alone_have_no_words(engine: Engine) -> None:
     assert {told.words for told in explain_hits(engine, engine.search("path:garden/"))} == {()}
 
 
-def test_characters_that_occur_together_are_one_word_not_pairs(engine: Engine) -> None:
+def test_chinese_or_japanese_characters_that_occur_together_are_explained_as_one_word(engine: Engine) -> None:
     told = explain_first_hit(engine, "リモート保管庫")
     assert [(part.word, part.is_missing) for part in told.words] == [("リモート保管庫", False)]
     assert told.words[0].fragments == 1

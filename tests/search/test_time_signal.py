@@ -130,7 +130,7 @@ def test_the_property_best_first_is_ordered_by_date_without_ranking(engine: Engi
     assert result.best_first == result.hits
 
 
-def test_why_names_the_time_signal(engine: Engine) -> None:
+def test_the_reason_for_a_lower_rank_names_the_time_in_the_query(engine: Engine) -> None:
     explanation = explain_note(engine, "lease in May 2024", "2024-06-09", Settings().search.strategy)
     assert explanation.reason.endswith("the first hit is dated nearer to the time that you named.")
 

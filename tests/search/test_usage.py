@@ -110,7 +110,7 @@ def test_an_event_without_hits_creates_no_file(log: UseLog) -> None:
 
 
 @pytest.mark.parametrize("path", ["a\nb.md", 'quo"te.md', "笔记.md", "not utf-8 \udce9.md", "line\u2028end.md"])
-def test_any_file_name_can_be_recorded(log: UseLog, path: str) -> None:
+def test_the_use_of_a_note_with_any_file_name_can_be_recorded(log: UseLog, path: str) -> None:
     open_note(log, path)
     assert [event.path for event in log.events()] == [path]
 

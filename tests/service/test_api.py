@@ -226,7 +226,7 @@ def test_settings_given_to_open_override_the_users_settings(home: Path, vault: P
         excerpt.open(vault, settings={"pack.bugdet": 100})
 
 
-def test_a_gold_run_takes_settings_like_open(opened: excerpt.Vault) -> None:
+def test_a_gold_run_takes_the_same_settings_as_opening_a_vault(opened: excerpt.Vault) -> None:
     opened.gold.add("sync conflict", "Sync.md")
     whole = replace(opened.settings, search=replace(opened.settings.search, per_note=1))
     reports = [opened.run_gold(settings=settings) for settings in ({"search.per_note": 1}, whole)]

@@ -464,7 +464,7 @@ def test_a_read_transaction_returns_its_answer(corpus: Corpus) -> None:
     assert corpus.read_transaction(lambda: corpus.note_text("Bees.md")) == NOTES["Bees.md"]
 
 
-def test_the_status_describes_the_index(corpus: Corpus) -> None:
+def test_the_status_of_a_store_counts_its_notes_and_fragments(corpus: Corpus) -> None:
     status = corpus.status()
     assert (status.notes, status.fragments, corpus.skipped) == (3, 4, ())
     assert corpus.languages == ("en",)

@@ -84,7 +84,7 @@ _BLOCK = st.one_of(
 
 
 @given(st.lists(st.tuples(_BLOCK, st.sampled_from(["\n", "\n\n"])), max_size=6))
-def test_every_table_that_the_markdown_parser_finds_is_found(blocks: list[tuple[str, str]]) -> None:
+def test_the_line_context_finds_every_table_that_the_markdown_parser_finds(blocks: list[tuple[str, str]]) -> None:
     text = "".join(f"{block}{gap}" for block, gap in blocks)
     parsed = [
         (block.line_start, block.line_end)

@@ -118,7 +118,7 @@ def _check_names(*names: str) -> None:
 
 def _to_unopened_error(error: OSError | ValueError) -> FileOpenError:
     if isinstance(error, ValueError):  # a part such as "..", or a character that no path can have
-        return FileOpenError("It is not the path of a file in the vault.")
+        return FileOpenError("The path is not the path of a file in the vault.")
     if error.errno == errno.ENOENT:
         return FileOpenError("The file was deleted before it could be read.")
     if error.errno in _LINK_ERRORS:

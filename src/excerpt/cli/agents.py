@@ -99,15 +99,15 @@ def status_command(*, as_json: bool) -> int:
     if as_json:
         print_json({"agents": found, "hook": hook})
     for each in () if as_json else found:
-        if each.is_any or each.problem:
+        if each.has_any_part or each.problem:
             print_line(
                 f"{each.agent} ({each.scope}): {visible(' '.join(filter(None, (each.describe(), each.problem))))}"
             )
     if any(each.hook for each in found) and not as_json:
         _print_hook(hook)
-    if not any(each.is_any for each in found):
+    if not any(each.has_any_part for each in found):
         print_message("excerpt is installed for no agent. See: excerpt agents install --help")
-    return 0 if any(each.is_any for each in found) else 1
+    return 0 if any(each.has_any_part for each in found) else 1
 
 
 def _print_hook(hook: HookState) -> None:

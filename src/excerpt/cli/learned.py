@@ -74,7 +74,7 @@ def _forget_uses(log: UseLog, query: str | None, as_json: bool) -> int:
         forgotten = log.forget() if query is None else log.forget_query(query)
     except OSError as error:
         raise ExcerptError(
-            f"{log.file} cannot be changed: {error.strerror or error}.", "Check the permissions of its folder."
+            f"{log.file} cannot be changed: {error.strerror or error}.", "Check the permissions of the file's folder."
         ) from error
     if as_json:
         print_json({"forgotten": forgotten})

@@ -70,7 +70,7 @@ def _clear_savings(file: SavingsFile) -> None:
         file.clear()
     except OSError as error:
         raise ExcerptError(
-            f"{file.file} cannot be removed: {error.strerror or error}.", "Check the permissions of its folder."
+            f"{file.file} cannot be removed: {error.strerror or error}.", "Check the permissions of the file's folder."
         ) from error
 
 

@@ -39,7 +39,7 @@ def is_server(model: str) -> bool:
     return model.startswith(SERVER_PREFIX)
 
 
-def static_model(model: str) -> str:
+def static_model_name(model: str) -> str:
     """Return the static model whose vectors are made with the index: `model`, or "" (shipped) beside an embedder."""
     return model if is_static_model(model) else ""
 

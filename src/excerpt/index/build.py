@@ -103,22 +103,22 @@ _MAX_BATCH_BYTES = 8_000_000
 class VaultScan(Struct, frozen=True):
     """The files that a scan of the vault found, and how the vault was scanned.
 
-    `only` holds the paths to which the scan was limited, None for the whole vault. `accept_empty` allows a build that
-    finds no notes to empty the index. `start_ns` is the start of the scan in nanoseconds since 1970.
+    `only_paths` are the paths to which the scan was limited, None for the whole vault. `accept_empty` allows a build
+    that finds no notes to empty the index. `start_ns` is the start of the scan in nanoseconds since 1970.
     """
 
     scan: Scan
-    only: Collection[str] | None
+    only_paths: Collection[str] | None
     accept_empty: bool
     start_ns: int
 
     @classmethod
     def perform(
-        cls, vault: Path, settings: VaultSettings, only: Collection[str] | None, accept_empty: bool
+        cls, vault: Path, settings: VaultSettings, only_paths: Collection[str] | None, accept_empty: bool
     ) -> VaultScan:
-        """Scan the vault, or only the paths `only`, and return the result. Raises VaultError."""
+        """Scan the vault, or only `only_paths`, and return the result. Raises VaultError."""
         began = time.time_ns()
-        return cls(scan(vault, settings, only), only, accept_empty, began)
+        return cls(scan(vault, settings, only_paths), only_paths, accept_empty, began)
 
 
 class _IndexUpdate:
@@ -140,7 +140,7 @@ class _IndexUpdate:
         """
         reporter, catalog = self._progress, self._writer.catalog
         reporter.generation = catalog.generation
-        known = catalog.known_notes(vault_scan.only)
+        known = catalog.known_notes(vault_scan.only_paths)
         if (
             not vault_scan.scan.files
             and known
@@ -151,10 +151,10 @@ class _IndexUpdate:
         reporter.phase = "mending"
         self._writer.repair_parts()
         # A file that no build has looked at stays unread by a build of some paths.
-        self._is_partial = vault_scan.only is not None and catalog.is_unfinished
+        self._is_partial = vault_scan.only_paths is not None and catalog.is_unfinished
         removed = self._commit_changes(vault_scan, known)
-        self._writer.record_end_of_build(self._skipped, vault_scan.only, self._given_up_files)
-        if vault_scan.only is None:
+        self._writer.record_end_of_build(self._skipped, vault_scan.only_paths, self._given_up_files)
+        if vault_scan.only_paths is None:
             self._writer.catalog.set_unread_files(vault_scan.scan.unread)
         self._record_scan_time(vault_scan)
         reporter.phase = "done"
@@ -164,7 +164,7 @@ class _IndexUpdate:
     def _record_scan_time(self, vault_scan: VaultScan) -> None:
         """Store the start of a whole scan in the catalog, if a file is so new that the next build needs this time."""
         newest = max((last_change_ns(file) for file in vault_scan.scan.files), default=0)
-        if vault_scan.only is None and newest >= unchanged_before_ns(self._writer.catalog):
+        if vault_scan.only_paths is None and newest >= unchanged_before_ns(self._writer.catalog):
             self._writer.catalog.set_meta("looked", str(vault_scan.start_ns))
 
     def _commit_changes(self, vault_scan: VaultScan, known: dict[str, KnownNote]) -> int:
@@ -309,9 +309,10 @@ def _list_tasks(
     """Return the files to prepare, the most recently modified first.
 
     These are files that are new, may have changed, or were prepared by other code or settings. A file whose time is
-    before `unchanged_before_ns` and whose size and times are as known is unchanged, unless `vault_scan.only` names it.
+    before `unchanged_before_ns` and whose size and times are as known is unchanged, unless it is in
+    `vault_scan.only_paths`.
     """
-    named = frozenset(vault_scan.only or ())
+    named = frozenset(vault_scan.only_paths or ())
     settings, dialect = options.settings, options.dialect
     tasks = []
     for file in vault_scan.scan.files:
@@ -482,7 +483,7 @@ class Updater:
 
     def _update_index(self, vault_scan: VaultScan) -> BuildReport:
         writer = self._get_writer()
-        if vault_scan.only is not None and not writer.catalog.generation:
+        if vault_scan.only_paths is not None and not writer.catalog.generation:
             vault_scan = VaultScan.perform(self._vault, self._settings.vault, None, vault_scan.accept_empty)
         return self._run(writer, vault_scan)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from excerpt.base.kinds import Dialect
 from excerpt.base.model import FileProblem
 from excerpt.base.settings import Settings, VaultSettings
-from excerpt.encoders.model_names import static_model
+from excerpt.encoders.model_names import static_model_name
 from excerpt.encoders.static_model import model_source
 from excerpt.index import renames
 from excerpt.index.catalog import Catalog
@@ -89,7 +89,7 @@ def is_unchanged(file: FileState, note: KnownNote, limit_ns: int) -> bool:
 
 def build_parameters(settings: Settings) -> dict[str, str]:
     """Return the versions and settings on which an index depends, by their names in the catalog's table `meta`."""
-    model = static_model(settings.embedding.model)
+    model = static_model_name(settings.embedding.model)
     return {
         "tokenizer": settings.pack.tokenizer,
         "model": model,

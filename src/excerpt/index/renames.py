@@ -89,7 +89,7 @@ def record_moves(catalog: Catalog) -> None:
     missing = [trace for trace in fresh if trace.path not in moves]
     if missing:
         # A note may be copied first and the original removed later: equal notes may have existed for a while.
-        moves |= match_by_digest(missing, _read_inserted_like_removed(catalog, set(moves.values())))
+        moves |= match_by_digest(missing, _read_added_copies(catalog, set(moves.values())))
     new = [trace for trace in arrived if trace.path not in set(moves.values())][-MAX_COMPARED:]
     if new:
         moves |= match_by_sketch(
@@ -304,7 +304,8 @@ def _read_removed_like_inserted(catalog: Catalog) -> list[NoteTrace]:
     )
 
 
-def _read_inserted_like_removed(catalog: Catalog, matched: Collection[str]) -> list[NoteTrace]:
+def _read_added_copies(catalog: Catalog, matched: Collection[str]) -> list[NoteTrace]:
+    """Return the present notes with the content of a newly removed note, without those whose path is in `matched`."""
     traces = _read_traces(
         catalog,
         "SELECT DISTINCT n.path, n.digest, n.tokens, x'' FROM gone g JOIN notes n ON n.digest = g.digest WHERE g.fresh",

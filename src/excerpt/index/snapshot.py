@@ -29,7 +29,7 @@ from excerpt.corpus.interface import CandidateQuery, Corpus, QueryEmbedder
 from excerpt.corpus.notes import NoteReader
 from excerpt.corpus.queries import NoteRow
 from excerpt.corpus.tables import FragmentTable
-from excerpt.encoders.model_names import hide_secrets, is_static_model, model_label, static_model
+from excerpt.encoders.model_names import hide_secrets, is_static_model, model_label, static_model_name
 from excerpt.encoders.static_model import Embedder, model_source, open_embedder
 from excerpt.index import renames
 from excerpt.index.author_view import AuthorQueries, AuthorTerms, CatalogComments
@@ -249,7 +249,7 @@ class Snapshot(NoteReader):
 
         Raises ModelError if the model cannot be loaded, or if another model made the vectors of the index.
         """
-        model = static_model(self._settings.embedding.model)
+        model = static_model_name(self._settings.embedding.model)
         embedder = open_embedder(model)
         is_same_source = (
             self._catalog.meta("model_source") == f"{model_source(model)}/{EMBEDDED_TEXT_VERSION}"

@@ -236,7 +236,7 @@ Int8s = NDArray[np.int8]
 
 
 class _SpareChunk:
-    """The last chunk, with free rows. Several generations may append rows; each gets rows of its own."""
+    """The last chunk of vectors, with free rows. Several generations may append rows; each gets rows of its own."""
 
     def __init__(self, dimensions: int) -> None:
         self.chunk: Int8s = np.zeros((CHUNK_ROWS, dimensions), np.int8)

@@ -22,7 +22,7 @@ from excerpt.base.model import FileProblem
 from excerpt.base.settings import Settings
 from excerpt.base.state_files import read_limited
 from excerpt.corpus.tables import FIELDS
-from excerpt.encoders.model_names import static_model
+from excerpt.encoders.model_names import static_model_name
 from excerpt.encoders.static_model import Embedder, open_embedder
 from excerpt.index import renames
 from excerpt.index.catalog import CATALOG_FILE, UNFINISHED_KEY, Catalog, DamagedCatalogError, is_damage
@@ -165,7 +165,7 @@ class IndexWriter:
             for name, value in (
                 ("names", names),
                 ("tokenizer", tokenizer),
-                ("model", static_model(self._settings.embedding.model)),
+                ("model", static_model_name(self._settings.embedding.model)),
                 ("model_source", self._model_source),
                 ("model_id", self._model),
                 ("dimensions", str(self._dimensions)),
@@ -398,7 +398,7 @@ class IndexWriter:
     def embedder(self) -> Embedder:
         """The model, loaded on first use: a build without new texts does not need it."""
         if self._embedder is None:
-            self._embedder = open_embedder(static_model(self._settings.embedding.model))
+            self._embedder = open_embedder(static_model_name(self._settings.embedding.model))
         return self._embedder
 
     def _remove_leftovers(self) -> None:

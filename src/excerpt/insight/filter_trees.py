@@ -204,7 +204,7 @@ def _add_to_prefixes(
 
 
 def _strip_parent(name: str) -> str:
-    """Return the last part of a name with slashes, with preceding parts that are no branch (nothing visible)."""
+    """Return the last part of a name with slashes, and with it the parts before that are invisible or empty."""
     parts = name.split("/")
     first = len(parts) - 1
     while first and not fold(parts[first - 1]):

@@ -295,7 +295,7 @@ class CandidateGenerator:
         }
 
     def _score_coverage(self, evidence: Evidence, rows: Rows, weigh: Callable[[TermTier], float]) -> dict[str, Floats]:
-        """Return the signals of what each row, and its headings, have of the query; `weigh` returns a tier's value."""
+        """Return the signals of the query words that each row and its headings have; `weigh` returns a tier's value."""
         weight = _weigh_words(evidence)
         anywhere, title, heading, above = self._index.presence_by_field(
             evidence.words, rows, (None, "title", "heading", "above"), weigh=weigh

@@ -387,7 +387,7 @@ class Engine:
         return find_missing_parts(queries[0].words, scored_queries[0].evidence, self.snapshot.languages)
 
     def judge(self, ranking: Ranking, sort: str = "") -> tuple[Confidence | None, str, str]:
-        """Return the confidence of a ranking, and the clause and sentence that name the missing words of an unsure one.
+        """Return the confidence of a ranking and, if unsure, its missing words as a clause and as a sentence.
 
         `sort` is the order by date in which its fragments will be listed, one of SORT_VALUES; "" for best first.
         """

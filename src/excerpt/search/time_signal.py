@@ -93,7 +93,7 @@ _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
 def list_period(query: Query, corpus: Corpus, today: date) -> Query:
-    """Return the filter for a period of time if the query is only that; return any other query unchanged.
+    """Return a query for all notes of a period of time, such as "last week", as a filter; others stay unchanged.
 
     Unchanged is also a query for a time in which no note is dated, and a query of a single date, which may be a title.
     """

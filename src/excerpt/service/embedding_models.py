@@ -97,7 +97,7 @@ def measure_model(index: Path, settings: Settings, on_silence: OnSilence) -> Mod
 
 
 def _measure_static(index: Path, settings: Settings) -> ModelStatus:
-    """Measure a static model, whose vectors are made with the index."""
+    """Return the speed and size of a static model, whose vectors are made with the index."""
     from excerpt.encoders.static_model import open_embedder
     from excerpt.index.snapshot import Snapshot
 
@@ -112,7 +112,7 @@ def _measure_static(index: Path, settings: Settings) -> ModelStatus:
 
 
 def _measure_embedder(run: EmbeddingRun, index: Path, settings: Settings, in_use: str) -> ModelStatus:
-    """Measure the embedder of the settings, which `run` opens; `in_use` names the model that searches use now."""
+    """Return speed, size and progress of the embedder that `run` opens; `in_use` is the model of searches now."""
     from excerpt.index.embedding_run import count_embedded
 
     embedder = run.open_embedder()

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class MemoryFolders(Struct, frozen=True):
     """The folder of a vault's memory files, the folder of their search index, and the settings for the search."""
 
-    files: Path
-    index: Path
+    memory_folder: Path
+    index_folder: Path
     settings: Settings
 
 
@@ -52,7 +52,7 @@ class OpenMemories:
 
             stores = {
                 name: MemoryStore(
-                    vault.files, shows_comments=vault.settings.text.shows_comments(for_author=self._for_author)
+                    vault.memory_folder, shows_comments=vault.settings.text.shows_comments(for_author=self._for_author)
                 )
                 for name, vault in self._vaults.items()
             }
@@ -62,7 +62,7 @@ class OpenMemories:
     @property
     def has_files(self) -> bool:
         """Whether a vault has a folder of memories."""
-        return any(vault.files.is_dir() for vault in self._vaults.values())
+        return any(vault.memory_folder.is_dir() for vault in self._vaults.values())
 
     @property
     def is_searchable(self) -> bool:
@@ -132,7 +132,7 @@ class OpenMemories:
             from excerpt.memory.recall import Recaller
 
             vault, store = self._vaults[name], self.store
-            recaller = Recaller(vault.files, vault.index, vault.settings)
+            recaller = Recaller(vault.memory_folder, vault.index_folder, vault.settings)
             recaller.store = store.stores[name] if isinstance(store, JoinedMemoryStore) else store
             self._recallers[name] = recaller
         return self._recallers[name]

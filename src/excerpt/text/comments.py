@@ -43,10 +43,10 @@ def take_out_comments(
     for start, end in _CommentScanner(text, lines, starts, code).find(first_line):
         is_data = _DATA.match(text, start) is not None
         first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
-        is_quoted = ">" in _beginning(lines[first])[: start - starts[first]]
+        is_quoted = ">" in _match_leading_signs(lines[first])[: start - starts[first]]
         for number in range(first, last + 1):
             line, begins = lines[number], number == first
-            begin = start - starts[first] if begins else len(_beginning(line)) if is_quoted else 0
+            begin = start - starts[first] if begins else len(_match_leading_signs(line)) if is_quoted else 0
             cuts.setdefault(number, []).append(_Cut(begin, min(end - starts[number], len(line)), begins, is_data))
     parts: dict[int, list[CommentLine]] = {}
     shown = lines.copy()
@@ -152,7 +152,7 @@ class _CommentScanner:
 
     def _end_of_comment(self, start: int, mark: str, line: int) -> int:
         """Return the end of the comment that begins with `mark` at `start`; 0 if no comment begins there."""
-        beginning = _beginning(self._lines[line])
+        beginning = _match_leading_signs(self._lines[line])
         begins_line = len(beginning) == start - self._starts[line]
         if not begins_line:
             is_alone = _ONE_LINE_BLOCK.match(self._lines[line]) is not None
@@ -172,7 +172,7 @@ class _CommentScanner:
         return limit if begins_line and is_block else 0
 
 
-def _beginning(line: str) -> str:
+def _match_leading_signs(line: str) -> str:
     match = _LINE_BEGINNING.match(line)
     return match[0] if match else ""
 

@@ -117,7 +117,7 @@ async def _run_in_context(screen: MainScreen, context: str, binding: KeyBinding)
     """Focus the widget of a context and run the action of a binding in it; show a notice if it is not visible."""
     widget = screen.query_one(_CONTEXT_WIDGETS[context], Widget)
     if not widget.region:
-        screen.notify(f"That works only in the {context[:1].lower()}{context[1:]}.", markup=False)
+        screen.notify(f"The command does not work now: its place, “{context}”, is not visible.", markup=False)
     else:
         widget.focus()
         await screen.app.run_action(binding.action, widget)

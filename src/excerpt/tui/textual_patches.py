@@ -211,9 +211,9 @@ class ChangedCellsUpdate(CompositorUpdate):
             for segment in segments:
                 last_style, style = style, segment.style or _NULL_STYLE
                 if style is not last_style:
-                    written.append(_style_change(last_style, style, colours))
+                    written.append(_style_change_sequence(last_style, style, colours))
                 written.append(segment.text)
-        return "".join((*written, _style_change(style, _NULL_STYLE, colours)))
+        return "".join((*written, _style_change_sequence(style, _NULL_STYLE, colours)))
 
     def _parts(self) -> Iterator[tuple[int, int, Strip]]:
         """Yield line, first column and content of each part of the frame."""
@@ -254,7 +254,7 @@ def _count_equal(old: Sequence[Segment], new: Sequence[Segment]) -> int:
 
 
 @lru_cache(maxsize=16384)
-def _style_change(old_style: Style, new_style: Style, colours: ColorSystem) -> str:
+def _style_change_sequence(old_style: Style, new_style: Style, colours: ColorSystem) -> str:
     """Return the escape sequence that changes the terminal's style from `old_style` to `new_style`.
 
     If only colours differ, it sets these colours, else the whole style. It is "" if both styles look the same, for

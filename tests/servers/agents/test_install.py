@@ -87,7 +87,7 @@ def all_files(folder: Path) -> dict[Path, bytes]:
 def test_uninstall_leaves_an_empty_configuration_empty(agent: str, is_project: bool, home: Path) -> None:
     project = home / "project" if is_project else None
     install_into(agent, hook=agent in HOOK_AGENTS, project=project)
-    assert installation_of(agent, project).is_any
+    assert installation_of(agent, project).has_any_part
     uninstall_from(agent, project)
     assert all_files(home) == {}
 
@@ -113,7 +113,7 @@ def test_uninstalling_keeps_changes_that_other_programs_made_after_the_installat
     after = tools.read_text()
     assert "later" in after
     assert VAULT not in after
-    assert not installation_of(agent).is_any
+    assert not installation_of(agent).has_any_part
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -324,7 +324,7 @@ def test_codex_servers_of_another_type_are_not_changed(text: str) -> None:
     tools = write(agent_files("codex", None).tools, f"mcp_servers = {text}\n")
     with pytest.raises(ExcerptError, match=r"config\.toml: mcp_servers is not a table"):
         planned_edits("codex")
-    assert not installation_of("codex").is_any
+    assert not installation_of("codex").has_any_part
     uninstall_from("codex")
     assert tools.read_text() == f"mcp_servers = {text}\n"
 
@@ -383,7 +383,7 @@ def test_uninstalling_keeps_changes_made_between_two_installations(tmp_path: Pat
     install_into("claude", str(tmp_path))
     uninstall_from("claude")
     assert "later" in tools.read_text()
-    assert not installation_of("claude").is_any
+    assert not installation_of("claude").has_any_part
 
 
 def test_a_file_whose_backup_is_missing_is_not_removed() -> None:

@@ -166,7 +166,7 @@ async def test_if_all_notes_are_linked_the_panel_says_how_to_show_them(app: Exce
         await search(pilot, "devices change conflict", "unbound-related", "x")
         panel_of(app).related = replace(related_of(app), notes=(), hidden=3)
         assert panel_of(app).query_one(Notice).empty_state == EmptyState(
-            "No related notes without a link", "All 3 are linked with this one. x shows them."
+            "No related notes without a link", "All 3 related notes are linked with this note. x shows them."
         )
 
 

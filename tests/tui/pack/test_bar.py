@@ -61,7 +61,9 @@ def make_pack(stopped: StopReason, *, needs: tuple[int, ...] = (), not_found: tu
         (make_pack(StopReason.ENOUGH, not_found=("deadline", "[b]price")), 0, "enough · not found: deadline, [b]price"),
     ],
 )
-def test_a_pack_ends_with_its_stop_reason(result: PackResult, mark_count: int, end: str) -> None:
+def test_the_summary_of_a_pack_ends_with_the_reason_why_no_more_was_packed(
+    result: PackResult, mark_count: int, end: str
+) -> None:
     assert pack_summary(result, PackSettings(), mark_count).endswith(end)
 
 

@@ -315,7 +315,7 @@ def test_overrides_for_marks_stay_when_the_query_changes() -> None:
     assert dropped.overrides("two") == PackOverrides(dropped_ids=frozenset({"a"}))
 
 
-def test_overrides_for_top_hits_belong_to_the_query() -> None:
+def test_a_hit_dropped_from_the_pack_of_a_query_stays_in_the_packs_of_other_queries() -> None:
     dropped = PackChoices().with_dropped("one", ["x"])
     assert dropped.overrides("one").dropped_ids == {"x"}
     assert dropped.overrides("two") == NO_OVERRIDES
@@ -336,7 +336,7 @@ def test_a_fragment_dropped_from_the_pack_can_be_put_back() -> None:
     assert MARKED.with_dropped("", ["a", "x"]).with_restored("", ["a"]).overrides("").dropped_ids == {"x"}
 
 
-def test_a_manual_order_puts_its_packs_first_and_keeps_the_others() -> None:
+def test_a_new_manual_order_puts_its_passages_first_and_keeps_the_order_of_the_others() -> None:
     first = MARKED.with_order("", ["a", "b", "c"])
     assert first.with_order("", ["c", "a"]).overrides("").ordered_ids == ("c", "a", "b")
 

@@ -54,7 +54,7 @@ def test_the_size_of_a_webp_is_read_if_it_is_lossless_or_has_extra_chunks() -> N
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
-def test_a_tiff_has_either_byte_order(order: str) -> None:
+def test_the_size_of_a_tiff_image_is_read_in_either_byte_order(order: str) -> None:
     entries = struct.pack(f"{order}HHIHH HHII", 256, 3, 1, 321, 0, 257, 4, 1, 123)
     head = (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(f"{order}IH", 8, 2)
     assert image_size(head + entries) == (321, 123)

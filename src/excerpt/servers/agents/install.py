@@ -112,7 +112,7 @@ class Installation(Struct, frozen=True):
     problem: str = ""
 
     @property
-    def is_any(self) -> bool:
+    def has_any_part(self) -> bool:
         """Whether anything is installed."""
         return self.tools or self.skill or self.hook
 

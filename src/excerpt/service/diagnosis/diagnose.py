@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from excerpt.base.errors import StoreUnusableError
 from excerpt.base.settings import Paths, Settings
-from excerpt.encoders.model_names import static_model
+from excerpt.encoders.model_names import static_model_name
 from excerpt.index.verify import IndexHealth, OnExamined
 from excerpt.service.diagnosis.findings import Finding, FindingGroup, run_checks, warning
 from excerpt.service.diagnosis.index_checks import check_index
@@ -109,7 +109,7 @@ def diagnose(
         settings_group,
         run_checks(
             "model",
-            lambda: check_model(static_model(settings.embedding.model), index_model),
+            lambda: check_model(static_model_name(settings.embedding.model), index_model),
             lambda: check_embedder(settings, paths, folder),
             lambda: (check_tokenizer(settings.pack.tokenizer, index_tokenizer),),
         ),

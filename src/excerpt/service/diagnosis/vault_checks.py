@@ -131,14 +131,15 @@ def _check_skipped_files(scan_result: Scan) -> Iterator[Finding]:
                 text, "Links out of a vault are never followed. To read the target, open its folder as a vault."
             )
         elif "not valid UTF-8" in reason:
-            yield warning(text, "To have it read, rename the file with a tool such as convmv.")
+            yield warning(text, "To have the file read, rename the file with a tool such as convmv.")
         elif "within the vault" in reason:
             yield ok(text)
         elif all(PurePosixPath(path).name in IGNORE_FILES for path in paths):
             yield warning(
-                f"Used in part: {format_names(paths)}. {reason}", "The other patterns are used. Shorten the long ones."
+                f"Patterns are used in part: {format_names(paths)}. {reason}",
+                "The other patterns are used. Shorten the long ones.",
             )
-        elif "link to nothing" in reason:
+        elif "link to a missing file" in reason:
             yield warning(text, "Correct the link, or remove it.")
         else:
             yield warning(text, "Check its permissions.")

@@ -285,7 +285,8 @@ class RelatedPanel(Vertical):
         if self.related is not None and self.related.hidden and not shown:
             notice.empty_state = EmptyState(
                 "No related notes without a link",
-                f"All {self.related.hidden} are linked with this one. {key_sign('related-unlinked')} shows them.",
+                f"All {self.related.hidden} related notes are linked with this note. "
+                f"{key_sign('related-unlinked')} shows them.",
             )
         elif self.related is not None and not shown:
             notice.empty_state = EmptyState(

@@ -384,7 +384,7 @@ class SearchPane(Vertical):
                 self.ask_memories()
 
     def _end_search(self, error: EmptyState | None = None) -> None:
-        self.query_bar.stop_waiting()
+        self.query_bar.show_idle()
         self._pending_actions.clear()
         self._search_error = error
 
@@ -395,7 +395,7 @@ class SearchPane(Vertical):
         for the others they come with the pack.
         """
         if not self._is_searching:
-            self.query_bar.stop_waiting()
+            self.query_bar.show_idle()
         self._search_error = None
         if result.is_without_meaning and self._has_new_vectors:
             self._has_new_vectors = False

@@ -557,7 +557,7 @@ class QueryBar(Horizontal):
     def _show_busy(self) -> None:
         self.status.busy = "searching…"
 
-    def stop_waiting(self) -> None:
+    def show_idle(self) -> None:
         """Stop showing that a search is running."""
         self._busy_timer.stop()
         self.status.busy = ""

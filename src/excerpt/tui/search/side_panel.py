@@ -74,7 +74,7 @@ class ViewTabs(Widget):
     """
 
     view: reactive[PanelView] = reactive(PanelView.PASSAGE)
-    next_key: reactive[str] = reactive("")
+    next_view_key: reactive[str] = reactive("")
     """Label of the key that shows the next view; "" while that key is disabled."""
 
     class Clicked(Message):
@@ -85,16 +85,16 @@ class ViewTabs(Widget):
             self.view = view
 
     def on_mount(self) -> None:
-        self.watch(self.screen, "focused", self._update_next_key)
+        self.watch(self.screen, "focused", self._update_next_view_key)
 
-    def _update_next_key(self) -> None:
+    def _update_next_view_key(self) -> None:
         keys = working_keys(self.screen).get("view", ())
-        self.next_key = format_key(keys[0]) if keys else ""
+        self.next_view_key = format_key(keys[0]) if keys else ""
 
     def render_line(self, y: int) -> Strip:  # noqa: ARG002 - Textual's name
         highlight = self.get_component_rich_style("views--shown", partial=True)
         left = [(f"[{view}]", highlight) if view is self.view else (f" {view} ", Style.null()) for view in PanelView]
-        key = [(f"{self.next_key} next ", Style.null())] if self.next_key else []
+        key = [(f"{self.next_view_key} next ", Style.null())] if self.next_view_key else []
         return line(left, key, self.size.width, self.rich_style)
 
     def on_click(self, event: events.Click) -> None:
