@@ -17,14 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.judgements import Outside, QualityError, mean_of, run_program, vault_of
+import excerpt
+from benchmarks.judgements import Outside, QualityError, mean_of, overlaps, run_program, vault_of
 from benchmarks.measure import table
+from benchmarks.memory_sets import to_place
 from benchmarks.targets import asked_verdicts
 from excerpt.encoders.minilm import MINILM, is_minilm_installed
 
 WORDINGS = ("own", "plain", "stranger", "absent")
 SHIPPED = "shipped"
 """How the tables name the model that ships."""
+TOGETHER = (("own", "plain", "stranger"), ("plain", "stranger"))
+"""Wordings of a topic that are asked in one call."""
 MINILM_VAULTS = ("obsidian-help-en", "dendron-site")
 """The vaults that MiniLM embeds within minutes; the others take half an hour each."""
 FIRST = 5
@@ -62,6 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     outside = Outside(args.data.resolve())
     try:
         outside.check()
+        os.environ.setdefault("EXCERPT_HOME", str((outside.work / "home").resolve()))
         report(outside)
     except QualityError as error:
         print(f"asked: {error}", file=sys.stderr)
@@ -71,6 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def report(outside: Outside) -> None:
     """Ask every question and print the figures by model, vault and wording, and whether they reach their targets."""
+    report_together(outside)
     for model, vaults in _models(_list_vaults(outside)):
         answers = {vault: measure(outside, vault, model) for vault in vaults}
         every = [one for judged in answers.values() for one in judged]
@@ -115,6 +121,36 @@ def measure(outside: Outside, vault: str, model: str) -> list[Judged]:
 def read_judged(row: Mapping[str, Any]) -> Judged:
     """Convert a question as the scorer writes it."""
     return Judged(row["wording"], row["rank"], row["inside"] >= PACKED, row["passages"] == 0, row["confidence"])
+
+
+# --- several wordings in one call -------------------------------------------------------------------------------------
+
+
+def report_together(outside: Outside) -> None:
+    """Print how often an answer is among the first hits of several wordings of a topic, asked in one call."""
+    found: dict[Sequence[str], list[float]] = {wordings: [] for wordings in TOGETHER}
+    for name in _list_vaults(outside):
+        with excerpt.open(outside.data / "data" / "vaults" / vault_of(name), settings=excerpt.Settings()) as vault:
+            for topic in _read_topics(outside, name):
+                for wordings in TOGETHER:
+                    hits = vault.search(*(topic[each]["query"] for each in wordings), limit=FIRST, spans=False)
+                    places = [to_place(row) for row in topic[wordings[0]]["relevant"]]
+                    found[wordings].append(float(overlaps([to_place(hit.to_dict()) for hit in hits], places)))
+    table(
+        ("asked in one call", "n", "in five"),
+        [(" + ".join(w), str(len(x)), f"{mean_of(x):.3f}") for w, x in found.items()],
+    )
+    print(flush=True)
+
+
+def _read_topics(outside: Outside, vault: str) -> list[dict[str, Any]]:
+    """Return for each topic of a vault its rows by wording."""
+    topics: dict[int, dict[str, Any]] = {}
+    for part in ("", ".plain"):
+        for line in (outside.questions / f"{vault}{part}.jsonl").read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            topics.setdefault(row["topic"], {})[row["wording"]] = row
+    return list(topics.values())
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------

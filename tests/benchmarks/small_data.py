@@ -84,7 +84,13 @@ def _query(number: int) -> Mapping[str, object]:
 def _asked_question(number: int, wording: str) -> Mapping[str, object]:
     asked = _query(number)
     places = [] if wording == "absent" else asked["relevant"]
-    return {"id": f"a{number}-{wording}", "query": asked["query"], "wording": wording, "relevant": places}
+    return {
+        "id": f"a{number}-{wording}",
+        "query": asked["query"],
+        "topic": number,
+        "wording": wording,
+        "relevant": places,
+    }
 
 
 def _memory_question(number: int) -> Mapping[str, object]:
