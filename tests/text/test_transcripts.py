@@ -2,9 +2,11 @@
 
 import pytest
 
+from excerpt.base.model import Note
 from excerpt.text.fragments import FragmentLimits, fragments_of
 from excerpt.text.markdown import parse_note
 from excerpt.text.transcripts import find_messages
+from tests.growth import grows_about_linearly
 
 BOLD = ["# Planning", "", "**User:** When is it due?", "", "**Assistant:** In May.", "", "- a plan", ""]
 
@@ -58,3 +60,17 @@ def test_a_long_message_is_not_joined_to_a_short_one() -> None:
 def test_short_messages_are_joined_to_a_fragment() -> None:
     text = "\n\n".join(["Ann: How are you?", "Bo: Well."] * 3)
     assert len(fragments_of(parse_note("Chat.md", text), len)) == 1
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["{name}: hi\n", "{name}: hi\n\n", "- item\n{name}: hi\n"],
+    ids=["in one block", "in a block each", "in a list"],
+)
+def test_a_transcript_of_many_messages_is_divided_in_linear_time(message: str) -> None:
+    def note_of(size: int) -> Note:
+        messages = (message.format(name=("Ann", "Bo")[n % 2]) for n in range(size))
+        return parse_note("Chat.md", "Ann: hi\nBo: hi\nAnn: hi\nBo: hi\n\n" + "".join(messages))
+
+    notes = {size: note_of(size) for size in (250, 2_000)}
+    assert grows_about_linearly(lambda size: fragments_of(notes[size], len), 2_000)

@@ -155,14 +155,14 @@ def _encode(text: str) -> bytes:
 
 
 def _fragment_ranges(
-    section: Section, lines: Sequence[str], limits: FragmentLimits, messages: Sequence[int]
+    section: Section, lines: Sequence[str], limits: FragmentLimits, messages: tuple[int, ...]
 ) -> list[tuple[int, int]]:
     """Return the first and last line of each fragment of a section; `messages` are the first lines of messages."""
     ranges: list[tuple[int, int]] = []
     sizes: list[int] = []
     open_size = 0  # of the range that blocks are still added to, 0 if none
     for blocks in _group_by_message(section.blocks, messages):
-        is_message = blocks[0].line_start in messages
+        is_message = _begins_message(blocks[0].line_start, messages)
         size_of_all = sum(_count_block_words(block, lines) for block in blocks) if is_message else 0
         if size_of_all > limits.target:
             open_size = 0
@@ -191,7 +191,7 @@ def _fragment_ranges(
         len(ranges) > 1
         and sizes[-1] < limits.min_last
         and sizes[-2] + sizes[-1] <= limits.maximum
-        and ranges[-1][0] not in messages
+        and not _begins_message(ranges[-1][0], messages)
         and _are_blank_between(ranges[-2][1], ranges[-1][0], lines)
     ):
         _, last = ranges.pop()
@@ -199,25 +199,30 @@ def _fragment_ranges(
     return ranges
 
 
-def _group_by_message(blocks: Sequence[Block], messages: Sequence[int]) -> Iterator[list[Block]]:
+def _group_by_message(blocks: Sequence[Block], messages: tuple[int, ...]) -> Iterator[list[Block]]:
     """Yield the blocks of each message, and those before the first one; a block is divided where a message begins."""
     group: list[Block] = []
     for block in blocks:
         inner = messages[bisect_left(messages, block.line_start) : bisect_right(messages, block.line_end)]
-        starts = sorted({block.line_start, *inner})
-        for first, after in zip(starts, [*starts[1:], block.line_end + 1], strict=True):
-            if group and first in inner:
+        starts = inner if inner[:1] == (block.line_start,) else (block.line_start, *inner)
+        for first, after in zip(starts, (*starts[1:], block.line_end + 1), strict=True):
+            if group and (first > block.line_start or starts is inner):
                 yield group
                 group = []
-            group.append(
-                block
-                if len(starts) == 1
-                else replace(
-                    block, line_start=first, line_end=after - 1, cuts=tuple(c for c in block.cuts if first < c < after)
-                )
-            )
+            group.append(block if len(starts) == 1 else _select_lines(block, first, after - 1))
     if group:
         yield group
+
+
+def _select_lines(block: Block, first: int, last: int) -> Block:
+    """Return the lines `first` to `last` of a block as a block."""
+    cuts = block.cuts[bisect_right(block.cuts, first) : bisect_right(block.cuts, last)]
+    return replace(block, line_start=first, line_end=last, cuts=cuts)
+
+
+def _begins_message(line: int, messages: Sequence[int]) -> bool:
+    number = bisect_left(messages, line)
+    return number < len(messages) and messages[number] == line
 
 
 def _count_block_words(block: Block, lines: Sequence[str]) -> int:
