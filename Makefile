@@ -4,10 +4,10 @@ unexport $(filter-out PYTHON,$(filter PYTHON%,$(.VARIABLES)))
 
 PYTHON ?= python3
 VENV   := .venv
-BIN    := $(VENV)/bin
+BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning past_answers embedders packs memory-bench agents serve-bench serve-soak limits accents messy prompts sentences screenshots keys settings docs breaks model constraints clean
+.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning past_answers embedders packs memory-bench agents serve-bench serve-soak limits accents messy prompts sentences screenshots keys settings man docs breaks model constraints release zipapp clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -129,6 +129,9 @@ keys: $(READY) ## write the guide's page on keys from the table of the app
 settings: $(READY) ## write the guide's tables of settings from the settings' fields
 	$(BIN)/python -m benchmarks.settings_page
 
+man: $(READY) ## write the pages of man from the commands
+	$(BIN)/python tools/man_pages.py
+
 DOCS := .venv-docs/bin
 
 docs: .venv-docs/.ready ## build the guide as a site into build/site
@@ -149,16 +152,24 @@ model: ## rebuild the embedding model from its sources (Debian, about an hour)
 	.venv-model/bin/python -m pip install --quiet --requirement tools/embedding/requirements.txt
 	.venv-model/bin/python tools/embedding/make_model.py --out src/excerpt/embedding --work build/embedding
 
+release: $(READY) ## build wheel, sdist, zipapp, bundle and list of packages into dist/, twice, and say how to publish them
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group release
+	@$(BIN)/python tools/release.py
+
+zipapp: $(READY) ## build one file that runs with this version of Python on this system, into dist/
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group release
+	@$(BIN)/python tools/release.py --zipapp
+
 # On the oldest Python: what it can install, the others can.
 constraints: ## write constraints.txt: the versions of all that make setup installs, the newest there are
 	rm -rf build/constraints
 	$(PYTHON) -c 'import sys; sys.version_info[:2] == (3, 11) or sys.exit("Try: make PYTHON=python3.11 constraints")'
 	$(PYTHON) -m venv build/constraints
 	build/constraints/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	build/constraints/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	build/constraints/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group dev --group release
 	@{ echo "# The versions with which excerpt is developed and tested. Written by make constraints."; \
 	  build/constraints/bin/python -m pip freeze --exclude-editable; } > build/constraints.txt
 	mv build/constraints.txt constraints.txt
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) .venv-docs .venv-model build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-docs .venv-model build dist .mypy_cache .ruff_cache .pytest_cache

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import excerpt
+from excerpt.base.installation import extra_command
 from excerpt.base.model import Progress
 from excerpt.base.settings import AttachmentSettings, Settings, VaultSettings, load_settings, user_paths
 from excerpt.index.build import build
@@ -193,7 +194,7 @@ def test_missing_libraries_are_reported_in_one_line_and_the_rest_works(
     (libraries, _) = snapshot.status().unread
     snapshot.close()
     told = (libraries.files, libraries.what, libraries.action)
-    assert told == (4, "1 html, 2 pdf, 1 slides", "pip install '.[attachments]'")
+    assert told == (4, "1 html, 2 pdf, 1 slides", extra_command("attachments"))
 
 
 def test_reading_attachments_does_not_run_a_users_script_without_main_guard_twice(vault: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.base import installation
-from excerpt.base.installation import install_command
+from excerpt.base.installation import extra_command, install_command
 
 PACKAGES = ("some>=1.2", "other==3")
 
@@ -90,3 +91,10 @@ def test_if_uvs_receipt_cannot_be_read_the_command_uses_this_python(environment:
 def test_a_uv_tool_keeps_packages_that_were_added_earlier(environment: Path) -> None:
     command = uv_command(environment, 'name = "excerpt"', 'name = "six", specifier = ">=1"')
     assert command.startswith("uv tool install --with 'six>=1' --with ")
+
+
+def test_an_extra_is_installed_by_its_packages(environment: Path) -> None:
+    (environment / "pipx_metadata.json").write_text("{}", encoding="utf-8")
+    pipx, inject, name, *packages = shlex.split(extra_command("postgres"))
+    assert (pipx, inject, name) == ("pipx", "inject", "excerpt-beta")
+    assert [re.split(r"[<>=]", package)[0] for package in packages] == ["pgvector", "psycopg[binary,pool]"]

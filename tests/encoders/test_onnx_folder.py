@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from excerpt.base.errors import ModelError, install_hint
+from excerpt.base.errors import ModelError
+from excerpt.base.installation import extra_hint
 from excerpt.base.settings import EmbeddingSettings, RerankSettings, Settings
 from excerpt.encoders.choice import open_embedder, open_reranker
 from excerpt.encoders.interface import PassageEmbedder, Reranker
@@ -204,7 +205,7 @@ def test_a_missing_package_is_reported_with_what_to_install(tmp_path: Path, monk
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ModelError) as caught:
         embedder_in(write_embedder(tmp_path))
-    assert caught.value.hint == install_hint("onnx")
+    assert caught.value.hint == extra_hint("onnx")
 
 
 def test_a_folder_is_static_unless_it_holds_a_transformer(tmp_path: Path) -> None:

@@ -151,16 +151,3 @@ class NotFoundError(ExcerptError):
 
     title = "The note or passage was not found"
     exit_code = 1
-
-
-def install_command(extra: str) -> str:
-    """Return the command that installs an extra such as "mcp" from the folder of excerpt's source.
-
-    Nothing is published yet, so a package registry has no such extra.
-    """
-    return f"pip install '.[{extra}]'"
-
-
-def install_hint(extra: str) -> str:
-    """Return the hint of an error that an extra such as "mcp" would prevent."""
-    return f"Run in the folder of excerpt's source: {install_command(extra)}"

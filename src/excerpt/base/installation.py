@@ -34,6 +34,25 @@ def install_command(requirements: Sequence[str]) -> str:
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
+def extra_command(extra: str) -> str:
+    """Return the command that installs the packages of an extra such as "mcp"."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        requirements = requires("excerpt") or ()
+    except PackageNotFoundError:  # run from its source alone
+        return install_command([f"excerpt[{extra}]"])
+    listed = (text.partition(";") for text in requirements)
+    marker = f'extra=="{extra}"'
+    packages = [text.strip() for text, _, condition in listed if condition.replace("'", '"').replace(" ", "") == marker]
+    return install_command(packages)
+
+
+def extra_hint(extra: str) -> str:
+    """Return the hint of an error that an extra such as "mcp" would prevent."""
+    return f"Run: {extra_command(extra)}"
+
+
 def _uv_pip_command(requirements: Sequence[str]) -> list[str]:
     return ["uv", "pip", "install", "--python", sys.executable, *requirements]
 

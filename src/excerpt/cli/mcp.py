@@ -13,7 +13,8 @@ from pathlib import Path
 
 import click
 
-from excerpt.base.errors import ExcerptError, install_hint
+from excerpt.base.errors import ExcerptError
+from excerpt.base.installation import extra_hint
 from excerpt.base.settings import open_vault, user_paths
 from excerpt.cli.crash import log_crash
 from excerpt.cli.printing import print_line, print_message
@@ -113,7 +114,7 @@ def mcp_command(
 
 def _make_sdk_error(problem: str) -> ExcerptError:
     """Return the error for an MCP SDK that has a problem, such as "is not installed"."""
-    return ExcerptError(f"The MCP SDK, which serves agents, {problem}.", install_hint("mcp"))
+    return ExcerptError(f"The MCP SDK, which serves agents, {problem}.", extra_hint("mcp"))
 
 
 def _log_crash(error: BaseException) -> str:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.base.errors import ModelError, first_line, install_hint
+from excerpt.base.errors import ModelError, first_line
+from excerpt.base.installation import extra_hint
 from excerpt.encoders.checks import checked_scores, checked_vectors, clean_text
 from excerpt.encoders.interface import Floats, PassageEmbedder, Reranker
 from excerpt.encoders.model_folder import ModelFolder, read_model_folder
@@ -45,7 +46,7 @@ class OnnxModel:
         try:
             import onnxruntime
         except ImportError as error:
-            raise ModelError(f"{self.source} needs the package onnxruntime.", install_hint(ONNX_EXTRA)) from error
+            raise ModelError(f"{self.source} needs the package onnxruntime.", extra_hint(ONNX_EXTRA)) from error
         network = _read_checked(files) if files.sha256 else str(files.network)
         try:
             from tokenizers import Tokenizer

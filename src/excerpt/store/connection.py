@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from excerpt.base.errors import ExcerptError, StoreUnusableError, install_hint
+from excerpt.base.errors import ExcerptError, StoreUnusableError
+from excerpt.base.installation import extra_hint
 from excerpt.store.address import StoreAddress
 
 if TYPE_CHECKING:
@@ -269,6 +270,6 @@ def _psycopg() -> Any:
     except ImportError:
         raise StoreUnusableError(
             "A vault in a store needs the library psycopg, which is not installed.",
-            install_hint("postgres"),
+            extra_hint("postgres"),
         ) from None
     return psycopg

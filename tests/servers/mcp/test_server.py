@@ -23,6 +23,7 @@ import pytest
 from benchmarks.limits import KINDS, METHODS, TOOLS
 from mcp import Client, StdioServerParameters
 
+from excerpt.base.installation import extra_command
 from excerpt.base.settings import user_paths
 from excerpt.search.bm25 import WordIndex
 from excerpt.search.candidates import CandidateGenerator
@@ -346,7 +347,7 @@ def test_another_version_of_the_sdk_is_reported(home: Path, vault: Path, tmp_pat
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "cannot import name 'MCP" in done.stderr
-    assert "pip install '.[mcp]'" in done.stderr
+    assert extra_command("mcp") in done.stderr
 
 
 @pytest.mark.programs
@@ -372,7 +373,7 @@ def test_a_missing_sdk_is_reported_with_what_to_install(home: Path, vault: Path)
     environment = {**os.environ, "EXCERPT_HOME": str(home)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 3
-    assert "pip install '.[mcp]'" in done.stderr
+    assert extra_command("mcp") in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from excerpt.base.errors import OcrMissingError, ReadError
+from excerpt.base.installation import extra_command
 from excerpt.base.settings import Ocr
 from excerpt.vault.readers import ocr
 from excerpt.vault.readers.ocr import (
@@ -70,7 +71,7 @@ def test_a_missing_program_is_reported_with_what_to_install(monkeypatch: pytest.
     with pytest.raises(OcrMissingError, match="neither tesseract nor rapidocr") as raised:
         recognise_text(image_bytes(text_image("a")), Ocr.AUTO, "")
     assert "apt install tesseract-ocr" in raised.value.hint
-    assert "pip install '.[ocr]'" in raised.value.hint
+    assert extra_command("ocr") in raised.value.hint
 
 
 Program = Callable[[str], None]

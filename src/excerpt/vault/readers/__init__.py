@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from excerpt.base.errors import FileOpenError, ReadError, install_hint
+from excerpt.base.errors import FileOpenError, ReadError
+from excerpt.base.installation import extra_hint
 from excerpt.base.kinds import BlockKind, Dialect
 from excerpt.base.model import Block, CommentLine, Link, Note, Section
 from excerpt.base.settings import Ocr
@@ -177,7 +178,7 @@ def require_library(file_kind: str) -> Iterator[None]:
     try:
         yield
     except ImportError:
-        raise ReadError(f"{file_kind} need an extra that is not installed.", install_hint(ATTACHMENTS_EXTRA)) from None
+        raise ReadError(f"{file_kind} need an extra that is not installed.", extra_hint(ATTACHMENTS_EXTRA)) from None
 
 
 @contextmanager

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from excerpt.base.errors import OcrMissingError, ReadError, install_hint
+from excerpt.base.errors import OcrMissingError, ReadError
+from excerpt.base.installation import extra_hint
 from excerpt.base.processes import find_program
 from excerpt.base.settings import Ocr
 from excerpt.vault.readers.image_size import image_size
@@ -53,7 +54,7 @@ def select_engine(ocr: Ocr) -> Engine:
         return partial(_recognise_by_tesseract, program)
     if ocr in (Ocr.AUTO, Ocr.RAPIDOCR) and find_spec("rapidocr") and find_spec("onnxruntime"):
         return _recognise_by_rapidocr
-    raise OcrMissingError(_MISSING[ocr], _INSTALL[ocr])
+    raise OcrMissingError(_MISSING[ocr], _install_hint(ocr))
 
 
 def is_ocr_installed(ocr: Ocr) -> bool:
@@ -66,19 +67,24 @@ def is_ocr_installed(ocr: Ocr) -> bool:
 
 
 _TESSERACT = "install tesseract (apt install tesseract-ocr, brew install tesseract)"
-_RAPIDOCR = install_hint("ocr")
 _MISSING = {
     Ocr.OFF: "OCR is off.",
     Ocr.AUTO: "There is no OCR program: neither tesseract nor rapidocr is installed.",
     Ocr.TESSERACT: "There is no OCR program: tesseract is not on the PATH.",
     Ocr.RAPIDOCR: "There is no OCR program: rapidocr is not installed.",
 }
-_INSTALL = {
-    Ocr.OFF: 'Set vault.attachments.ocr = "auto".',
-    Ocr.AUTO: f"{_TESSERACT.capitalize()}. Or: {_RAPIDOCR}",
-    Ocr.TESSERACT: f"{_TESSERACT.capitalize()}.",
-    Ocr.RAPIDOCR: _RAPIDOCR,
-}
+
+
+def _install_hint(ocr: Ocr) -> str:
+    match ocr:
+        case Ocr.OFF:
+            return 'Set vault.attachments.ocr = "auto".'
+        case Ocr.AUTO:
+            return f"{_TESSERACT.capitalize()}. Or: {extra_hint('ocr')}"
+        case Ocr.TESSERACT:
+            return f"{_TESSERACT.capitalize()}."
+        case Ocr.RAPIDOCR:
+            return extra_hint("ocr")
 
 
 def recognise_text(image: bytes, ocr: Ocr, language: str) -> RecognisedText:

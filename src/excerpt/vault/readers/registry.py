@@ -16,7 +16,8 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from excerpt.base.entry_points import find_entry_points, load_entry_point
-from excerpt.base.errors import ReadError, install_command
+from excerpt.base.errors import ReadError
+from excerpt.base.installation import extra_command
 from excerpt.base.model import OCR_COMMAND, UnreadFiles
 from excerpt.base.settings import Ocr, VaultSettings
 from excerpt.text.display import format_count
@@ -161,7 +162,7 @@ def describe_unread_files(suffixes: Iterable[tuple[str, int]], scanned: tuple[in
     unread = []
     if by_kind:
         listed = ", ".join(f"{count:,} {kind}" for kind, count in sorted(by_kind.items()))
-        unread.append(UnreadFiles(by_kind.total(), listed, install_command(ATTACHMENTS_EXTRA)))
+        unread.append(UnreadFiles(by_kind.total(), listed, extra_command(ATTACHMENTS_EXTRA)))
     if images:
         unread.append(UnreadFiles(images, "images: OCR is off", OCR_COMMAND))
     if scanned[0]:
