@@ -62,8 +62,6 @@ def wrong_words(stage: Stage) -> None:
     stage.say("search", "x", "--limit", "0")
     stage.say("search", "x", "--strategy", "best")
     stage.say("{vault}", "{vault}", vault=False)
-    stage.say("index", "{vault}", vault=False)
-    stage.say("mcp", "--vault", "{vault}", vault=False)
 
 
 def a_vault_that_cannot_be_opened(stage: Stage) -> None:
