@@ -93,7 +93,7 @@ def test_batches_of_texts_whose_vectors_are_saved_are_not_embedded_again(
     np.testing.assert_array_equal(second, embedder.embed_passages([*texts[:2], "delta"]))
 
 
-def test_another_model_has_its_own_batches(tmp_path: Path) -> None:
+def test_vectors_cached_for_one_model_are_not_used_for_another(tmp_path: Path) -> None:
     embedder, other = CountingEmbedder(), CountingEmbedder({"alpha": "beta"})
     other.id = "other"
     first = embed_passages(embedder, ["alpha"], tmp_path)

@@ -36,7 +36,7 @@ def test_padding_changes_no_vector(model: OnnxModel) -> None:
     np.testing.assert_allclose(together[0, : alone.shape[1]], alone[0], atol=1e-4)
 
 
-def test_the_folder_is_an_embedder(model: OnnxModel) -> None:
+def test_an_embedder_can_be_opened_from_the_exported_folder(model: OnnxModel) -> None:
     vectors = OnnxEmbedder(model).embed_passages(TEXTS)
     assert vectors.shape == (2, WIDTH)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)

@@ -209,7 +209,7 @@ def test_each_order_stays_for_three_further_letters(engine: Engine, query: str) 
     assert all(length > 3 for length in lengths[:-1])
 
 
-def test_a_hit_by_the_word_that_is_typed_keeps_one_order(engine: Engine) -> None:
+def test_if_the_word_being_typed_finds_a_hit_the_list_keeps_one_order(engine: Engine) -> None:
     assert engine.search("or at the very least some ").is_joined
     assert not engine.search("or at the very least some icebox").is_joined
 

@@ -175,8 +175,8 @@ def _read_file_bytes(file: Path, size: int, name: str) -> bytes:
 def resolve_output_file(file: Path, find_vault_of_file: Callable[[Path], Path | None]) -> Path:
     """Return `file` with all links resolved.
 
-    `vault_of_file` returns the vault that contains a file, if any. Raises a usage error if `file` is a folder, or is in
-    a vault, because excerpt never writes to vaults.
+    `find_vault_of_file` returns the vault that contains a file, if any. Raises a usage error if `file` is a folder, or
+    is in a vault, because excerpt never writes to vaults.
     """
     try:
         real = file.expanduser().resolve()

@@ -323,12 +323,12 @@ class Corpus(Notes, Protocol):
 
     @property
     def lexical(self) -> Terms:
-        """Terms and postings of the fragments in the rows."""
+        """Terms and postings of the fragments that have a row in this corpus."""
         ...
 
     @property
     def vectors(self) -> Vectors:
-        """Vectors of the fragments in the rows."""
+        """Vectors of the fragments that have a row in this corpus."""
         ...
 
     @property

@@ -52,10 +52,10 @@ def _attribute(matched: str, words: tuple[QuestionWord, ...]) -> frozenset[str]:
     if by_stem := frozenset(word.text for word in words if own in word.terms):
         return by_stem
     folded = fold(matched)
-    return frozenset(word.text for word in words if any(_is_form(folded, term) for term in word.terms))
+    return frozenset(word.text for word in words if any(_may_be_form(folded, term) for term in word.terms))
 
 
-def _is_form(folded: str, term: str) -> bool:
+def _may_be_form(folded: str, term: str) -> bool:
     """Return whether a text may be a form of a term; in a script without spaces, it has the term."""
     if len(term) < _MIN_SHARED_LETTERS:
         return term in folded if not term.isascii() else folded == term

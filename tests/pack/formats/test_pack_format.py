@@ -423,7 +423,7 @@ def test_a_larger_budget_never_gives_a_pack_of_lower_value(
 @pytest.mark.programs
 @settings(deadline=None)
 @given(cases(), pack_settings, tokenizers())
-def test_a_pack_that_is_read_has_its_numbers_and_texts_in_every_format(
+def test_reading_a_pack_returns_its_source_numbers_and_texts_in_every_format(
     case: Case, options: PackSettings, tokenizer: Tokenizer
 ) -> None:
     for renderer, read in (

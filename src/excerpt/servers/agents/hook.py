@@ -83,7 +83,7 @@ class HookRecord:
 class HookState:
     """The state of the hook: whether Unix sockets and servers are available, and its timeouts in the last week.
 
-    `unserved` are the vaults for which no server runs, `last_timeout` is a local time.
+    `served` are the vaults for which a server runs, `unserved` the others; `last_timeout` is a local time.
     """
 
     sockets: bool

@@ -73,7 +73,7 @@ class OrderController:
         if (result.query, result.requested_strategy) != self._query:
             self.forget()
             self._query = result.query, result.requested_strategy
-        return self._apply(result, self._scores)
+        return self._apply_rerank_scores(result, self._scores)
 
     def offer_full_order(self, result: Result) -> bool:
         """Offer `result` if the hits shown, ranked by words alone, must not move any more; return whether it is."""
@@ -104,7 +104,7 @@ class OrderController:
             self._on_order(offered)
         else:
             self._scores = offered
-            self._on_order(self._apply(shown, offered))
+            self._on_order(self._apply_rerank_scores(shown, offered))
         self._on_offer()
 
     def _ask(self) -> None:
@@ -124,7 +124,7 @@ class OrderController:
         shown = self._shown()
         if shown is None:
             return
-        reordered = self._apply(shown, scores)
+        reordered = self._apply_rerank_scores(shown, scores)
         can_move = self._time_limit.is_pending and self._can_move()
         if _fragment_ids(reordered) != _fragment_ids(shown) and not can_move:
             self._offered = scores
@@ -133,7 +133,7 @@ class OrderController:
         self._scores = scores
         self._on_order(reordered)
 
-    def _apply(self, result: Result, scores: RerankScores | None) -> Result:
+    def _apply_rerank_scores(self, result: Result, scores: RerankScores | None) -> Result:
         if scores is None:
             return result
         from excerpt.search.results import apply_scores
