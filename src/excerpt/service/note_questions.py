@@ -153,10 +153,12 @@ def drop_stop_words(text: str, spans: Iterable[Span], query: str, language: str)
     The words of the query count too. `language` is the language of the text, such as "de"; English stop words count in
     every language.
     """
-    from excerpt.text.languages import select_stop_words
+    from excerpt.text.languages import select_unmarked_words
 
     matched_words = {span: text[span.start : span.end].casefold() for span in spans}
-    stop_words = select_stop_words({*re.findall(r"\w+", query.casefold()), *matched_words.values()}, ("en", language))
+    stop_words = select_unmarked_words(
+        {*re.findall(r"\w+", query.casefold()), *matched_words.values()}, ("en", language)
+    )
     return [span for span, word in matched_words.items() if word not in stop_words]
 
 

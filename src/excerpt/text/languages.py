@@ -78,6 +78,37 @@ def select_stop_words(words: Collection[str], languages: Iterable[str]) -> froze
     return frozenset(stop_words) if len(stop_words) < len(set(words)) else frozenset()
 
 
+_FRAME_WORDS = {
+    "en": "about again all am any because been before being between both but came come could doing done during each "
+    "even ever every get gets getting give go goes going gone got had has having he her here him his into its it's "
+    "just let me more most much must nor now off once one only onto other out over per please put puts putting she "
+    "should so some such tell than their them then there these they those through too under until up us very want "
+    "was way were while who whom whose will would your yours i'm i've don't can't",
+    "de": "aber als also am an bin bis bitte da damit dann denn dir dich doch durch er etwas gibt habe haben hast hat "
+    "hier hin ich ihm ihn ihr ins ist ja jetzt man mein meine meinem meinen meiner mich mir muss müssen nach noch nur "
+    "ob ohne sehr sein seine sind so soll über um uns unter vom von vor war warum was weil welche welcher wer wir wo "
+    "woher wohin würde zum zur zwischen",
+    "fr": "ai ait alors aussi avais avoir c'est ces cet comment dois donc elle elles entre es faire fait faut font ils "
+    "je j'ai leur leurs lui ma mais me mes mon même nos notre nous on où peut peux pourquoi quand quel quelle quels "
+    "quelles quoi sa sans se ses si son sous suis ta te tes toi ton tout tous très un vers vos",
+    "es": "al así aunque cada cómo cual cuál cuando cuándo de desde donde dónde ella ellas ello ellos entre era eres "
+    "es esa ese eso estar estoy fue ha hace hacer han hasta hay he le les me mi mis mucho muy nos nosotros o porque "
+    "puede puedo pues qué quién quiero sea ser si sin sobre son soy su sus también te tengo tiene todo tus un ya yo",
+}
+"""Words of questions and other function words that `_STOP_WORDS` lacks: it has only what tells languages apart."""
+
+
+def select_unmarked_words(words: Collection[str], languages: Iterable[str]) -> frozenset[str]:
+    """Return those of the `words` that no text is marked by, or an empty set if that would be all of them.
+
+    These are the stop words, and the words of a question's frame ("ich", "between", "doing").
+    """
+    languages = tuple(languages)
+    framing = {word for language in languages for word in _FRAME_WORDS.get(language, "").split()}
+    unmarked = select_stop_words(words, languages) | framing.intersection(words)
+    return unmarked if len(unmarked) < len(set(words)) else frozenset()
+
+
 # Negating words; * is any ending. The same word may mean something else in another language (Portuguese "no" is "in
 # the"), so the lists are by language.
 _NEGATIONS = {

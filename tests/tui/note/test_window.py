@@ -180,3 +180,48 @@ def test_stop_words_that_start_like_a_query_word_are_not_highlighted() -> None:
     the, thermometer = Span(0, 3), Span(4, 15)
     assert drop_stop_words(text, (the, thermometer), "the", "en") == [thermometer]
     assert drop_stop_words(text, (the, thermometer), "th", "en") == [thermometer]
+
+
+def test_words_of_the_questions_frame_are_not_highlighted() -> None:
+    text = "put the lamp between my plants"
+    put, lamp, between = Span(0, 3), Span(8, 12), Span(13, 20)
+    assert drop_stop_words(text, (put, lamp, between), "where do I put a lamp between", "en") == [lamp]
+    ich = Span(5, 8)
+    assert drop_stop_words("habe ich Notizen", (ich, Span(9, 16)), "wie habe ich Notizen", "de") == [Span(9, 16)]
+
+
+def continued(note: str) -> list[int]:
+    """Return the numbers of the lines that continue a wrapped paragraph."""
+    return [line.number for line in draw_window(note, fragment_of(note, 1, 1), ()).lines if line.is_continued]
+
+
+WRAPPED = (
+    "You can disconnect loopback sessions with interactive tokens and then\n"
+    "reconnect to them from the same session or a different session on the same\n"
+    "computer."
+)
+
+
+def test_lines_wrapped_at_a_fixed_width_continue_their_paragraph() -> None:
+    assert continued(WRAPPED) == [2, 3]
+    assert continued(f"- {WRAPPED}".replace("\n", "\n  ")) == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "A line that its author ended early, though it is rather long.\n"
+        "And the next line is much longer than the one above it, as one sees.",
+        f"{WRAPPED.replace(chr(10), ' ')}\nA sentence a line.",
+        f"{WRAPPED.partition(chr(10))[0]}  \n{WRAPPED.partition(chr(10))[2].partition(chr(10))[0][:60]}",
+        "```\n" + WRAPPED + "\n```",
+        "> " + WRAPPED.replace("\n", "\n> "),
+        "| " + WRAPPED.replace("\n", " |\n| "),
+        "Short lines\nof a list\nof words",
+        WRAPPED.replace("\n", "\n- "),
+        WRAPPED.replace("\n", "\n\n"),
+        "# " + WRAPPED.partition("\n")[0] + "\nText",
+    ],
+)
+def test_other_lines_stay_lines(note: str) -> None:
+    assert continued(note) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from excerpt.base.kinds import LinkKind
 from excerpt.base.model import Section
@@ -29,6 +30,27 @@ def test_a_link_over_two_rows_is_one_link_with_its_target_in_every_cell() -> Non
     assert [(spot.row, spot.column, spot.link) for spot in find_links(rows, 0, 9)] == [(0, 4, note), (2, 0, other)]
     assert [link_at(rows[0], column) for column in (3, 4)] == [None, note]
     assert link_at(rows[1], 1) == note
+
+
+def test_a_paragraph_wrapped_by_its_author_is_wrapped_again_with_the_numbers_of_its_lines() -> None:
+    lines = [structs.replace(draw_line(number, text), is_continued=number in (8, 9)) for number, text in WRAPPED_LINES]
+    rows = wrap_lines(lines, 24)
+    assert ["".join(run.text for run in row.runs).strip() for row in rows] == [
+        "one two three four five",
+        "six seven eight nine ten",
+        "eleven",
+        "twelve",
+    ]
+    assert [(row.line.number, row.last_number, row.labelled) for row in rows] == [
+        (7, 8, 7),
+        (8, 9, 9),
+        (9, 9, None),
+        (10, 10, 10),
+    ]
+    assert [row.labelled for row in wrap_lines(lines, 24, reflows=False)] == [7, 8, 9, 10]
+
+
+WRAPPED_LINES = ((7, "one two three"), (8, "four five six seven"), (9, "eight nine ten eleven"), (10, "twelve"))
 
 
 def test_continuation_rows_in_a_quote_keep_its_bar() -> None:

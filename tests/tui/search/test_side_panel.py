@@ -51,6 +51,7 @@ async def test_the_last_line_names_the_views_and_a_click_shows_one(scripted: Scr
         tabs = side_of(scripted).query_one(ViewTabs)
         line = tabs.render_line(0).text
         assert line.startswith("[passage] why  related  map")
+        assert "▎ hit  ┃ in the pack" in line
         assert line.rstrip().endswith("v next")
         await pilot.click(tabs, offset=(line.index("map"), 0))
         await until(pilot, lambda: side_of(scripted).view is PanelView.MAP, "the map")

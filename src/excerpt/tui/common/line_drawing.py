@@ -71,13 +71,15 @@ class DrawnLine(Struct, frozen=True):
     """A drawn line of a note; `number` is its line number, from 1.
 
     `hanging_indent` is the indent, in characters, of continuation rows when the line is wrapped. `aligned` is the line
-    as a row of a table with aligned columns, to show if that row fits; empty for other lines.
+    as a row of a table with aligned columns, to show if that row fits; empty for other lines. `is_continued`: the line
+    continues the paragraph of the line before, which its author wrapped there at a fixed width.
     """
 
     number: int
     runs: tuple[StyledRun, ...]
     hanging_indent: int = 0
     aligned: tuple[StyledRun, ...] = ()
+    is_continued: bool = False
 
 
 class StyledLine:

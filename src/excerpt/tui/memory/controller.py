@@ -242,13 +242,16 @@ class RecallController:
         return tuple(known[each] for each in ids if each in known)
 
 
-def make_memory_window(hit: Hit | None) -> NoteWindow | None:
-    """Return the text of a memory for the preview; None if the hit is a fragment of the vault."""
+def make_memory_window(hit: Hit | None, query: str = "") -> NoteWindow | None:
+    """Return the text of a memory found by `query` for the preview; None if the hit is a fragment of the vault."""
     if hit is None or not is_memory(hit):
         return None
+    from excerpt.service.note_questions import drop_stop_words
+    from excerpt.text.languages import detect_language
     from excerpt.tui.note.window import draw_window
 
-    return draw_window(hit.fragment.text, hit.fragment, hit.spans)
+    text = hit.fragment.text
+    return draw_window(text, hit.fragment, drop_stop_words(text, hit.spans, query, detect_language(text)))
 
 
 def _marked_memory_ids(marks: Sequence[MarkedFragment]) -> list[str]:

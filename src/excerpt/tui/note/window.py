@@ -6,10 +6,11 @@ the note.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from excerpt.base.locations import first_page_of
 from excerpt.base.model import Fragment, Section, Span
@@ -32,6 +33,12 @@ from excerpt.tui.note.table import align_table
 
 _MARKDOWN_KINDS = ("", "canvas", "drawing", "notebook")
 """Values of `Fragment.kind` whose text is Markdown; "" is a note."""
+_WRAPPED_CHARS = range(60, 101)
+"""Widths at which lines count as wrapped: shorter ones are lists, longer ones a sentence or a paragraph each."""
+_NO_PARAGRAPH = re.compile(r"\s*(?:$|#{1,6}\s|[>|<]|```|~~~|%%|\$\$|\[\^|\[[^\]]+\]:|[-=*_]{3,}\s*$)")
+"""The beginning of a line that is neither in a paragraph nor in an item of a list."""
+_ENDS_PARAGRAPH = re.compile(rf"{_NO_PARAGRAPH.pattern}|\s*(?:[-*+]\s|\d+[.)]\s|!\[|=+\s*$|-+\s*$)")
+"""The beginning of a line that does not continue the paragraph above it."""
 
 
 class NoteWindow(Struct, frozen=True):
@@ -164,6 +171,7 @@ class _WindowLines(Struct, frozen=True):
 
 
 def _draw_lines(window_lines: _WindowLines) -> Iterator[DrawnLine]:
+    continued = set(_find_continued_rows(window_lines))
     aligned = dict(_align_tables(window_lines))
     properties = _draw_properties(window_lines)
     code = _highlight_code(window_lines)
@@ -175,7 +183,44 @@ def _draw_lines(window_lines: _WindowLines) -> Iterator[DrawnLine]:
             number, window_lines.lines[row], window_lines.contexts[row], matches, near=near, code=code.get(row, ())
         )
         columns = aligned.get(row)
-        yield line if columns is None else DrawnLine(number, line.runs, line.hanging_indent, columns.build_runs())
+        if columns is not None:
+            yield DrawnLine(number, line.runs, line.hanging_indent, columns.build_runs())
+        else:
+            yield structs.replace(line, is_continued=True) if row in continued else line
+
+
+def _find_continued_rows(window_lines: _WindowLines) -> Iterator[int]:
+    """Yield the index of each line that continues a paragraph whose lines were wrapped at a fixed width.
+
+    Nothing says so but the lines: the first word of a continued line would not have fitted on the line before. A line
+    that was ended earlier, as in a poem or an address, stays a line.
+    """
+    lines, paragraph = window_lines.lines, list[int]()
+    for row in range(window_lines.first - 1, len(window_lines.contexts) + 1):
+        is_end = row == len(window_lines.contexts) or not (paragraph and _can_continue(window_lines, row))
+        if not is_end:
+            paragraph.append(row)
+            continue
+        width = max((len(lines[each].rstrip()) for each in paragraph), default=0)
+        if width in _WRAPPED_CHARS:
+            for each in paragraph[1:]:
+                word = lines[each].split(maxsplit=1)[0]
+                if len(lines[each - 1].rstrip()) + 1 + len(word) > width:
+                    yield each
+        paragraph = [row]
+
+
+def _can_continue(window_lines: _WindowLines, row: int) -> bool:
+    """Return whether the line at index `row` may belong to the paragraph, or the item of a list, of the line before."""
+    above, line = window_lines.lines[row - 1], window_lines.lines[row]
+    contexts = window_lines.contexts[row - 1 : row + 1]
+    return (
+        all(each.context is Context.PROSE for each in contexts)
+        and not _ENDS_PARAGRAPH.match(line)
+        and not _NO_PARAGRAPH.match(above)
+        and not above.endswith(("  ", "\\"))
+        and max(len(above), len(line)) <= MAX_LINE_CHARS
+    )
 
 
 def _draw_properties(window_lines: _WindowLines) -> list[DrawnLine]:

@@ -136,7 +136,7 @@ def matched_stop_words(query: str, hits: Sequence[Hit]) -> frozenset[str]:
     """
     if not hits:
         return frozenset()
-    from excerpt.text.languages import detect_language, select_stop_words  # takes 20 ms: not before the first frame
+    from excerpt.text.languages import detect_language, select_unmarked_words  # takes 20 ms: not before the first frame
 
     words = set(re.findall(r"\w+", query.casefold()))
     for hit in hits:
@@ -145,7 +145,7 @@ def matched_stop_words(query: str, hits: Sequence[Hit]) -> frozenset[str]:
         for name, spans in zip((fragment.title, *fragment.heading_path), hit.named, strict=False):
             words.update(name[span.start : span.end].casefold() for span in spans)
     languages = ("en", detect_language(hits[0].fragment.text))
-    return select_stop_words(words, languages)
+    return select_unmarked_words(words, languages)
 
 
 def find_successor(selected: Hit, hits: Sequence[Hit]) -> Hit | None:

@@ -543,7 +543,8 @@ class SearchPane(Vertical):
         """
         if self.is_populated:
             hit = self.selected
-            self.side.show_selection(hit, self.result, make_memory_window(hit), is_repeat=is_repeat)
+            window = make_memory_window(hit, self._answered_query)
+            self.side.show_selection(hit, self.result, window, is_repeat=is_repeat)
         self.show_cost()
         self._refresh_keys()
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
@@ -36,6 +36,8 @@ from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.note.window import NoteWindow
 
+PASSAGE_SIGN, PACKED_SIGN, NEAR_SIGN = "▎", "┃", "≈"
+"""Signs in the margin: a line of the passage, a line in the pack, a sentence near to the query in meaning."""
 _CONTEXT_LINES = 2
 """Lines of context above the fragment when it is scrolled into view."""
 
@@ -133,8 +135,12 @@ class Preview(LineView):
     def watch_packed_line_ranges(self) -> None:
         self._redraw()
 
-    def watch_picked_lines(self) -> None:
+    def watch_picked_lines(self, old: PickedLineRange | None, new: PickedLineRange | None) -> None:
         self.border_title = self._format_border_title(self.window)
+        top = self.line_at_top
+        if (old is None) != (new is None) and top is not None:
+            self._wrap()
+            self._scroll_to_row(self._first_row_of_line(top))
         self._redraw()
 
     def watch_is_linked_passage(self) -> None:
@@ -177,13 +183,13 @@ class Preview(LineView):
             return None
         fragment, top = self.window.fragment, max(0, self.scroll_offset.y - self._rows_above)
         visible = self._rows[top : top + height]
-        inside = [row for row in visible if fragment.line_start <= row.line.number <= fragment.line_end]
+        inside = [row for row in visible if row.overlaps(fragment.line_start, fragment.line_end)]
         matched = [row for row in inside if row.has_match] or inside or [row for row in visible if row.has_match]
         return matched[0].line.number if matched else None
 
     def _match_row_of_line(self, number: int) -> int:
         """Return the row of line `number` that has its first match; the line's first row if it has no match."""
-        rows = (row for row, each in enumerate(self._rows) if each.line.number == number and each.has_match)
+        rows = (row for row, each in enumerate(self._rows) if each.overlaps(number, number) and each.has_match)
         row = next(rows, None)
         return self._first_row_of_line(number) if row is None else row + self._rows_above
 
@@ -216,11 +222,24 @@ class Preview(LineView):
     def _wrap(self) -> None:
         window = self.window
         width = max(10, self.scrollable_content_region.width - self._gutter)
-        self._rows = wrap_lines(window.lines, width) if window is not None else []
+        # While lines are picked, each stands in rows of its own.
+        reflows = self.picked_lines is None
+        self._rows = wrap_lines(window.lines, width, reflows=reflows) if window is not None else []
         self._strips.clear()
         self._current_match_row = None
         self.set_reactive(Preview.cursor_link, None)
         self.set_line_count(len(self._rows) + self._rows_above + self._rows_below)
+
+    @property
+    def signs(self) -> str:
+        """The signs in the margin of the lines of the window, in their order in the legend."""
+        window = self.window
+        if window is None:
+            return ""
+        first, last = window.above + 1, window.line_count - window.below
+        is_packed = any(start <= last and first <= end for start, end in self.packed_line_ranges)
+        is_near = any(TextStyle.NEAR in run.text_style for line in window.lines for run in line.runs)
+        return f"{PASSAGE_SIGN}{PACKED_SIGN * is_packed}{NEAR_SIGN * is_near}"
 
     @property
     def _gutter(self) -> int:
@@ -236,7 +255,7 @@ class Preview(LineView):
         return 1 if self.window is not None and self.window.below else 0
 
     def _first_row_of_line(self, number: int) -> int:
-        rows = (row for row, each in enumerate(self._rows) if each.line.number >= number)
+        rows = (row for row, each in enumerate(self._rows) if each.last_number >= number)
         return next(rows, 0) + self._rows_above
 
     def _first_row_of_fragment(self) -> int:
@@ -398,19 +417,19 @@ class Preview(LineView):
 
     def _draw_row(self, window: NoteWindow, row: int, width: int) -> Strip:
         context_row = self._rows[row]
-        number = context_row.line.number
-        is_inside = window.fragment.line_start <= number <= window.fragment.line_end
-        is_picked = self.picked_lines is not None and self.picked_lines.first <= number <= self.picked_lines.last
+        number, picked = context_row.labelled, self.picked_lines
+        is_inside = context_row.overlaps(window.fragment.line_start, window.fragment.line_end)
+        is_picked = picked is not None and context_row.overlaps(picked.first, picked.last)
         is_near = any(TextStyle.NEAR in run.text_style for run in context_row.runs)
-        label = window.margin_label(number) if context_row.row_in_line == 0 else ""
+        label = window.margin_label(number) if number is not None else ""
         label = f"{label:>{self._gutter - 4}}"
-        sign = "›" if row == self._current_match_row else "≈" if is_near else " "
-        bar = "▌" if is_picked else "▎" if is_inside else " "
-        is_packed = any(first <= number <= last for first, last in self.packed_line_ranges)
+        sign = "›" if row == self._current_match_row else NEAR_SIGN if is_near else " "
+        bar = "▌" if is_picked else PASSAGE_SIGN if is_inside else " "
+        is_packed = any(context_row.overlaps(first, last) for first, last in self.packed_line_ranges)
         segments = [
             Segment(label, self.get_component_rich_style("line--number")),
             Segment(sign, self.get_component_rich_style("line--margin")),
-            Segment("┃" if is_packed else " ", self.get_component_rich_style("line--packed")),
+            Segment(PACKED_SIGN if is_packed else " ", self.get_component_rich_style("line--packed")),
             Segment(bar, self.get_component_rich_style("line--margin")),
             Segment(" " * (1 + context_row.indent), self._cached_style(TextStyle.PLAIN, is_inside, is_picked)),
         ]
@@ -449,33 +468,82 @@ class Preview(LineView):
 
 
 class WrappedRow(NamedTuple):
-    """One row of a wrapped line. `row_in_line` counts the rows of `line` from 0; `indent` is in cells."""
+    """One row of a wrapped line or of a re-flowed paragraph, which begins in `line`.
+
+    `row_in_line` counts the rows of the line or paragraph from 0; `indent` is in cells. `last_number` is the number of
+    the last line of the note in the row, `labelled` that of the first line that begins in it, None if none does.
+    """
 
     line: DrawnLine
     row_in_line: int
     indent: int
     runs: Sequence[StyledRun]
+    last_number: int
+    labelled: int | None
 
     @property
     def has_match(self) -> bool:
         return any(TextStyle.MATCH in run.text_style for run in self.runs)
 
+    def overlaps(self, first: int, last: int) -> bool:
+        """Return whether the row has text of the lines `first` to `last` (inclusive)."""
+        return first <= self.last_number and self.line.number <= last
 
-def wrap_lines(lines: Iterable[DrawnLine], width: int) -> list[WrappedRow]:
-    """Return the rows of `lines` wrapped to `width` cells. A table row that fits is shown with aligned columns."""
+
+def wrap_lines(lines: Iterable[DrawnLine], width: int, *, reflows: bool = True) -> list[WrappedRow]:
+    """Return the rows of `lines` wrapped to `width` cells. A table row that fits is shown with aligned columns.
+
+    With `reflows`, the lines of a paragraph that was wrapped at a fixed width are joined before they are wrapped.
+    """
     rows: list[WrappedRow] = []
+    paragraph: list[DrawnLine] = []
     for line in lines:
-        is_aligned = bool(line.aligned) and sum(cell_len(run.text) for run in line.aligned) <= width
-        hanging_indent = 0 if is_aligned else line.hanging_indent
-        indent = min(hanging_indent, width // 2)
-        bars = _quote_bars(line.runs, indent)
-        for row_in_line, runs in enumerate(wrap(line.aligned if is_aligned else line.runs, width, hanging_indent)):
-            rows.append(
-                WrappedRow(line, row_in_line, 0, (*bars, *runs))
-                if row_in_line and bars
-                else WrappedRow(line, row_in_line, indent * (row_in_line > 0), runs)
-            )
-    return rows
+        if paragraph and not (line.is_continued and reflows):
+            rows += _wrap_paragraph(paragraph, width)
+            paragraph = []
+        paragraph.append(line)
+    return [*rows, *_wrap_paragraph(paragraph, width)] if paragraph else rows
+
+
+def _wrap_paragraph(lines: Sequence[DrawnLine], width: int) -> Iterator[WrappedRow]:
+    """Yield the rows of one line, or of the joined lines of a paragraph."""
+    line = lines[0]
+    is_aligned = bool(line.aligned) and sum(cell_len(run.text) for run in line.aligned) <= width
+    runs, starts = (line.aligned, [0]) if is_aligned else _join_lines(lines)
+    hanging_indent = 0 if is_aligned else line.hanging_indent
+    indent = min(hanging_indent, width // 2)
+    bars = _quote_bars(runs, indent)
+    text = "".join(run.text for run in runs)
+    end = 0
+    for row, row_runs in enumerate(wrap(runs, width, hanging_indent)):
+        start = end + len(text[end:]) - len(text[end:].lstrip(" ")) if row else 0
+        end = start + sum(len(run.text) for run in row_runs)
+        first, last = bisect_right(starts, start) - 1, max(bisect_left(starts, end) - 1, 0)
+        begun = bisect_left(starts, start)
+        labelled = lines[begun].number if begun < len(starts) and (starts[begun] < end or not row) else None
+        has_bars = bool(row and bars)
+        yield WrappedRow(
+            lines[first],
+            row,
+            0 if has_bars else indent * (row > 0),
+            (*bars, *row_runs) if has_bars else row_runs,
+            lines[last].number,
+            labelled,
+        )
+
+
+def _join_lines(lines: Sequence[DrawnLine]) -> tuple[Sequence[StyledRun], list[int]]:
+    """Return the runs of `lines` joined by spaces, and where each line starts in their text."""
+    if len(lines) == 1:
+        return lines[0].runs, [0]
+    runs, starts, length = list(lines[0].runs), [0], sum(len(run.text) for run in lines[0].runs)
+    for line in lines[1:]:
+        starts.append(length + 1)
+        first, *others = line.runs
+        own = (StyledRun(" ", TextStyle.PLAIN), structs.replace(first, text=first.text.lstrip()), *others)
+        runs += own
+        length += sum(len(run.text) for run in own)
+    return runs, starts
 
 
 def _quote_bars(runs: Sequence[StyledRun], indent: int) -> tuple[StyledRun, ...]:
@@ -549,4 +617,4 @@ class PickedLineRange(Struct, frozen=True):
         return max(self.anchor, self.end)
 
     def with_end(self, line: int) -> PickedLineRange:
-        return replace(self, end=line)
+        return structs.replace(self, end=line)

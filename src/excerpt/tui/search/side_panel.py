@@ -34,7 +34,7 @@ from excerpt.tui.keymap import format_key
 from excerpt.tui.messages import CopyRequested, EditRequested
 from excerpt.tui.note.window import NoteWindow
 from excerpt.tui.search.passage_controller import PassageController
-from excerpt.tui.search.preview import Preview, heading_path_at
+from excerpt.tui.search.preview import NEAR_SIGN, PACKED_SIGN, PASSAGE_SIGN, Preview, heading_path_at
 from excerpt.tui.search.why_view import WhyView
 
 if TYPE_CHECKING:
@@ -51,6 +51,9 @@ _LOADING_RELATED = EmptyState("Looking for related notes")
 _NOTE_MISSING = EmptyState("That note is no longer in the index")
 
 
+_SIGN_MEANINGS = {PASSAGE_SIGN: "hit", PACKED_SIGN: "in the pack", NEAR_SIGN: "by meaning"}
+
+
 class PanelView(StrEnum):
     """Name of a view of the side panel."""
 
@@ -61,21 +64,28 @@ class PanelView(StrEnum):
 
 
 class ViewTabs(Widget):
-    """One line with the names of the views, and the key that shows the next view (none while the user types)."""
+    """One line with the names of the views, and the key that shows the next view (none while the user types).
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"views--shown"}
+    Between them are the signs in the margin of the passage, with what they mean, as far as there is room.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"views--shown", "views--margin", "views--packed"}
 
     DEFAULT_CSS = """
     ViewTabs {
         height: 1;
         color: $text-faint;
         & > .views--shown { color: $text; text-style: bold; }
+        & > .views--margin { color: $accent; }
+        & > .views--packed { color: $success; }
     }
     """
 
     view: reactive[PanelView] = reactive(PanelView.PASSAGE)
     next_view_key: reactive[str] = reactive("")
     """Label of the key that shows the next view; "" while that key is disabled."""
+    signs: reactive[str] = reactive("")
+    """The signs in the margin of the passage that is shown."""
 
     class Clicked(Message):
         """Sent when the name of a view is clicked."""
@@ -94,8 +104,17 @@ class ViewTabs(Widget):
     def render_line(self, y: int) -> Strip:  # noqa: ARG002 - Textual's name
         highlight = self.get_component_rich_style("views--shown", partial=True)
         left = [(f"[{view}]", highlight) if view is self.view else (f" {view} ", Style.null()) for view in PanelView]
-        key = [(f"{self.next_view_key} next ", Style.null())] if self.next_view_key else []
-        return line(left, key, self.size.width, self.rich_style)
+        key = f"{self.next_view_key} next " if self.next_view_key else ""
+        room = self.size.width - sum(len(text) for text, _ in left) - len(key) - 1
+        for sign in self.signs if self.view is PanelView.PASSAGE else "":
+            meaning = f" {_SIGN_MEANINGS[sign]}"
+            room -= len(meaning) + 3
+            if room < 0:
+                break
+            name = "views--packed" if sign == PACKED_SIGN else "views--margin"
+            left += [("  ", Style.null()), (sign, self.get_component_rich_style(name, partial=True))]
+            left.append((meaning, Style.null()))
+        return line(left, [(key, Style.null())] if key else [], self.size.width, self.rich_style)
 
     def on_click(self, event: events.Click) -> None:
         end = 0
@@ -218,6 +237,7 @@ class SidePanel(Vertical):
         self.preview.packed_line_ranges = tuple(
             (first, last) for path_packed, first, last in passages if path_packed == path
         )
+        self._tabs.signs = self.preview.signs
 
     @property
     def is_answered(self) -> bool:
