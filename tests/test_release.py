@@ -36,6 +36,10 @@ def _normalised(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+def test_the_table_of_dependencies_says_what_the_packages_say() -> None:
+    assert _load("dependency_table").differences() == []
+
+
 def test_each_command_has_a_page_of_man() -> None:
     """Their texts are compared by `make release`."""
     assert {path.name for path in (ROOT / "man").iterdir()} == {*_load("man_pages").man_pages()}

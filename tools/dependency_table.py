@@ -1,0 +1,67 @@
+"""Compare the table of docs/design/dependencies.md with pyproject.toml and with the packages that are installed."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+_HEADING = "## Who makes them, and what would replace them"
+_NAMES_OF_CLASSIFIERS = {"MIT License": "MIT", "Apache Software License": "Apache-2.0", "BSD License": "BSD"}
+
+
+def differences() -> list[str]:
+    """Return what the table says otherwise than pyproject.toml and the installed packages; of others, nothing."""
+    rows = {cells[0]: cells[1:] for cells in _rows()}
+    required = set(_required())
+    found = [f"{name} has no row" for name in sorted(required - rows.keys())]
+    found += [f"{name} is no dependency" for name in sorted(rows.keys() - required)]
+    for name, (version, _, licence, _, wheels, _) in rows.items():
+        try:
+            package = distribution(name)
+        except PackageNotFoundError:
+            continue
+        if version != package.version:
+            found.append(f"{name} has the version {package.version}, not {version}")
+        if not any(known in licence for known in _licences(package)):
+            found.append(f"{name} has the licence {' or '.join(_licences(package))}, not {licence}")
+        if wheels != _wheels(package):
+            found.append(f"{name} has the wheels {_wheels(package)}, not {wheels}")
+    return found
+
+
+def _rows() -> Iterator[list[str]]:
+    text = (ROOT / "docs" / "design" / "dependencies.md").read_text(encoding="utf-8")
+    for line in text.partition(_HEADING)[2].partition("\n## ")[0].splitlines():
+        if line.startswith("| ") and not line.startswith("| package "):
+            yield [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def _required() -> Iterator[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for requirements in [project["dependencies"], *project["optional-dependencies"].values()]:
+        for requirement in requirements:
+            if match := re.match(r"[\w.-]+", requirement):
+                yield match[0]
+
+
+def _licences(package: Distribution) -> list[str]:
+    """Return the licences of a package, by the newest field of its metadata that it fills."""
+    if expression := package.metadata.get("License-Expression"):
+        return re.split(r" AND | OR ", expression)
+    classifiers = package.metadata.get_all("Classifier") or []
+    names = [line.split(" :: ")[-1] for line in classifiers if line.startswith("License :: ")]
+    return [_NAMES_OF_CLASSIFIERS.get(name, name) for name in names] or [package.metadata.get("License", "")]
+
+
+def _wheels(package: Distribution) -> str:
+    tags = re.findall(r"^Tag: (.+)$", package.read_text("WHEEL") or "", re.MULTILINE)
+    return "any" if all(tag.endswith("-none-any") for tag in tags) else "compiled"
+
+
+if __name__ == "__main__":
+    sys.exit("\n".join(differences()) or None)
