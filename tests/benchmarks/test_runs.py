@@ -50,6 +50,7 @@ from benchmarks import (
     quality,
     readers,
     related,
+    screen,
     screenshots,
     search_speed,
     servers,
@@ -143,6 +144,7 @@ SMALL: Mapping[object, Mapping[str, object]] = {
     memories: {"ASKED": 5, "HELD": 5},
     accents: {"TEXTS": {"fr": accents.TEXTS["fr"]}},
     related: {"CHOSEN_ON": related.CHOSEN_ON[:1], "CHECKED_ON": ()},
+    screen: {"SETS": screen.SETS[:1], "SIZES": screen.SIZES[:1], "QUERIES": 1, "DEMO_QUERIES": ("sync",)},
     screenshots: {"SHOTS": [shot for shot in screenshots.SHOTS if shot.name == "found"]},
     demo: {"STORY": (demo.STORY[0], demo.STORY[1], demo.STORY[-1])},
 }
@@ -154,7 +156,7 @@ def small(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module, sizes in SMALL.items():
         for name, size in sizes.items():
             monkeypatch.setattr(module, name, size)
-    for owner in (known_vaults, demo):
+    for owner in (known_vaults, demo, screen):
         monkeypatch.setattr(owner, "DEMO", data / "vault")
     monkeypatch.setattr(screenshots, "GUIDE", data / "room" / "guide")
     for script in (key_page, settings_page):
@@ -216,6 +218,7 @@ RUNS: Mapping[str, Callable[[str], object]] = {
     "readers": lambda data: readers.main(Path(data) / "attachments"),
     "accents": lambda _: _main(accents.main),
     "related": lambda data: related.measure(Data(Path(data))),
+    "screen": lambda data: _main(screen.main, "--data", data),
     "screenshots": lambda _data: _main(screenshots.main),
     "servers": lambda data: _main(servers.main, "--data", data),
     "two_parts": lambda data: _main(two_parts.main, "--data", data),

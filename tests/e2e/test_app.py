@@ -46,7 +46,7 @@ def test_escape_sequences_in_notes_are_shown_and_not_executed(shell: Mapping[str
     with Terminal([*EXCERPT, str(vault)], shell) as app:
         app.wait_for("1 note")
         app.type("zeppelin")
-        app.wait_for("▌ 1 ", "[/foo] [red]not red[/]", "␛]0;owned␇")
+        app.wait_for("▌  ", "[/foo] [red]not red[/]", "␛]0;owned␇")
         assert b"owned\x07" not in app.output
         app.press("ctrl+q")
         assert app.wait_exit() == 0
@@ -61,7 +61,7 @@ def test_escape_sequences_in_file_names_are_shown_and_not_executed(shell: Mappin
     with Terminal([*EXCERPT, str(vault)], shell) as app:
         app.wait_for("1 note")
         app.type("zeppelin")
-        app.wait_for("▌ 1 ", "Trap␊␛]0;owned␇")
+        app.wait_for("▌  ", "Trap␊␛]0;owned␇")
         app.press("tab", "esc", "ctrl+g")
         app.wait_for("Search for commands")
         app.type("The index")

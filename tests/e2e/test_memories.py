@@ -39,7 +39,7 @@ def app(shell: Mapping[str, str], vault: Path) -> Iterator[Terminal]:
     with Terminal([*EXCERPT, str(vault)], shell, 80, 24) as terminal:
         terminal.wait_for("2 notes · up to date")
         terminal.type("ship march")
-        terminal.wait_for("❯ ship march", "▌ 1 ○ Launch", "Launch.md · ")
+        terminal.wait_for("❯ ship march", "▌  Launch", "Launch.md · ")
         yield terminal
         terminal.press("ctrl+q")
         assert terminal.wait_exit() == 0

@@ -39,7 +39,7 @@ def test_changes_by_other_programs_and_the_editor_appear_in_the_list(shell: Mapp
         new = vault / ".Walrus.md.tmp"
         new.write_text("# Walrus\n\nThe walrus swims in the cold sea.\n")
         new.replace(vault / "Walrus.md")
-        app.wait_for("▌ 1 ", "swims in the cold sea", "2 notes · up to date")
+        app.wait_for("▌  ", "swims in the cold sea", "2 notes · up to date")
         app.press("enter")
         app.wait_for("walrus beside parsnips")
         assert "watched    yes" in status(vault, shell)

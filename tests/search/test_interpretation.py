@@ -146,6 +146,11 @@ def test_a_passage_without_the_filter_of_a_query_covers_no_part(small: Engine) -
     assert (result.not_found, result.notice) == (("newer file",), "Not found: “newer file”.")
 
 
+def test_whether_any_note_has_a_date_is_given(library: Snapshot, small: Engine) -> None:
+    assert not interpret_query(small.snapshot, "plan", TODAY).has_dates
+    assert interpret_query(library, "plan", TODAY).has_dates
+
+
 def test_if_many_words_are_missing_three_of_them_are_named(small: Engine) -> None:
     evidences = [small.find_candidates(parsed)[0] for parsed in small.parse("zebra yak yeti yawl")]
     assert describe_missing_words(evidences, small.snapshot.languages).endswith(" and 1 more")

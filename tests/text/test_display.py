@@ -8,6 +8,7 @@ import re
 import time
 import unicodedata
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ import excerpt
 from excerpt.text.display import (
     format_age,
     format_count,
+    format_day_span,
     format_lines,
     line_range,
     local_day,
@@ -152,3 +154,19 @@ def test_no_message_has_a_number_before_a_fixed_plural() -> None:
 def test_one_line_is_written_as_a_number_and_several_lines_as_a_range() -> None:
     assert (line_range(8, 8), line_range(8, 12)) == ("8", "8-12")
     assert (format_lines(8, 8), format_lines(8, 12, "–")) == ("line 8", "lines 8–12")
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "text"),
+    [
+        (date(2026, 11, 16), date(2026, 11, 22), "16–22 Nov"),
+        (date(2026, 11, 20), date(2026, 11, 20), "20 Nov"),
+        (date(2026, 10, 28), date(2026, 11, 3), "28 Oct – 3 Nov"),
+        (date(2025, 5, 1), date(2025, 5, 31), "1–31 May 2025"),
+        (date(2025, 12, 29), date(2026, 1, 4), "29 Dec 2025 – 4 Jan 2026"),
+        (date(2025, 5, 1), date.max, "since 1 May 2025"),
+        (date.min, date(2026, 5, 1), "until 1 May"),
+    ],
+)
+def test_a_span_of_days_is_as_short_as_it_is_clear(first: date, last: date, text: str) -> None:
+    assert format_day_span(first, last, date(2026, 11, 27)) == text

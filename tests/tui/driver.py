@@ -8,6 +8,7 @@ tests without a screen, `ManualEngine`, `ManualClock` and `tests.service.manual_
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -70,6 +71,7 @@ from excerpt.tui.note.window import NoteWindow, draw_window
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.preview import Preview
+from excerpt.tui.search.query_bar import QueryStatus
 from excerpt.tui.search.side_panel import PanelView, SidePanel
 from excerpt.tui.search.start_list import StartList
 from excerpt.tui.session import Session
@@ -220,9 +222,14 @@ async def select_hit(pilot: AppPilot, is_wanted: Callable[[Hit], bool], what: st
     while rows.selected is None or not is_wanted(rows.selected):
         if time.monotonic() > deadline:
             raise AssertionError(f"timed out selecting {what}")
-        wanted = next((at for at, hit in enumerate(rows.hits) if is_wanted(hit)), rows.cursor)
-        keys = ["down" if rows.cursor < wanted else "up"] if wanted != rows.cursor else []
-        await pilot.press(*keys)
+        wanted = next((hit for hit in rows.hits if is_wanted(hit)), None)
+        listed = [row.hit for row in rows.rows]
+        if wanted is None:
+            await pilot.pause()
+        elif wanted not in listed:
+            rows.select_fragment(wanted.fragment.id)
+        else:
+            await pilot.press("down" if rows.cursor < listed.index(wanted) else "up")
 
 
 def screen_of(app: App[Any]) -> MainScreen:
@@ -276,6 +283,12 @@ def options_of(dialog: Screen[Any]) -> list[str]:
 def drawn_lines(widget: Widget) -> list[str]:
     """Return the text of a widget's lines."""
     return [widget.render_line(y).text.rstrip() for y in range(widget.size.height)]
+
+
+def status_text(app: App[Any], *, ends: bool = False) -> str:
+    """Return the text of the query's status without the order at its right end, or with `ends` that order alone."""
+    parts = re.split(r" {3,}", str(screen_of(app).query_one(QueryStatus).render()))
+    return parts[-1] if ends else parts[0]
 
 
 def drawn_text(app: App[Any]) -> str:

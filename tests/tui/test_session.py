@@ -166,7 +166,7 @@ async def test_the_list_starts_with_the_best_hit_if_the_restored_selection_fits_
     async with app.run_test(size=(80, 24)) as pilot:
         await open_index(pilot)
         await type_query(pilot, "litres")
-        await pilot.press("down", "down")
+        await pilot.press("escape", "right", "down", "down")
         await settle(pilot)
         app.exit()
     again = ScriptedApp(tmp_path)
@@ -418,7 +418,7 @@ async def test_forget_this_removes_what_raised_the_selected_hit(
         selected = hit_list_of(app).selected
         assert selected is not None
         assert [use.query for use in selected.past_uses] == ["conflict"]
-        assert "opened for this once" in drawn_lines(hit_list_of(app))[0]
+        assert drawn_lines(hit_list_of(app))[0].startswith("▌↺ ")
         await pilot.press("unbound-forget-uses")
         await until(pilot, lambda: hit_list_of(app).hits == before, "the list of before")
     assert log.events() == ()
@@ -456,8 +456,8 @@ async def open_selected(pilot: AppPilot, log: UseLog) -> str:
 
 async def search_again(pilot: AppPilot, log: UseLog) -> str:
     """Open the second hit of a query, clear it, type it again, and return the id of that hit's fragment."""
-    await search_and_wait(pilot, "keep")
-    await pilot.press("down")
+    rows = await search_and_wait(pilot, "keep")
+    rows.select_fragment(rows.hits[1].fragment.id)
     fragment = await open_selected(pilot, log)
     await pilot.press("ctrl+u")
     await until(pilot, lambda: pane_of(pilot.app).result is None, "the empty query")

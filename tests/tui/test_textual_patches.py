@@ -82,7 +82,7 @@ async def test_a_line_is_drawn_only_by_the_widgets_visible_in_it(
                 return lines(crop)  # type: ignore[operator]
 
             monkeypatch.setattr(widget, "render_lines", noted)
-        field = scripted.screen.query_one(QueryInput).region
+        field = scripted.screen.query_one("#query", QueryInput).region
         compositor._render_chops(field, lambda y: y == field.y)
     assert ("QueryInput", 1) in asked
     assert {height for _, height in asked} == {1}

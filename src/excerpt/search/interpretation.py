@@ -15,6 +15,7 @@ import numpy as np
 
 from excerpt.base.kinds import FilterKind
 from excerpt.base.model import QuestionWord
+from excerpt.corpus.facets import UNKNOWN_DAY
 from excerpt.corpus.interface import Corpus
 from excerpt.search.bm25 import ExpandedWord, WordMatches
 from excerpt.search.evidence import MAX_LANGUAGES, Evidence, Flags, analyze_text
@@ -55,7 +56,9 @@ def interpret_query(snapshot: Corpus, text: str, today: date) -> QueryInterpreta
             if not len(find_notes_in_periods(snapshot, [period]))
         ),
     )
-    return QueryInterpretation(query_conditions, tuple(sorted(warnings, key=lambda warning: warning.start)), periods)
+    by_place = tuple(sorted(warnings, key=lambda warning: warning.start))
+    has_dates = bool(len(facets.heading_dates.days) or (facets.dates != UNKNOWN_DAY).any())
+    return QueryInterpretation(query_conditions, by_place, periods, has_dates)
 
 
 _STRATEGY_PREFIX = re.compile(r"\s*(![a-z])(?=\s)", re.IGNORECASE)

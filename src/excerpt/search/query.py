@@ -407,11 +407,16 @@ def _limit_conditions(query: Query, room: int) -> Query:
 
 
 def add_condition(
-    text: str, condition: str, properties: Collection[str] = frozenset(), tags: Collection[str] | None = None
+    text: str,
+    condition: str,
+    properties: Collection[str] = frozenset(),
+    tags: Collection[str] | None = None,
+    *,
+    is_last: bool = False,
 ) -> str:
     """Return `text` with the filter `condition` added to each alternative.
 
-    Everything else keeps its meaning. The filter is put first in each alternative, after a strategy prefix.
+    Everything else keeps its meaning. The filter is put first in each alternative, after a strategy prefix, or last.
     `properties` and `tags` are as in `parse_alternatives`.
     """
     strategy, rest = _split_strategy_prefix(text)
@@ -424,7 +429,11 @@ def add_condition(
     for group in reversed(_group_by_alternative(pieces)):
         query = _build_query(rest, group, strategy)
         if query.words.strip() or query.is_filter_only:
-            rest = f"{rest[: group[0].start]}{condition} {rest[group[0].start :]}"
+            if is_last:
+                end = _end_without_spaces(rest, group[-1])
+                rest = f"{rest[:end]} {condition}{rest[end:]}"
+            else:
+                rest = f"{rest[: group[0].start]}{condition} {rest[group[0].start :]}"
     return f"{forced}{rest}"
 
 

@@ -80,6 +80,11 @@ def ignore_period(text: str, start: int, end: int) -> tuple[str, int]:
     return f"{text[:start]}{PLAIN_MARK}{text[start:]}", end + len(PLAIN_MARK)
 
 
+def include_word(text: str, start: int, end: int) -> tuple[str, int]:
+    """Return the query `text` with the excluded word at `start` to `end` searched instead, and the new cursor."""
+    return f"{text[:start]}{text[start + 1 :]}", end - 1
+
+
 def remove_span(text: str, start: int, end: int) -> tuple[str, int]:
     """Return the query `text` without the span `start` to `end` (exclusive), and the new cursor position."""
     head, tail = text[:start].rstrip(), text[end:].lstrip()

@@ -79,12 +79,13 @@ class QueryWarning(Struct, frozen=True):
 class QueryInterpretation(Struct, frozen=True):
     """The filters and exclusions of a query text, warnings about its parts without effect, and its periods, in order.
 
-    `periods` are those that the words name: "in May 2025".
+    `periods` are those that the words name: "in May 2025". `has_dates`: a note or heading of the vault has a date.
     """
 
     conditions: tuple[QueryCondition, ...] = ()
     warnings: tuple[QueryWarning, ...] = ()
     periods: tuple[NamedPeriod, ...] = ()
+    has_dates: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ _NEXT_ORDERS = {
 
 
 def use_next_order(text: str) -> tuple[str, str]:
-    """Return the query `text` with the filter (`sort:`) for the next order of hits, and the name of that order."""
+    """Return the query `text` with the filter (`sort:`) of the next order at its end, and the name of that order."""
     from excerpt.base.kinds import FilterKind
     from excerpt.search.query import add_condition, find_conditions
 
@@ -26,8 +26,8 @@ def use_next_order(text: str) -> tuple[str, str]:
             text, _ = remove_span(text, condition.start, condition.end)
     condition_text, name = _NEXT_ORDERS[order]
     if condition_text:
-        text = add_condition(text, condition_text) if text.strip() else f"{condition_text} "
-    return text, name
+        text = add_condition(text, condition_text, is_last=True) if text.strip() else condition_text
+    return (f"{text.rstrip()} " if text.strip() else ""), name
 
 
 class MemoryFilter(Struct, frozen=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache
 
 # Characters that a terminal would interpret are made visible, so that text of a vault can be printed.
@@ -147,6 +147,23 @@ def format_days(days: int) -> str:
     if days < 730:
         return f"{days // 30}mo"
     return f"{min(days // 365, 999)}y"
+
+
+def format_day_span(first: date, last: date, today: date) -> str:
+    """Return a span of days, such as `16–22 Nov`, with the year unless that is the year of `today`.
+
+    `date.min` and `date.max` mean no bound.
+    """
+    year = "" if first.year == last.year == today.year else f" {last.year}"
+    if first == date.min or last == date.max:
+        bound, word = (last, "until") if first == date.min else (first, "since")
+        return f"{word} {bound.day} {bound:%b}{'' if bound.year == today.year else f' {bound.year}'}"
+    end = f"{last.day} {last:%b}{year}"
+    if first == last:
+        return end
+    if (first.year, first.month) == (last.year, last.month):
+        return f"{first.day}–{end}"
+    return f"{first.day} {first:%b}{'' if first.year == last.year else f' {first.year}'} – {end}"
 
 
 def format_duration(seconds: float) -> str:

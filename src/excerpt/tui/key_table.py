@@ -330,7 +330,11 @@ PICK_KEYS: Sequence[KeyBinding] = with_priority(
 HIT_ACTIONS = frozenset(key.action for key in (*SEARCH_KEYS, *PICK_KEYS) if key.acts_on_hit)
 """Actions of the Search tab that need the selected hit."""
 
-HIT_LIST_KEYS: Sequence[KeyBinding] = list_movement_keys("list", "passage")
+HIT_LIST_KEYS: Sequence[KeyBinding] = (
+    *list_movement_keys("list", "passage"),
+    KeyBinding("list-unfold", "right", "unfold(True)", "unfold", "List all hits of the note", is_movement=True),
+    KeyBinding("list-fold", "left", "unfold(False)", "fold", "Fold the further hits of the note", is_movement=True),
+)
 
 START_LIST_KEYS: Sequence[KeyBinding] = list_movement_keys("start", "row")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.geometry import Size
 
 from excerpt.tui.common.split import (
     DEFAULT_LIST_SHARE,
@@ -34,9 +35,8 @@ def arrangement_of(
     *,
     context: bool = True,
     panel: bool = False,
-    min_second: float = 0,
 ) -> SplitArrangement:
-    return compute_arrangement(share, columns, rows, context=context, panel=panel, min_second=min_second)
+    return compute_arrangement(share, columns, rows, context=context, panel=panel)
 
 
 @pytest.mark.parametrize(
@@ -82,17 +82,21 @@ def test_a_requested_passage_replaces_the_list_if_both_do_not_fit() -> None:
     ) == arrangement_of(80, 20)
 
 
-def test_a_panel_below_the_list_gets_its_minimum() -> None:
-    assert arrangement_of(80, 20, panel=True, min_second=0.75).list_cells == 5
+def test_above_a_panel_the_list_has_a_share_of_its_own_unless_the_user_chose_one() -> None:
+    split = Split()
+    split.set_reactive(Split.stacked_share, 0.25)
+    assert [split.arrangement_for(Size(columns, 20)).list_cells for columns in (80, 120)] == [5, 55]
+    split.set_reactive(Split.share, 0.5)
+    assert split.arrangement_for(Size(80, 20)).list_cells == 10
 
 
 @given(st.floats(-1, 2), st.integers(56, 300), st.integers(13, 90), st.booleans(), st.booleans())
 def test_no_pane_is_too_small_to_be_useful(share: float, columns: int, rows: int, context: bool, panel: bool) -> None:
     stand = arrangement_of(columns, rows, clamp_share(share), context=context, panel=panel)
-    length, min_second = (columns, 28) if stand.is_side_by_side else (rows, 3)
-    assert stand.list_cells >= min_second
+    length, minimum = (columns, 28) if stand.is_side_by_side else (rows, 3)
+    assert stand.list_cells >= minimum
     if stand.is_divided:
-        assert length - stand.list_cells >= min_second
+        assert length - stand.list_cells >= minimum
 
 
 @pytest.mark.programs
@@ -156,9 +160,9 @@ async def test_a_dragged_list_height_is_kept_while_rows_are_selected(scripted: S
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_query(pilot, "sync")
         body, rows = screen_of(scripted).query_one("#body", Split), hit_list_of(scripted)
-        assert rows.size.height == 7
-        body.resize(0.6)
+        assert rows.size.height == 11
+        body.resize(0.7)
         await pilot.pause()
         await press(pilot, "down")
         await settle(pilot)
-        assert rows.size.height == 12
+        assert rows.size.height == 13

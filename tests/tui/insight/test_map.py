@@ -36,7 +36,7 @@ def panel_of(app: App[None]) -> MapPanel:
 
 
 def field_of(app: App[None]) -> QueryInput:
-    return screen_of(app).query_one(QueryInput)
+    return screen_of(app).query_one("#query", QueryInput)
 
 
 def visible_labels(app: App[None]) -> list[str]:

@@ -140,19 +140,30 @@ async def test_a_query_that_no_memory_answers_has_only_hits(app: ExcerptApp, sto
 
 
 @pytest.mark.programs
-async def test_a_fragment_with_a_memory_has_a_badge_unless_it_is_in_the_pack(
-    app: ExcerptApp, store: MemoryStore
-) -> None:
+async def test_a_fragment_with_a_memory_has_a_badge_unless_it_is_marked(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         rows = await search_and_wait(pilot, "red lentils with cumin")
         await until(pilot, lambda: bool(rows.remembered_ids), "the badge")
-        about = [hit.fragment for hit in rows.hits if hit.fragment.id in rows.remembered_ids]
-        assert [fragment.path for fragment in about] == ["Cooking/Lentil soup.md"]
-        row = next(at for at, hit in enumerate(rows.hits) if hit.fragment is about[0])
-        await until(pilot, lambda: "○" in rows.render_line(row * 2).text, "the sign of the pack")
-        await select_hit(pilot, is_memory, "the memory")
+        about = [row for row in rows.rows if row.hit.fragment.id in rows.remembered_ids]
+        assert [row.hit.fragment.path for row in about] == ["Cooking/Lentil soup.md"]
+        line = rows.first_line_of(rows.rows.index(about[0]))
+        await until(pilot, lambda: "◆" in rows.render_line(line).text, "the badge")
+        rows.select_fragment(about[0].hit.fragment.id)
         await pilot.press("tab")
-        await until(pilot, lambda: "◆" in rows.render_line(row * 2).text, "the badge in its place")
+        await until(pilot, lambda: "●" in rows.render_line(line).text, "the mark in its place")
+
+
+@pytest.mark.programs
+async def test_a_listed_memory_says_that_its_source_has_changed(
+    app: ExcerptApp, vault: Path, user_paths: Paths
+) -> None:
+    earlier = replace(SOURCE, digest=digest_of_text("Simmer lentils."))
+    MemoryStore(user_paths.memory_folder(vault)).remember(THOUGHT, source=earlier)
+    async with app.run_test(size=(80, 24)) as pilot:
+        rows = await search_and_wait(pilot, "red lentils with cumin")
+        await until(pilot, lambda: bool(rows.source_states), "the check of the source")
+        memory = next(at for at, row in enumerate(rows.rows) if is_memory(row.hit))
+        assert " Memory · source changed › " in rows.render_line(rows.first_line_of(memory)).text
 
 
 @pytest.mark.programs

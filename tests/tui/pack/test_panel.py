@@ -32,6 +32,7 @@ from tests.tui.driver import (
     preview_of,
     screen_of,
     search,
+    status_text,
     until,
     until_answered,
     until_result,
@@ -544,19 +545,18 @@ async def test_earlier_marks_can_be_dropped_from_the_list_and_beside_it(app: Exc
         assert not pane_of(app).pack.choices.marks
 
 
-async def test_marks_of_another_query_are_announced_above_the_list_and_can_be_dropped_there(app: ExcerptApp) -> None:
+async def test_marks_of_another_query_are_announced_in_the_status_and_can_be_dropped(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict")
         await press(pilot, "tab")
-        line = screen_of(app).query_one("#before")
-        assert not line.display
+        assert "mark" not in status_text(app)
         await press(pilot, "ctrl+u")
         await search(pilot, "lentil")
         await until_answered(pilot)
-        assert "● 1 mark not in this list: o show, x clear" in str(line.render())
+        assert "1 mark not in this list: o show, x clear" in status_text(app)
         assert count_packs_in_bar(app) == 1
         await press(pilot, "escape", "x")
-        assert not line.display
+        assert "mark" not in status_text(app)
         assert not pane_of(app).pack.choices.marks
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, timedelta
@@ -14,7 +15,7 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from excerpt.base.kinds import Confidence, Strategy
-from excerpt.base.model import Fragment, Hit, Result, Span
+from excerpt.base.model import Fragment, Hit, PastUse, Result, Span
 from excerpt.pack.memory_fragment import memory_name
 from excerpt.service.questions import AskSearch
 from excerpt.tui.common.split import Split
@@ -23,10 +24,12 @@ from excerpt.tui.search.hit_list import (
     arrange_hits,
     distinguishing_folders,
     find_successor,
+    is_by_date,
     make_rows,
     matched_stop_words,
 )
-from tests.tui.driver import ScriptedApp, drawn_lines, hit_list_of, pane_of
+from excerpt.tui.search.notices import answer_notice
+from tests.tui.driver import ScriptedApp, drawn_lines, hit_list_of, pane_of, until
 
 
 def hit(path: str, line: int = 1, text: str = "A sync conflict.", score: float = 1.0, title: str = "") -> Hit:
@@ -54,22 +57,27 @@ def memory_hit() -> Hit:
 # --- hits as rows -----------------------------------------------------------------------------------------------------
 
 
-def test_every_hit_has_its_rank() -> None:
-    rows = make_rows([hit("a.md", 1), hit("b.md", 1), hit("a.md", 9), hit("a.md", 5)])
+def test_a_note_has_one_row_with_its_further_hits_folded() -> None:
+    further = hit("a.md", 9), hit("a.md", 5)
+    rows = make_rows([hit("a.md", 1), hit("b.md", 1), *further])
     assert [(row.rank, row.hit.fragment.path, row.hit.fragment.line_start) for row in rows] == [
         *((1, "a.md", 1), (2, "b.md", 1)),
-        *((3, "a.md", 9), (4, "a.md", 5)),
+    ]
+    assert [row.folded for row in rows] == [tuple(each.fragment.id for each in further), ()]
+
+
+def test_the_further_hits_of_an_unfolded_note_are_below_its_first_and_repeat_no_title() -> None:
+    rows = make_rows([hit("a.md", 1), hit("b.md"), hit("b.md", 7), hit("a.md", 5)], unfolded={"a.md"})
+    assert [(row.rank, row.repeats_note, len(row.folded)) for row in rows] == [
+        (1, False, 0),
+        (4, True, 0),
+        (2, False, 1),
     ]
 
 
-def test_a_hit_directly_below_one_of_its_note_repeats_no_title() -> None:
-    rows = make_rows([hit("a.md", 1), hit("a.md", 9), hit("b.md"), hit("a.md", 5)])
-    assert [row.repeats_note for row in rows] == [False, True, False, False]
-
-
 def test_memories_are_not_counted_as_ranks() -> None:
-    rows = make_rows([hit("a.md", 1), memory_hit(), hit("a.md", 2)])
-    assert [(row.rank, row.repeats_note) for row in rows] == [(1, False), (0, False), (2, False)]
+    rows = make_rows([hit("a.md", 1), memory_hit(), hit("b.md", 2)])
+    assert [row.rank for row in rows] == [1, 0, 2]
 
 
 def test_notes_with_the_same_title_are_told_apart_by_their_folders() -> None:
@@ -89,10 +97,11 @@ def test_the_distinguishing_path_starts_where_the_paths_differ() -> None:
     assert list(distinguishing_folders(topics).values()) == ["…web.sync.md", "…app.sync.md"]
 
 
-def test_hits_of_one_section_are_told_apart_by_their_lines() -> None:
+def test_listed_hits_of_one_section_are_told_apart_by_their_lines() -> None:
     other = replace(hit("a.md", 30), fragment=replace(hit("a.md", 30).fragment, heading_path=("Merging",)))
-    rows = make_rows([hit("a.md", 3), other, hit("b.md", 3), hit("a.md", 9)])
-    assert [row.lines for row in rows] == ["3", "", "", "9"]
+    hits = [hit("a.md", 3), other, hit("b.md", 3), hit("a.md", 9)]
+    assert [row.lines for row in make_rows(hits, unfolded={"a.md"})] == ["3", "", "9", ""]
+    assert [row.lines for row in make_rows(hits)] == ["", ""]
 
 
 def test_fragments_of_one_note_are_not_told_apart_by_a_folder() -> None:
@@ -159,6 +168,14 @@ def test_unranked_hits_are_listed_only_below_their_days() -> None:
     ]
 
 
+def test_without_any_date_the_hits_stay_in_order_of_rank() -> None:
+    result = dated_result()
+    result = replace(result, hits=tuple(replace(each, date="") for each in result.hits))
+    assert arrange_hits(result) == result.hits
+    assert not is_by_date(result)
+    assert answer_notice(result, has_correction=False) == "no hit has a date, so the order is as without it"
+
+
 def test_in_a_list_by_day_a_memory_stands_below_the_day_of_the_hit_above() -> None:
     result = dated_result()
     first, *others = arrange_hits(result)
@@ -166,12 +183,14 @@ def test_in_a_list_by_day_a_memory_stands_below_the_day_of_the_hit_above() -> No
     assert [(row.heading, row.rank) for row in rows[:3]] == [("best", 1), ("", 0), ("", 2)]
 
 
-def test_the_first_row_below_a_day_names_its_note() -> None:
+def test_a_note_has_a_row_below_each_day() -> None:
     result = dated_result()
     hits = tuple(replace(each, fragment=replace(each.fragment, path="a.md")) for each in result.hits)
     result = replace(result, hits=hits)
     rows = make_rows(arrange_hits(result), result.best_first)
-    assert [row.repeats_note for row in rows] == [False, True, True, False, False]
+    assert [(row.heading, row.rank, len(row.folded)) for row in rows] == [
+        *(("best", 1, 2), ("2026-03-02 Monday", 5, 0), ("2025-12-31 Wednesday", 4, 0)),
+    ]
 
 
 # --- the selection when the vault has changed and the query is repeated -----------------------------------------------
@@ -225,16 +244,16 @@ async def test_days_are_rows_that_the_cursor_skips(scripted: ScriptedApp) -> Non
         rows = await show_result(pilot, dated_result())
         assert [line.split()[:3] for line in drawn_lines(rows)[:4]] == [
             ["best"],
-            *(["▌", "1", "c"], ["2", "e", "›"], ["3", "a", "›"]),
+            *(["▌", "c", "›"], ["e", "›", "Conflicts"], ["a", "›", "Conflicts"]),
         ]
         await pilot.press("down", "down", "down")
         assert rows.selected is not None
         assert rows.selected.fragment.title == "b"
-        assert [line.split()[:3] for line in drawn_lines(rows)[4:6]] == [["2026-03-02", "Monday"], ["▌", "5", "b"]]
+        assert [line.split()[:3] for line in drawn_lines(rows)[4:6]] == [["2026-03-02", "Monday"], ["▌", "b", "›"]]
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize(("size", "lines"), [((80, 24), [0, 2, 3, 4, 6, 8]), ((80, 40), [0, 3, 5, 7, 10, 13])])
+@pytest.mark.parametrize(("size", "lines"), [((80, 24), [0, 2, 3, 4, 6, 8]), ((80, 40), [0, 3, 5, 7, 9, 11])])
 async def test_the_first_row_below_a_day_has_one_more_line(
     scripted: ScriptedApp, size: tuple[int, int], lines: list[int]
 ) -> None:
@@ -256,66 +275,77 @@ async def test_a_click_on_a_day_selects_and_marks_nothing(scripted: ScriptedApp)
 
 
 @pytest.mark.programs
-async def test_a_row_has_rank_symbol_names_score_tokens_and_age(scripted: ScriptedApp) -> None:
+async def test_a_row_has_names_and_the_score_and_in_a_wide_terminal_the_age(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         day = date.today() - timedelta(days=3)
         first = replace(hit("Troubleshoot Sync.md", score=1.734), created=day)
-        rows = await show(pilot, [first, replace(hit("Merging.md", score=0.867), created=day)])
-        rows.packed_ids = frozenset({first.fragment.id})
+        rows = await show(pilot, [first, hit("Merging.md", score=0.867)])
         assert [line.split() for line in drawn_lines(rows)[:2]] == [
-            ["▌", "1", "○", "Troubleshoot", "Sync", "›", "Conflicts", "1.73", "███", "124t", "3d"],
-            ["2", "Merging", "›", "Conflicts", "0.87", "█▌", "124t", "3d"],
+            ["▌", "Troubleshoot", "Sync", "›", "Conflicts", "1.73"],
+            ["Merging", "›", "Conflicts", "0.87"],
         ]
+        await pilot.resize_terminal(120, 24)
+        await until(pilot, lambda: drawn_lines(rows)[0].endswith("3d"), "the age")
+        assert [line.split()[-2:] for line in drawn_lines(rows)[:2]] == [["1.73", "3d"], ["Conflicts", "0.87"]]
+
+
+@pytest.mark.programs
+async def test_scores_are_tinted_in_five_steps(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show(pilot, [hit(f"{score}.md", score=score) for score in (1.0, 0.9, 0.7, 0.5, 0.3, 0.1)])
+        figures = [
+            next(part for part in rows.render_line(y) if re.fullmatch(r"[01]\.\d\d", part.text)) for y in range(6)
+        ]
+        tints = [(part.style.color, part.style.bold) for part in figures if part.style is not None]
+        assert tints[0] == tints[1]
+        assert len(set(tints)) == 5
+
+
+@pytest.mark.programs
+async def test_at_most_ten_cells_of_a_row_are_no_text(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        one = hit("x" * 200)
+        rows = await show(pilot, [replace(one, fragment=replace(one.fragment, heading_path=()))])
+        assert drawn_lines(rows)[0].count("x") + len("…") >= 70
 
 
 async def test_the_title_and_headings_of_a_row_extend_to_its_score(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
-        one = hit("a.md", title="A title that goes on and on without end, and then further on")
+        one = hit("a.md", title="A title that goes on and on without end, and then further on, to the next line")
         one = replace(one, fragment=replace(one.fragment, heading_path=()))
         row = drawn_lines(await show(pilot, [one]))[0]
-        assert row.endswith("A title that goes on and on without end, and then furthe… 1.00 ███  124t")
-
-
-@pytest.mark.programs
-async def test_a_narrow_row_leaves_out_tokens_and_age_so_that_the_names_have_space(scripted: ScriptedApp) -> None:
-    async with scripted.run_test(size=(100, 24)) as pilot:
-        rows = await show(pilot, [replace(hit("a.md"), created=date.today())])
-        assert drawn_lines(rows)[0].split() == ["▌", "1", "a", "›", "Conflicts", "1.00", "████"]
+        assert row == "▌  A title that goes on and on without end, and then further on, to the…  1.00"
 
 
 @pytest.mark.programs
 async def test_a_note_without_a_date_has_no_age(scripted: ScriptedApp) -> None:
-    async with scripted.run_test(size=(80, 24)) as pilot:
+    async with scripted.run_test(size=(120, 24)) as pilot:
         dated = replace(hit("b.md"), created=date.today())
         to_come = replace(hit("c.md"), created=date.today() + timedelta(days=1))
         rows = await show(pilot, [hit("a.md"), dated, to_come])
-        assert [line.split()[-1] for line in drawn_lines(rows)[:3]] == ["124t", "0d", "124t"]
-
-
-@pytest.mark.programs
-async def test_the_bar_is_one_cell_wider_in_a_wide_terminal(scripted: ScriptedApp) -> None:
-    async with scripted.run_test(size=(100, 24)) as pilot:
-        assert drawn_lines(await show(pilot, [hit("a.md")]))[0].endswith(" 1.00 ████")
+        assert [line.split()[-1] for line in drawn_lines(rows)[:3]] == ["1.00", "0d", "1.00"]
 
 
 @pytest.mark.programs
 async def test_snippets_are_shown_from_thirty_rows_on(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 29)) as pilot:
         rows = await show(pilot, [hit("a.md", text="It is so. When Sync finds a conflict, it waits."), hit("b.md")])
-        assert [line[:9] for line in drawn_lines(rows)[:3]] == ["▌ 1   a ›", "  2   b ›", ""]
+        assert [line[:6] for line in drawn_lines(rows)[:3]] == ["▌  a ›", "   b ›", ""]
         await pilot.resize_terminal(80, 30)
+        await until(pilot, lambda: rows.has_snippets, "the snippets")
         assert [line.rstrip()[:30] for line in drawn_lines(rows)[1:3]] == [
-            "▌     It is so. When Sync find",
+            "▌  It is so. When Sync finds a",
             drawn_lines(rows)[2][:30],
         ]
-        assert drawn_lines(rows)[2].startswith("  2   b ›")
+        assert drawn_lines(rows)[2].startswith("   b ›")
         await pilot.resize_terminal(80, 29)
-        assert drawn_lines(rows)[1].startswith("  2   b ›")
+        await until(pilot, lambda: not rows.has_snippets, "rows of one line")
+        assert drawn_lines(rows)[1].startswith("   b ›")
 
 
 @pytest.mark.programs
 @pytest.mark.parametrize(
-    ("size", "side", "rows_seen"), [((80, 24), False, 8), ((80, 24), True, 6), ((140, 45), True, 14)]
+    ("size", "side", "rows_seen"), [((80, 24), False, 15), ((80, 24), True, 6), ((140, 45), True, 30)]
 )
 async def test_the_list_is_high_enough_for_several_hits(
     scripted: ScriptedApp, size: tuple[int, int], side: bool, rows_seen: int
@@ -328,17 +358,16 @@ async def test_the_list_is_high_enough_for_several_hits(
 
 
 @pytest.mark.programs
-async def test_one_symbol_of_a_row_shows_that_it_is_marked_else_packed_else_remembered(scripted: ScriptedApp) -> None:
+async def test_one_symbol_of_a_row_shows_that_it_is_marked_else_remembered_else_used_before(
+    scripted: ScriptedApp,
+) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
-        hits = [hit(f"{name}.md") for name in "abcd"]
-        rows = await show(pilot, hits)
+        hits = [replace(hit(f"{name}.md"), past_uses=(PastUse("opened", "x", 0.0),)) for name in "abc"]
+        rows = await show(pilot, [*hits, hit("d.md")])
         ids = [one.fragment.id for one in hits]
-        rows.marked_ids, rows.packed_ids, rows.remembered_ids = (
-            frozenset(ids[:1]),
-            frozenset(ids[:2]),
-            frozenset(ids[:3]),
-        )
-        assert [line[4] for line in drawn_lines(hit_list_of(scripted))[:4]] == ["●", "○", "◆", " "]
+        rows.marked_ids, rows.remembered_ids = frozenset(ids[:1]), frozenset(ids[:2])
+        rows.packed_ids = frozenset(ids)
+        assert [line[1] for line in drawn_lines(hit_list_of(scripted))[:4]] == ["●", "◆", "↺", " "]
 
 
 async def test_only_rows_whose_mark_changed_are_redrawn(scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -372,34 +401,129 @@ async def test_an_attachment_has_its_kind_before_the_title(scripted: ScriptedApp
         page = hit("paper.pdf", title="Rivers")
         page = replace(page, fragment=replace(page.fragment, kind="pdf", place="page=3", heading_path=("Page 3",)))
         await show(pilot, [page])
-        assert drawn_lines(hit_list_of(scripted))[0].split()[:6] == ["▌", "1", "pdf", "Rivers", "›", "Page"]
+        assert drawn_lines(hit_list_of(scripted))[0].split()[:6] == ["▌", "pdf", "Rivers", "›", "Page", "3"]
 
 
 async def test_a_list_of_filters_has_no_score(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         await show(pilot, [replace(hit("a.md"), confidence=None)])
-        assert drawn_lines(hit_list_of(scripted))[0].split() == ["▌", "1", "a", "›", "Conflicts", "124t"]
+        assert drawn_lines(hit_list_of(scripted))[0].split() == ["▌", "a", "›", "Conflicts"]
 
 
 @pytest.mark.programs
-async def test_a_further_hit_of_a_note_shows_only_its_headings(scripted: ScriptedApp) -> None:
+async def test_a_key_lists_the_further_hits_of_a_note_and_another_folds_them(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         bare = hit("Sync.md", 9)
         bare = replace(bare, fragment=replace(bare.fragment, heading_path=()))
-        lines = drawn_lines(await show(pilot, [hit("Sync.md", 1), hit("Sync.md", 5), bare]))
-        assert lines[1].startswith("  2     Conflicts ")
-        assert lines[2].startswith("  3   Sync ")
+        rows = await show(pilot, [hit("Sync.md", 1), hit("b.md"), hit("Sync.md", 5), bare])
+        assert drawn_lines(rows)[0].startswith("▌  Sync › Conflicts +2 in this note ")
+        await pilot.press("escape", "right")
+        assert [line[:14] for line in drawn_lines(rows)[:4]] == [
+            *("▌  Sync › Conf", "     Conflicts", "   Sync       ", "   b › Conflic"),
+        ]
+        await pilot.press("down", "left")
+        assert (rows.cursor, rows.row_count) == (0, 2)
+
+
+@pytest.mark.programs
+async def test_a_click_on_the_number_of_further_hits_lists_them(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show(pilot, [hit("Sync.md", 1), hit("Sync.md", 5), hit("b.md")])
+        await pilot.click(HitList, offset=(drawn_lines(rows)[0].index("+1"), 0))
+        assert rows.row_count == 3
+
+
+@pytest.mark.programs
+async def test_the_number_of_further_hits_says_how_many_are_packed_or_marked(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        hits = [hit("Sync.md", line) for line in (1, 5, 9)]
+        rows = await show(pilot, hits)
+        rows.packed_ids = frozenset(one.fragment.id for one in hits[:2])
+        assert "+2 in this note, 1 in the pack" in drawn_lines(rows)[0]
+        rows.marked_ids = frozenset(one.fragment.id for one in hits[1:])
+        assert "+2 in this note, 2 marked" in drawn_lines(rows)[0]
+
+
+@pytest.mark.programs
+async def test_the_number_of_further_hits_is_short_where_a_title_needs_the_room(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show(pilot, [hit("x" * 52, 1), hit("x" * 52, 5)])
+        assert drawn_lines(rows)[0].endswith("x › Conflicts +1    1.00")
+
+
+@pytest.mark.programs
+async def test_selecting_a_folded_fragment_unfolds_its_note(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show(pilot, [hit("Sync.md", 1), hit("b.md"), hit("Sync.md", 5)])
+        rows.select_fragment(hit("Sync.md", 5).fragment.id)
+        assert (rows.cursor, rows.row_count) == (1, 3)
+
+
+# --- the end of the pack ----------------------------------------------------------------------------------------------
+
+
+async def show_packed(pilot: Pilot[None], packed: Sequence[int]) -> HitList:
+    """Show eight hits of eight notes, of which those at `packed` are in the pack."""
+    hits = [hit(f"{name}.md") for name in "abcdefgh"]
+    rows = await show(pilot, hits)
+    rows.packed_ids = frozenset(hits[at].fragment.id for at in packed)
+    rows.show_pack_end("enough: 3 passages, 930 tokens")
+    return rows
+
+
+async def test_a_rule_below_the_last_packed_row_says_why_the_pack_ends(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show_packed(pilot, [0, 1, 2])
+        lines = drawn_lines(rows)
+        assert lines[3].startswith("╌╌ enough: 3 passages, 930 tokens ╌╌╌")
+        assert (lines[2][3], lines[4][3]) == ("c", "d")
+
+
+@pytest.mark.programs
+async def test_a_row_above_the_rule_that_is_not_in_the_pack_has_a_dash(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show_packed(pilot, [0, 2])
+        assert [line[1] for line in drawn_lines(rows)[:3]] == [" ", "–", " "]
+
+
+@pytest.mark.programs
+async def test_while_a_pack_is_built_the_rule_stays_without_a_text(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show_packed(pilot, [0, 1, 2])
+        rows.show_pack_end(None)
+        assert set(drawn_lines(rows)[3]) == {"╌"}
+        rows.show_pack_end("")
+        assert "╌" not in "".join(drawn_lines(rows))
+
+
+@pytest.mark.programs
+async def test_a_click_on_the_rule_selects_nothing(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show_packed(pilot, [0, 1, 2])
+        await pilot.click(HitList, offset=(9, 3))
+        assert rows.cursor == 0
+        await pilot.click(HitList, offset=(9, 4))
+        assert rows.cursor == 3
+
+
+@pytest.mark.programs
+async def test_in_a_tall_terminal_rows_above_the_rule_have_snippets(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(140, 45)) as pilot:
+        rows = await show_packed(pilot, [0, 1])
+        assert [line[3:5] for line in drawn_lines(rows)[:6]] == ["a ", "A ", "b ", "A ", "en", "c "]
 
 
 @pytest.mark.programs
 async def test_rows_of_one_section_show_their_lines_if_they_have_no_snippet(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         rows = await show(pilot, [hit("Sync.md", 3), hit("Sync.md", 9)])
-        assert [line[:24].rstrip() for line in drawn_lines(rows)[:2]] == [
-            "▌ 1   Sync › Conflicts ·",
-            "  2     Conflicts · 9",
+        await pilot.press("escape", "right")
+        assert [line[:23].rstrip() for line in drawn_lines(rows)[:2]] == [
+            "▌  Sync › Conflicts · 3",
+            "     Conflicts · 9",
         ]
         await pilot.resize_terminal(80, 30)
+        await until(pilot, lambda: rows.has_snippets, "the snippets")
         assert " · " not in "".join(drawn_lines(rows)[:5])
 
 
@@ -419,8 +543,8 @@ async def test_matched_words_are_bold_and_coloured_without_a_background(scripted
 @pytest.mark.programs
 async def test_a_fragment_can_be_selected_by_its_id(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
-        rows = await show(pilot, [hit("a.md", line) for line in range(1, 6)])
-        rows.select_fragment(hit("a.md", 5).fragment.id)
+        rows = await show(pilot, [hit(f"{name}.md") for name in "abcde"])
+        rows.select_fragment(hit("e.md").fragment.id)
         assert rows.cursor == 4
         rows.select_fragment("gone")
         assert rows.cursor == 4
@@ -436,7 +560,7 @@ async def test_a_selected_row_keeps_its_position_on_the_screen_when_rows_are_ins
         rows.cursor = 12
         await pilot.pause()
         stood = rows.first_line_of(12) - rows.scroll_offset.y
-        rows.show((hits[0], hit("a.md", 9), *hits[1:]), "x", is_repeat=True)
+        rows.show((hits[0], hit("z.md", 9), *hits[1:]), "x", is_repeat=True)
         assert rows.cursor == 13
         assert rows.first_line_of(13) - rows.scroll_offset.y == stood
 

@@ -327,7 +327,7 @@ async def test_a_late_reranker_keeps_the_first_order_and_is_reported(
         warning = "Not reranked. The reranker took longer than 0.05 seconds."
         await until(pilot, lambda: warning in notices_of(app), "the warning")
         model.is_open.set()
-        assert "hits · not reranked" in drawn_text(app)
+        assert " · not reranked · " in drawn_text(app)
         assert titles_of(app) == first
 
 

@@ -71,7 +71,7 @@ def test_a_wrapped_link_in_a_callout_is_one_link() -> None:
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize("before", [4, 9, 16])
+@pytest.mark.parametrize("before", [4, 9, 14])
 async def test_the_match_stays_in_view_when_the_terminal_is_resized(
     tmp_path: Path, user_paths: Paths, before: int
 ) -> None:
@@ -86,7 +86,7 @@ async def test_the_match_stays_in_view_when_the_terminal_is_resized(
         await search(pilot, "zeppelin")
         preview = preview_of(app)
         await until(pilot, lambda: preview.window is not None, "the passage")
-        if before == 16:
+        if before == 14:
             await pilot.press("pagedown", "pageup")
         for size in ((140, 45), (80, 24), (140, 45), (200, 60), (60, 15), (200, 60), (80, 24)):
             await pilot.resize_terminal(*size)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from textual import events
 
 from excerpt.base.kinds import Confidence, Strategy
+from excerpt.search.results import QueryInterpretation
 from excerpt.search.saved_queries import change_saved, read_saved
 from excerpt.service.query_texts import use_next_order
 from excerpt.tui.app import ExcerptApp
@@ -27,6 +28,7 @@ from tests.tui.driver import (
     search,
     settle,
     side_of,
+    status_text,
     type_query,
     type_text,
     until,
@@ -155,7 +157,7 @@ async def test_the_chip_of_a_recognised_date_has_another_colour_than_the_chip_of
 ) -> None:
     async with scripted.run_test(size=(120, 24)) as pilot:
         await type_text(pilot, "tag:howto merge in May 2025 ")
-        assert drawn_bar(scripted) == "tag:howto✕merge in May 2025✕"
+        assert drawn_bar(scripted) == "tag:howto✕merge in May 2025"
         strip = bar_of(scripted).field.render_line(0)
         colours = [strip.crop(at, at + 1)._segments[0].style for at in (0, 10, 16)]
         assert all(colours)
@@ -165,13 +167,41 @@ async def test_the_chip_of_a_recognised_date_has_another_colour_than_the_chip_of
         assert tag[0] != period[0]
 
 
-async def test_a_click_on_the_cross_of_a_recognised_date_makes_the_date_plain_words(scripted: ScriptedApp) -> None:
+async def test_the_status_has_the_days_of_a_period_and_a_click_there_makes_it_plain_words(
+    scripted: ScriptedApp,
+) -> None:
     async with scripted.run_test(size=(100, 24)) as pilot:
-        await type_text(pilot, "merge in May 2025 ")
-        await pilot.click("#query", offset=(17, 0))
+        await type_text(pilot, "merge in May 2025")
+        assert status_text(scripted).startswith("in May 2025: 1–31 May 2025 ✕ · ")
+        await pilot.click(QueryStatus, offset=status_offset(scripted, "✕"))
         await settle(pilot)
-        assert bar_of(scripted).field.value == r"merge \in May 2025 "
-        assert not bar_of(scripted).field.chips
+        assert bar_of(scripted).field.value == r"merge \in May 2025"
+        assert not bar_of(scripted).status.chips
+
+
+async def test_the_status_says_what_an_excluded_word_leaves_out_and_a_key_searches_it(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(100, 24)) as pilot:
+        await type_text(pilot, "merge -recurse")
+        assert status_text(scripted).startswith("without recurse: ^space searches it · ")
+        await pilot.press("ctrl+@")
+        assert bar_of(scripted).field.value == "merge recurse"
+
+
+async def test_an_excluded_word_away_from_the_cursor_is_searched_by_a_click(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(100, 24)) as pilot:
+        await type_text(pilot, "merge -recurse tag:howto ")
+        assert status_text(scripted).startswith("without recurse ✕ · ")
+        await pilot.click(QueryStatus, offset=status_offset(scripted, "recurse"))
+        await settle(pilot)
+        assert bar_of(scripted).field.value == "merge recurse tag:howto "
+
+
+async def test_filters_excluded_words_and_other_words_have_different_colours(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(100, 24)) as pilot:
+        await type_text(pilot, "tag:howto merge -soup")
+        strip = bar_of(scripted).field.render_line(0)
+        styles = [strip.crop(at, at + 1)._segments[0].style for at in (0, 10, 16)]
+        assert len({style and style.color for style in styles}) == 3
 
 
 async def test_ctrl_w_deletes_only_the_last_word_of_a_recognised_date(scripted: ScriptedApp) -> None:
@@ -227,13 +257,30 @@ async def test_d_in_the_list_cycles_through_the_orders(scripted: ScriptedApp) ->
             await press(pilot, "d")
             await settle(pilot)
             queries.append(bar_of(scripted).text)
-        assert queries == ["sort:-date merge tag:howto ", "sort:date merge tag:howto ", "merge tag:howto "]
+        assert queries == ["merge tag:howto sort:-date ", "merge tag:howto sort:date ", "merge tag:howto "]
         assert notices_of(scripted)[-1] == "Sorted: best first."
 
 
 async def test_an_order_in_all_alternatives_is_one_order() -> None:
     query, order = use_next_order("a sort:-date | b")
-    assert (query, order) == ("sort:date a | sort:date b", "oldest first")
+    assert (query, order) == ("a sort:date | b sort:date ", "oldest first")
+
+
+async def test_without_dates_the_order_stays_and_a_notice_says_why(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_query(pilot, "merge")
+        bar_of(scripted)._show_interpretation(QueryInterpretation(has_dates=False))
+        await press(pilot, "escape", "d")
+        assert bar_of(scripted).text == "merge"
+        assert notices_of(scripted)[-1] == "No note of this vault has a date of its own: the order stays."
+
+
+async def test_a_long_query_stays_in_sight_when_it_is_sorted(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        query = "how do I keep what two devices wrote into one note without losing any"
+        await type_query(pilot, query)
+        await press(pilot, "home", "escape", "d")
+        assert drawn_bar(scripted).startswith("how do I keep")
 
 
 async def test_an_order_without_words_lists_all_notes() -> None:
@@ -268,37 +315,43 @@ async def test_query_warnings_are_shown_when_typing_pauses(
 # --- the status -------------------------------------------------------------------------------------------------------
 
 
-async def test_a_long_query_leaves_space_for_the_status(scripted: ScriptedApp) -> None:
+async def test_a_query_has_its_line_to_itself(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
-        await type_query(pilot, "sync " + "a question that is much longer than its field " * 2)
-        assert drawn_lines(screen_of(scripted).query_one(QueryStatus))[0].strip().startswith("auto: hybrid · ")
+        query = "Wie synchronisiere ich Notizen mit dem Handy, ohne sie zu verlieren?"
+        await type_query(pilot, query)
+        assert drawn_bar(scripted) == query
+        assert " · auto: hybrid · " in status_text(scripted)
+
+
+async def test_in_a_very_low_terminal_the_query_bar_has_no_status(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(60, 11)) as pilot:
+        await pilot.pause()
+        assert bar_of(scripted).size.height == 1
 
 
 @pytest.mark.parametrize(("sort", "label"), [("", "newest first"), ("date", "oldest first"), ("-date", "newest first")])
 async def test_without_ranking_the_status_names_the_order(scripted: ScriptedApp, sort: str, label: str) -> None:
     async with scripted.run_test(size=(80, 24)):
-        status = bar_of(scripted).status
-        status.answer = AnswerStatus(Strategy.AUTO, None, 4, sort=sort)
-        assert status.render().plain == f"{label} · 4 hits"
+        bar_of(scripted).status.answer = AnswerStatus(Strategy.AUTO, None, 4, sort=sort)
+        assert (status_text(scripted), status_text(scripted, ends=True)) == ("4 hits", label)
 
 
 async def test_the_status_says_that_words_and_meaning_take_turns(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)):
-        status = bar_of(scripted).status
-        status.answer = AnswerStatus(Strategy.AUTO, Strategy.HYBRID, 4, is_joined=True)
-        assert status.render().plain == "words and meaning · 4 hits"
+        bar_of(scripted).status.answer = AnswerStatus(Strategy.AUTO, Strategy.HYBRID, 4, is_joined=True)
+        assert status_text(scripted) == "words and meaning · 4 hits"
 
 
 async def test_where_words_and_meaning_take_turns_the_offers_have_space_before_the_count(
     scripted: ScriptedApp,
 ) -> None:
-    async with scripted.run_test(size=(80, 24)):
+    async with scripted.run_test(size=(56, 24)):
         status = bar_of(scripted).status
         answer = AnswerStatus(Strategy.AUTO, Strategy.HYBRID, 120, Confidence.UNSURE, is_joined=True)
         status.answer = replace(answer, offers=("suggest",))
-        assert status.render().plain == "narrow · words and meaning · unsure · 120 hits"
+        assert status_text(scripted) == "unsure · words and meaning · 120 hits · narrow"
         status.answer = replace(answer, offers=("suggest", "compare"))
-        assert status.render().plain == "narrow · compare · words and meaning · unsure"
+        assert status_text(scripted) == "unsure · words and meaning · narrow · compare"
 
 
 def status_offset(app: ExcerptApp, text: str) -> tuple[int, int]:

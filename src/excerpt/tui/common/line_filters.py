@@ -64,6 +64,7 @@ ASCII_SIGNS: Mapping[str, str] = {
     "▍": "|",
     "▏": "|",
     "●": "*",  # marked
+    "↺": "=",  # used before
     "○": "o",
     "◉": "@",
     "◎": "?",  # before a topic
@@ -134,6 +135,7 @@ ASCII_SIGNS: Mapping[str, str] = {
     "×": "x",
     "│": "|",
     "─": "-",
+    "╌": "-",
     "┼": "+",
     "├": "+",
     "┤": "+",

@@ -233,12 +233,12 @@ def format_place(place: str, first: int, last: int) -> str:
 def shorten_names(names: Sequence[Name], cells: int) -> list[Name]:
     """Return `names`, a title and headings, shortened to `cells` cells if possible.
 
-    The title loses its end only as far as the last heading needs the room, and never more than half of the room.
+    The title loses its end only as far as the last heading needs the room, and has at least 60 % of it.
     """
     if _width(names) <= cells:
         return list(names)
     last = len(NAME_SEPARATOR) + _width(names[-1:]) if len(names) > 1 else 0
-    title = fit_name(names[0], max(cells // 2, cells - last))
+    title = fit_name(names[0], max(cells * 3 // 5, cells - last))
     room = cells - _width([title]) - len(NAME_SEPARATOR)
     return [title, *shorten_headings(names[1:], room)] if len(names) > 1 else [title]
 

@@ -61,13 +61,11 @@ def compute_arrangement(
     context: bool,
     panel: bool,
     prefers_context: bool = False,
-    min_second: float = 0,
 ) -> SplitArrangement:
     """Return what is visible in a split of `columns` by `rows` cells, of which the list has `share`, 0 to 1.
 
     `context` and `panel` say whether there is a context or a panel to show. `prefers_context` says that the context
-    replaces the list if there is no room for both. `min_second` is the minimum share of the height, 0 to 1, for the
-    second pane if that pane is below the list.
+    replaces the list if there is no room for both.
     """
     is_side_by_side = columns >= MIN_COLUMNS_BESIDE
     if not (context or panel):
@@ -78,7 +76,7 @@ def compute_arrangement(
     if rows < MIN_ROWS_STACKED:
         replaces_list = context and prefers_context and not panel
         return SplitArrangement(is_side_by_side, 0 if panel or replaces_list else rows, replaces_list, panel)
-    first = _split_cells(min(share, 1 - min_second), rows, _MIN_ROWS)
+    first = _split_cells(share, rows, _MIN_ROWS)
     return SplitArrangement(is_side_by_side, first, context and not panel, panel)
 
 
@@ -121,8 +119,8 @@ class Split(Container):
 
     With `by_key`, the context is visible beside the list without being asked for. Asking for it there hides it.
     """
-    min_second_share: var[float] = var(0.0, init=False)
-    """Minimum share of the height for the second pane, 0 to 1, unless the user has chosen a share."""
+    stacked_share: var[float] = var(DEFAULT_LIST_SHARE, init=False)
+    """Share of the height for the first pane above the second, 0 to 1, unless the user has chosen a share."""
 
     class Dragged(Message):
         """Sent when the user gives the first pane another share of the width or height, 0 to 1."""
@@ -189,9 +187,7 @@ class Split(Container):
         splitter.refresh(layout=True)
         self._move_hidden_focus(first if first.display else second)
 
-    on_resize = watch_share = watch_context = watch_panel = watch_prefers_context = watch_min_second_share = (
-        arrange_panes
-    )
+    on_resize = watch_share = watch_context = watch_panel = watch_prefers_context = watch_stacked_share = arrange_panes
 
     def show_context(self) -> None:
         """Show or hide the context within the second pane.
@@ -226,7 +222,9 @@ class Split(Container):
             # Below the list it is shown like a panel, if asked for.
             is_panel = not is_side_by_side and self.prefers_context
             context, panel = context and is_side_by_side and not self.prefers_context, context and is_panel
-        share = clamp_share(self.share + self._extra)
+        has_chosen = self.share != DEFAULT_LIST_SHARE
+        is_stacked = columns < MIN_COLUMNS_BESIDE
+        share = clamp_share((self.stacked_share if is_stacked and not has_chosen else self.share) + self._extra)
         prefers_context = self.prefers_context and not self._by_key
         return compute_arrangement(
             share,
@@ -235,7 +233,6 @@ class Split(Container):
             context=context,
             panel=panel,
             prefers_context=prefers_context,
-            min_second=self.min_second_share if self.share == DEFAULT_LIST_SHARE else 0.0,
         )
 
     # --- the mouse ----------------------------------------------------------------------------------------------------

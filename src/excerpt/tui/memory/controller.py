@@ -5,23 +5,24 @@ In the Search tab, memories are shown among the hits and in the pack. A badge ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from excerpt.base.kinds import Confidence, next_in_cycle
 from excerpt.base.settings import MemorySettings, Paths, Settings
-from excerpt.pack.memory_fragment import memory_id_of, memory_to_fragment
+from excerpt.pack.memory_fragment import memory_id_of, memory_name, memory_to_fragment
 from excerpt.pack.selection import MarkedFragment
 from excerpt.service.engine_worker import QuestionQueue
 from excerpt.service.event_loop import EventLoop
-from excerpt.service.memory_questions import AskBadges, BadgeCache
+from excerpt.service.memory_questions import AskBadges, AskStaleMemories, BadgeCache
 from excerpt.service.memory_worker import MemoryWorker
 from excerpt.tui.messages import RememberRequested
 from excerpt.vault.known_vaults import VaultFolders
 
 if TYPE_CHECKING:
     from excerpt.base.model import Hit, Memory, Source
+    from excerpt.memory.results import SourceCheck
     from excerpt.service.memory_decisions import MemoryDraft
     from excerpt.tui.memory.form import RememberDialog
 
@@ -140,6 +141,8 @@ class RecallController:
         self.placement = initial_placement(settings)
         self.badges: frozenset[str] = frozenset()
         """Ids of the fragments that get a badge, because a memory is about them."""
+        self.source_states: Mapping[str, str] = {}
+        """What became of the sources of listed memories, such as "changed", by fragment id."""
         self._engine = engine
         self._settings = settings
         self._memories = memories
@@ -186,6 +189,14 @@ class RecallController:
         """Store the memories that were found. Without a list of hits (`has_hit_list`), none of them are shown."""
         self._all_memories, self._memories_by_id = answer.memories, {memory.id: memory for memory in answer.memories}
         self._hits = answer.hits if has_hit_list else ()
+        listed = (self.find_memory(hit.fragment.id) for hit in self._hits)
+        sources = tuple(memory for memory in listed if memory is not None and memory.source is not None)
+        if sources:
+            self._engine.ask(AskStaleMemories(sources), self._store_source_states)
+
+    def _store_source_states(self, checks: Sequence[SourceCheck]) -> None:
+        self.source_states = {memory_name(check.memory.id): str(check.kind) for check in checks}
+        self._on_change()
 
     def merge_rows(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
         """Return the rows of the list: the hits and the memories that match; no rows without hits.

@@ -1,11 +1,14 @@
-"""The ranked list of hits, with memories among them: best first, or the three best before days in order of date."""
+"""The ranked list of hits, with memories among them: best first, or the three best before days in order of date.
+
+A note has one row, that of its first hit; its further hits are folded under it. A rule shows where the pack ends.
+"""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, ClassVar
@@ -29,67 +32,90 @@ from excerpt.tui.common.row_list import (
     shorten_headings,
     shorten_names,
 )
-from excerpt.tui.common.split import MIN_COLUMNS_BESIDE
-from excerpt.tui.common.strips import StyledPart, fit, horizontal_bar, line, parts_with_matches, total_cells
+from excerpt.tui.common.strips import StyledPart, fit, line, parts_with_matches, total_cells
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.memory.controller import is_memory
 
 if TYPE_CHECKING:
     from excerpt.base.model import Fragment, Hit, Result, Span
 
-_INDENT = 6
-"""Cells before the title: the bar of the selected row, the rank and a sign."""
+_INDENT = 3
+"""Cells before the title: the bar of the selected row, a sign and a space."""
 _SAME_NOTE_INDENT = 2
 """Extra indent, in cells, of the headings of a row that leaves out the title of its note."""
-_MIN_CELLS_FOR_FACTS = 56
-"""Minimum width in cells of a row that shows the folder and age of its note, and the tokens of its fragment."""
+_MIN_COLUMNS_FOR_AGE = 120
+"""Minimum columns of the terminal for a row with the age of its note."""
 _BEST_COUNT = 3
 """Number of hits that stand above those in order of date."""
+_SNIPPETS_WITHOUT_PACK = 3
+"""Number of rows with a snippet while no rule divides the list."""
+_SCORE_STYLES = ("row--faint", "hit--heading", "hit--score-3", "hit--score-4", "hit--score-5")
+"""Styles of the scores, from the fifth of the range to the best score that is farthest from the best."""
 
 
 class HitRow(Struct, frozen=True):
     """A row of the list: a hit with its rank, from 1; a memory has rank 0.
 
-    `repeats_note`: the row above is of the same note. `folder` distinguishes the note from other listed notes of the
-    same title, `lines` the hit from other listed hits of the same section; "" if there are none. `heading` is the line
-    above the row, such as its day; "" for none.
+    `repeats_note`: the row is a further hit of the note of the row above. `folded` are the ids of the further hits that
+    are listed only when the user unfolds the note. `folder` distinguishes the note from other listed notes of the same
+    title, `lines` the hit from other listed hits of the same section; "" if there are none. `heading` is the line above
+    the row, such as its day; "" for none.
     """
 
     hit: Hit
     rank: int
     repeats_note: bool = False
+    folded: tuple[str, ...] = ()
     folder: str = ""
     heading: str = ""
     lines: str = ""
 
 
+def is_by_date(result: Result) -> bool:
+    """Return whether the query orders its hits by date, and any of them has a date."""
+    return bool(result.sort) and any(hit.date for hit in result.hits)
+
+
 def arrange_hits(result: Result) -> tuple[Hit, ...]:
-    """Return the hits of a result in the order of the list: with `sort:` the three best come first, then the others."""
-    best = [hit for hit in result.best_first[:_BEST_COUNT] if hit.confidence is not None] if result.sort else []
+    """Return the hits of a result in the order of the list: by date the three best come first, then the others."""
+    best = [hit for hit in result.best_first[:_BEST_COUNT] if hit.confidence is not None] if is_by_date(result) else []
     best_ids = {hit.fragment.id for hit in best}
     return (*best, *(hit for hit in result.hits if hit.fragment.id not in best_ids))
 
 
-def make_rows(hits: Sequence[Hit], best_first: Sequence[Hit] | None = None) -> tuple[HitRow, ...]:
+def make_rows(
+    hits: Sequence[Hit], best_first: Sequence[Hit] | None = None, unfolded: Collection[str] = ()
+) -> tuple[HitRow, ...]:
     """Return hits and memories as rows, in their order, with the ranks of the hits.
 
+    A note has one row below each heading, with its further hits folded, or right below it if its path is in `unfolded`.
     For a list in order of date, `best_first` are its hits in order of rank; their rows have the days as headings. None
     if the hits are in order of rank.
     """
     folders = distinguishing_folders(hits)
     by_rank = [hit for hit in hits if not is_memory(hit)] if best_first is None else best_first
     ranks = {hit.fragment.id: rank for rank, hit in enumerate(by_rank, 1)}
-    sections = Counter((hit.fragment.path, hit.fragment.heading_path) for hit in hits)
-    rows: list[HitRow] = []
-    path_above = heading_above = ""
+    groups: dict[tuple[str, str], list[Hit]] = {}
+    heading = ""
     for hit in hits:
-        fragment, path, rank = hit.fragment, hit.fragment.path, ranks.get(hit.fragment.id, 0)
-        heading = _format_heading(hit, rank) if best_first is not None and rank else heading_above
-        starts_group = heading != heading_above
-        repeats_note = path == path_above and not starts_group
-        is_only_one = sections[path, fragment.heading_path] == 1
+        rank = ranks.get(hit.fragment.id, 0)
+        heading = _format_heading(hit, rank) if best_first is not None and rank else heading
+        groups.setdefault((heading, hit.fragment.path), []).append(hit)
+    listed = [
+        (heading, hit, at, tuple(each.fragment.id for each in group[1:]) if path not in unfolded else ())
+        for (heading, path), group in groups.items()
+        for at, hit in enumerate(group if path in unfolded else group[:1])
+    ]
+    sections = Counter((hit.fragment.path, hit.fragment.heading_path) for _, hit, _, _ in listed)
+    rows: list[HitRow] = []
+    heading_above = ""
+    for heading, hit, at, folded in listed:
+        fragment = hit.fragment
+        is_only_one = sections[fragment.path, fragment.heading_path] == 1
         lines = "" if is_only_one else format_place(fragment.place, fragment.line_start, fragment.line_end)
-        rows.append(HitRow(hit, rank, repeats_note, folders.get(path, ""), heading if starts_group else "", lines))
-        path_above, heading_above = path, heading
+        new_heading, heading_above = heading if heading != heading_above else "", heading
+        folder = folders.get(fragment.path, "")
+        rows.append(HitRow(hit, ranks.get(fragment.id, 0), at > 0, folded, folder, new_heading, lines))
     return tuple(rows)
 
 
@@ -161,32 +187,52 @@ def find_successor(selected: Hit, hits: Sequence[Hit]) -> Hit | None:
     return min(note_hits, key=lambda hit: abs(hit.fragment.line_start - fragment.line_start), default=None)
 
 
-class HitList(RowList):
-    """The list of hits, best first or by day, with memories among the hits."""
+def row_ids(row: HitRow) -> tuple[str, ...]:
+    """Return the ids of the fragments that a row stands for: its own, and those of folded hits."""
+    return row.hit.fragment.id, *row.folded
 
+
+def _find_row(rows: Sequence[HitRow], hit: Hit | None, default: int) -> int:
+    """Return the index of the row that lists a hit or folds it; `default` if none does."""
+    ids = ((at, row) for at, row in enumerate(rows) if hit is not None and hit.fragment.id in row_ids(row))
+    return next((at for at, _ in ids), default)
+
+
+_UNFOLDS = Style.from_meta({"unfolds": True})
+"""Style of a text that lists the further hits of a note when clicked."""
+
+
+class HitList(RowList):
+    """The list of hits, best first or by day, with memories among the hits, and a rule below those in the pack."""
+
+    ROW_HEIGHT = 1
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search tab, focus on the list")
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "hit--title",
         "hit--mark",
-        "hit--packed",
-        "hit--rank",
         "hit--heading",
-        "hit--score",
+        "hit--score-3",
+        "hit--score-4",
+        "hit--score-5",
         "hit--memory",
+        "hit--stale",
         "hit--day",
+        "hit--rule",
     }
 
     DEFAULT_CSS = """
     HitList {
         & > .hit--title { text-style: bold; }
         & > .hit--heading { color: $text-soft; }
-        & > .hit--rank { color: $text-faint; }
         & > .hit--mark { color: $secondary; text-style: bold; }
-        & > .hit--packed { color: $secondary; }
-        & > .hit--score { color: $primary; }
+        & > .hit--score-3 { color: $foreground; }
+        & > .hit--score-4 { color: $primary; }
+        & > .hit--score-5 { color: $primary; text-style: bold; }
         & > .hit--memory { color: $accent; }
+        & > .hit--stale { color: $warning; }
         & > .hit--day { color: $text-soft; text-style: bold; }
+        & > .hit--rule { color: $border; }
     }
     """
 
@@ -194,23 +240,32 @@ class HitList(RowList):
     """Ids of the marked fragments."""
     packed_ids: reactive[frozenset[str]] = reactive(frozenset(), init=False)
     """Ids of the fragments in the pack, marked or not."""
+    source_states: reactive[Mapping[str, str]] = reactive({}, init=False)
+    """What became of the sources of memories, such as "changed", by fragment id, where the user has to decide."""
     remembered_ids: reactive[frozenset[str]] = reactive(frozenset(), init=False)
     """Ids of the fragments that are the source of a memory."""
     has_snippets: var[bool] = var(False, init=False)
-    """Whether a row has a second line, with the best sentence of its fragment."""
+    """Whether the rows above the rule have a second line, with the best sentence of their fragment."""
 
     class MarkClicked(Message):
         """Sent when the mark of a row is clicked."""
 
     class EndReached(Message):
-        """Sent when the cursor reaches the last row."""
+        """Sent when the cursor is moved to the last row, or down from it."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
         self.hits: tuple[Hit, ...] = ()
         self.rows: tuple[HitRow, ...] = ()
-        self._headings_before: tuple[int, ...] = (0,)
-        """Number of headings above each row; the last is that of all headings."""
+        self._best_first: Sequence[Hit] | None = None
+        self._unfolded: frozenset[str] = frozenset()
+        """Paths of the notes whose further hits are listed."""
+        self._pack_end = 0
+        """Number of rows above the rule; 0 if there is none."""
+        self._rule = ""
+        """Text of the rule; "" while the pack of these hits is not known."""
+        self._first_lines: tuple[int, ...] = (0,)
+        """Index of the first line of each row; the last is the number of lines."""
         self._top_score = 0.0
         """Score of the best hit; 0 if nothing is ranked, as for a query of filters alone."""
         self._has_dates = False
@@ -223,15 +278,11 @@ class HitList(RowList):
     def row_count(self) -> int:
         return len(self.rows)
 
-    @property
-    def row_height(self) -> int:
-        return 2 if self.has_snippets else 1
-
     def first_line_of(self, row: int) -> int:
-        return row * self.row_height + self._headings_before[min(row, self.row_count)]
+        return self._first_lines[min(row, self.row_count)]
 
     def row_at_line(self, line: int) -> int:
-        return bisect_right(range(1, self.row_count + 1), line, key=self.first_line_of)
+        return bisect_right(self._first_lines, line) - 1
 
     @property
     def selected(self) -> Hit | None:
@@ -249,17 +300,20 @@ class HitList(RowList):
         nearest fragment of its note is selected, else the same row. In all other cases the best hit is selected.
         """
         self.has_user_moved = self.has_user_moved and is_repeat
+        if not is_repeat:
+            self._unfolded, self._rule = frozenset(), ""
         self._stop_words = matched_stop_words(query, hits)
         selected = self.selected
-        self.hits, rows = hits, make_rows(hits, best_first)
+        self.hits, self._best_first = hits, best_first
+        rows = make_rows(hits, best_first, self._unfolded)
         if selected is not None and self.has_user_moved:
-            successor = find_successor(selected, hits)
-            self._list_rows(rows, next((at for at, hit in enumerate(hits) if hit is successor), self.cursor))
+            self._list_rows(rows, _find_row(rows, find_successor(selected, hits), self.cursor))
             return
         self._list_rows(rows, next((index for index, row in enumerate(rows) if row.rank), 0))
         self.scroll_to(y=0, animate=False, force=True)
 
-    def _list_rows(self, rows: tuple[HitRow, ...], cursor: int) -> None:
+    def _list_rows(self, rows: tuple[HitRow, ...], cursor: int, *, has_pack_end: bool = True) -> None:
+        """List `rows` with the cursor on one of them; without a pack end, without the rule."""
         in_view = self.first_line_of(self.cursor) - self.scroll_offset.y
         ranked = [row.hit for row in rows if row.rank and row.hit.confidence is not None]
         top_score = max((hit.score for hit in ranked), default=0.0)
@@ -270,28 +324,73 @@ class HitList(RowList):
                 1 for _ in takewhile(lambda pair: _is_drawn_alike(*pair), zip(self.rows, rows, strict=False))
             )
         self.rows, self._top_score, self._has_dates = rows, top_score, has_dates
-        self._headings_before = tuple(accumulate((bool(row.heading) for row in rows), initial=0))
+        pack_end = self._find_pack_end() if self._rule else min(self._pack_end, len(rows)) * has_pack_end
+        if pack_end != self._pack_end:
+            unchanged = min(unchanged, pack_end, self._pack_end)
+        self._pack_end = pack_end
+        self._first_lines = tuple(accumulate(map(self._row_lines, range(len(rows))), initial=0))
         self.redraw_rows(cursor, unchanged)
         if self.has_user_moved and self.first_line_of(self.cursor) - self.scroll_offset.y != in_view:
             self.scroll_to(y=self.first_line_of(self.cursor) - in_view, animate=False, force=True)
 
+    def _row_lines(self, row: int) -> int:
+        """Return the number of lines of a row: its names, and what is above and below them."""
+        return 1 + self._lines_above(row) + self._has_snippet(row)
+
+    def _lines_above(self, row: int) -> int:
+        """Return the number of lines of a row above its names: the rule below the pack, and a heading."""
+        return self._is_below_rule(row) + bool(self.rows[row].heading)
+
+    def _is_below_rule(self, row: int) -> bool:
+        return row == self._pack_end > 0
+
+    def _has_snippet(self, row: int) -> bool:
+        return self.has_snippets and row < (self._pack_end or _SNIPPETS_WITHOUT_PACK)
+
+    def show_pack_end(self, text: str | None) -> None:
+        """Show the rule with `text` below the last row with a hit in the pack; "" for no rule.
+
+        None: the pack is being built, so the rule stays where it is, without a text.
+        """
+        if text is None and not self._rule:
+            return
+        self._rule = text or ""
+        self._list_rows(self.rows, self.cursor, has_pack_end=text != "")
+        for row in (*filter(self._is_left_out, range(self._pack_end)), self._pack_end):
+            self.redraw_row(row)
+
+    def _is_left_out(self, row: int) -> bool:
+        """Return whether a row is above the rule, but has nothing in the pack."""
+        return row < self._pack_end and self.packed_ids.isdisjoint(row_ids(self.rows[row]))
+
+    def _find_pack_end(self) -> int:
+        packed = (at for at, row in enumerate(self.rows, 1) if not self.packed_ids.isdisjoint(row_ids(row)))
+        return max(packed, default=0)
+
     def watch_has_snippets(self) -> None:
-        self.redraw_rows(self.cursor)
+        self._drawn.clear()
+        self._list_rows(self.rows, self.cursor)
 
     def watch_cursor(self, old: int, new: int) -> None:
         self.has_user_moved = True
         super().watch_cursor(old, new)
-        if new == self.row_count - 1:
+
+    def move(self, rows: int) -> None:
+        super().move(rows)
+        if rows > 0 and self.cursor == self.row_count - 1:
             self.post_message(self.EndReached())
 
     def watch_marked_ids(self, old: frozenset[str], new: frozenset[str]) -> None:
         changed = old ^ new
         for index, row in enumerate(self.rows):
-            if row.hit.fragment.id in changed:
+            if not changed.isdisjoint(row_ids(row)):
                 self.redraw_row(index)
 
     def watch_packed_ids(self, old: frozenset[str], new: frozenset[str]) -> None:
         self.watch_marked_ids(old, new)
+
+    def watch_source_states(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        self.watch_marked_ids(frozenset(old), frozenset(new))
 
     def watch_remembered_ids(self, old: frozenset[str], new: frozenset[str]) -> None:
         self.watch_marked_ids(old, new)
@@ -299,19 +398,50 @@ class HitList(RowList):
     # --- selection, keys, mouse ---------------------------------------------------------------------------------------
 
     def select_fragment(self, fragment_id: str) -> None:
-        """Select a fragment; do nothing if the fragment is not among the hits."""
-        self.cursor = next((at for at, hit in enumerate(self.hits) if hit.fragment.id == fragment_id), self.cursor)
+        """Select a fragment, and unfold its note if needed; do nothing if the fragment is not among the hits."""
+        hit = next((hit for hit in self.hits if hit.fragment.id == fragment_id), None)
+        if hit is not None:
+            if any(fragment_id in row.folded for row in self.rows):
+                self._unfold(hit.fragment.path, unfolds=True)
+            self.cursor = _find_row(self.rows, hit, self.cursor)
+
+    def action_unfold(self, unfolds: bool) -> None:
+        """List the further hits of the selected note below its first one, or fold them."""
+        if self.selected is not None:
+            self.has_user_moved = True
+            self._unfold(self.selected.fragment.path, unfolds=unfolds)
+
+    def _unfold(self, path: str, *, unfolds: bool) -> None:
+        selected = self.selected
+        unfolded = self._unfolded | {path} if unfolds else self._unfolded - {path}
+        rows = make_rows(self.hits, self._best_first, unfolded)
+        self._unfolded = unfolded
+        if rows != self.rows:
+            self._list_rows(rows, _find_row(rows, selected, self.cursor))
+            if self.selected is not selected:
+                self.post_message(self.Moved(self, self.cursor))
+
+    def on_focus(self) -> None:
+        self.redraw_row(self.cursor)
+
+    def on_blur(self) -> None:
+        self.redraw_row(self.cursor)
 
     def on_click(self, event: events.Click) -> None:
-        """Select the clicked row. A click on the mark also toggles the mark, a double click opens the editor."""
+        """Select the clicked row. A click on the mark also toggles the mark, a double click opens the editor.
+
+        A click on the number of further hits lists them.
+        """
         clicked = event.y + self.scroll_offset.y
         row = self.row_at_line(clicked)
-        if row < self.row_count and self.rows[row].heading and clicked == self.first_line_of(row):
+        if row < self.row_count and clicked < self.first_line_of(row) + self._lines_above(row):
             event.prevent_default()  # Textual calls the method of the base class too
             return
         super().on_click(event)
         if event.x < _INDENT and self.row_count:
             self.post_message(self.MarkClicked())
+        elif event.style.meta.get("unfolds"):
+            self.action_unfold(True)
         elif event.chain == 2 and self.row_count:
             self.call_next(self.app.run_action, "edit", self.query_ancestor("SearchPane"))
 
@@ -319,89 +449,103 @@ class HitList(RowList):
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         hit_row = self.rows[row]
-        hit = hit_row.hit
         bar = self.cursor_bar(selected)
-        right = self._draw_figures(hit_row, width)
-        left = [bar, *self._draw_rank(hit_row)]
+        right = self._draw_figures(hit_row)
+        left = [bar, self._draw_sign(row), (" ", Style.null())]
         room = width - total_cells(left) - total_cells(right) - 1
-        left += self._draw_names(hit_row, room, has_facts=width >= _MIN_CELLS_FOR_FACTS)
+        left += self._draw_names(hit_row, room, has_snippet=self._has_snippet(row), selected=selected)
         lines = [line(left, right, width, base)]
         if hit_row.heading:
             lines.insert(0, line([(f" {hit_row.heading}", self.style_of("hit--day"))], (), width, self.base_style))
-        if not self.has_snippets:
+        if self._is_below_rule(row):
+            lines.insert(0, self._draw_rule(width))
+        if not self._has_snippet(row):
             return lines
+        hit = hit_row.hit
         text, matches = _cut_snippet(hit, self._spans_to_highlight(hit.fragment.text, hit.spans), width - _INDENT)
         second: list[StyledPart] = [bar, (" " * (_INDENT - 1), Style.null())]
         second.extend(parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match")))
         return [*lines, line(second, (), width, base)]
 
-    def _draw_rank(self, row: HitRow) -> list[StyledPart]:
-        """Return the rank, or the sign of a memory, and then a sign: marked, in the pack, or source of a memory."""
-        fragment_id = row.hit.fragment.id
-        memory = ("◆", self.style_of("hit--memory"))
-        sign = (" ", Style.null())
-        if fragment_id in self.marked_ids:
-            sign = ("●", self.style_of("hit--mark"))
-        elif fragment_id in self.packed_ids:
-            sign = ("○", self.style_of("hit--packed"))
-        elif fragment_id in self.remembered_ids:
-            sign = memory
-        rank = (f"{row.rank:>2} ", self.style_of("hit--rank")) if row.rank else (f"{memory[0]:>2} ", memory[1])
-        return [rank, sign, (" ", Style.null())]
+    def _draw_rule(self, width: int) -> Strip:
+        rule = self.style_of("hit--rule")
+        text: list[StyledPart] = [(f" {self._rule} ", self.style_of("hit--heading"))] if self._rule else []
+        return line([("╌╌", rule), *text, ("╌" * width, rule)], (), width + 1, self.base_style).crop(0, width)
 
-    def _draw_names(self, row: HitRow, cells: int, *, has_facts: bool) -> list[StyledPart]:
+    def _draw_sign(self, row: int) -> StyledPart:
+        """Return the sign of a row: marked, a memory or the source of one, used before, or above the rule only."""
+        hit_row = self.rows[row]
+        fragment_id = hit_row.hit.fragment.id
+        if fragment_id in self.marked_ids:
+            return "●", self.style_of("hit--mark")
+        if not hit_row.rank or fragment_id in self.remembered_ids:
+            return "◆", self.style_of("hit--memory")
+        if hit_row.hit.past_uses:
+            return "↺", self.style_of("hit--memory")
+        return "–" if self._rule and self._is_left_out(row) else " ", self.style_of("row--faint")
+
+    def _draw_names(self, row: HitRow, cells: int, *, has_snippet: bool, selected: bool) -> list[StyledPart]:
         """Return the title and headings of a hit, for an attachment after its kind; for a memory, title and source.
 
-        Rows of one section differ by their lines, or by their snippets. `has_facts` adds folder and past uses.
+        Rows of one section differ by their lines, or by their snippets. The number of the note's further hits follows.
         """
         hit = row.hit
         title, soft, match = self.style_of("hit--title"), self.style_of("hit--heading"), self.style_of("row--match")
         if is_memory(hit):
             source = hit.fragment.heading_path[0] if hit.fragment.heading_path else ""
+            state = self.source_states.get(hit.fragment.id)
             return [
                 self.vault_part(source),
                 (visible_line(hit.fragment.title), title),
+                (f" · source {state}" if state else "", self.style_of("hit--stale")),
                 (_format_memory_source(hit.fragment), soft),
             ]
-        suffix = [
-            (f" · {row.lines}" if row.lines and not self.has_snippets else "", soft),
-            (_format_past_uses(hit) if has_facts else "", self.style_of("hit--memory")),
-        ]
-        cells -= total_cells(suffix)
+        folded, folded_count = self._draw_folded(row, selected=selected)
+        suffix = [(f" · {row.lines}" if row.lines and not has_snippet else "", soft), folded_count]
         names = [(text, self._spans_to_highlight(text, spans)) for text, spans in list_names(hit)]
         if row.repeats_note and len(names) > 1:
-            headings = shorten_headings(names[1:], cells - _SAME_NOTE_INDENT)
+            headings = shorten_headings(names[1:], cells - _SAME_NOTE_INDENT - total_cells(suffix))
             return [(" " * _SAME_NOTE_INDENT, soft), *name_parts(headings, soft, soft, match), *suffix]
         kind = f"{visible_line(hit.fragment.kind)} " if hit.fragment.kind else ""
         vault, path = self.vault_part(hit.fragment.path), hit.fragment.path
         place = row.folder.removeprefix(path.partition("/")[0]).removeprefix("/") if vault[0] else row.folder
-        folder = f" in {fit(visible_line(place), cells // 3)}" if place and has_facts else ""
         before = [vault, (kind, self.style_of("hit--memory"))]
-        after = (folder, soft)
-        first, *others = shorten_names(names, cells - total_cells([*before, after]))
+        after = (f" in {fit(visible_line(place), cells // 3)}" if place else "", soft)
+        first, *others = shorten_names(names, cells - total_cells([*before, after, *suffix]))
         parts = [*before, *name_parts([first], title, soft, match), after]
         if others:
             parts += [(NAME_SEPARATOR, soft), *name_parts(others, soft, soft, match)]
+        if total_cells([*parts, suffix[0], folded]) <= cells:
+            return [*parts, suffix[0], folded]
         return [*parts, *suffix]
 
-    def _draw_figures(self, row: HitRow, width: int) -> list[StyledPart]:
-        """Return the score as a number and as a bar from 0 to the best score, the token count, and the note's age.
+    def _draw_folded(self, row: HitRow, *, selected: bool) -> tuple[StyledPart, StyledPart]:
+        """Return how many further hits of its note a row folds, and how many of them are marked or packed.
 
-        If no hit has a score, or no note a date, that column is left out. A narrow row has only the score.
+        The first text is a phrase, with the key that lists them in the selected row, the second only the number.
+        """
+        count = len(row.folded)
+        if not count:
+            return ("", Style.null()), ("", Style.null())
+        marked, packed = (sum(each in ids for each in row.folded) for ids in (self.marked_ids, self.packed_ids))
+        state = f", {marked} marked" if marked else f", {packed} in the pack" if packed else ""
+        key = f" {key_sign('list-unfold')}" if selected and self.has_focus else ""
+        style = self.style_of("hit--mark" if marked else "hit--heading" if packed else "row--faint") + _UNFOLDS
+        return (f" +{count} in this note{state}{key}", style), (f" +{count}", style)
+
+    def _draw_figures(self, row: HitRow) -> list[StyledPart]:
+        """Return the score, tinted by its share of the best score, and in a wide terminal the note's age.
+
+        If no hit has a score, or no note a date, that column is left out.
         """
         hit, faint = row.hit, self.style_of("row--faint")
         figures: list[StyledPart] = []
-        if self._top_score > 0:
-            cells = 4 if self.app.size.width >= MIN_COLUMNS_BESIDE else 3
-            is_ranked = row.rank and hit.confidence is not None
-            figures.append((f"{hit.score:.2f} " if is_ranked else " " * 5, faint))
-            bar = horizontal_bar(hit.score / self._top_score if is_ranked else 0.0, cells)
-            figures.append((bar, self.style_of("hit--score")))
-        figures.append((" ", faint))
-        if width >= _MIN_CELLS_FOR_FACTS:
-            age = f"{_format_age(hit.created):>4} " if self._has_dates else ""
-            figures.append((f"{hit.fragment.tokens:>4,}t {age}", faint))
-        return figures
+        if self._top_score > 0 and row.rank and hit.confidence is not None:
+            step = min(int(hit.score / self._top_score * len(_SCORE_STYLES)), len(_SCORE_STYLES) - 1)
+            figures.append((f"{hit.score:.2f}", self.style_of(_SCORE_STYLES[max(step, 0)])))
+        if self._has_dates and self.app.size.width >= _MIN_COLUMNS_FOR_AGE:
+            figures.append((f"{_format_age(hit.created):>5}", faint))
+        return [*figures, (" ", faint)]
 
     def _spans_to_highlight(self, text: str, spans: Sequence[Span]) -> list[Span]:
         """Return the spans of `text` to highlight: matched words except stop words."""
@@ -417,15 +561,6 @@ def _format_age(created: date | None) -> str:
     """Return the age of a note, such as `3d`; "" for a note without a date, or with one that is still to come."""
     age = (date.today() - created).days if created is not None else -1
     return format_days(age) if age >= 0 else ""
-
-
-def _format_past_uses(hit: Hit) -> str:
-    """Return a phrase on the user's past uses of the hit, after a separator; "" if it was never used."""
-    if not hit.past_uses:
-        return ""
-    from excerpt.search.rank_reasons import count_past_uses
-
-    return f" · {count_past_uses(hit)}"
 
 
 def _format_memory_source(fragment: Fragment) -> str:

@@ -1,4 +1,4 @@
-"""The list of the hits with its title, the texts in place of it, and the keys that do something with a hit."""
+"""The list of the hits, the texts in place of it, and the keys that do something with a hit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from msgspec import Struct, structs
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.widgets import Static
 
 from excerpt.base.kinds import LinkForm
 from excerpt.service.engine_worker import EngineWorker
@@ -31,9 +30,10 @@ from excerpt.tui.messages import (
     RememberRequested,
 )
 from excerpt.tui.pack.controller import PackController, mark_hit
+from excerpt.tui.pack.labels import stop_label
 from excerpt.tui.picking import PickOptions, path_for_shell
-from excerpt.tui.search.hit_list import HitList, arrange_hits
-from excerpt.tui.search.notices import answer_warning, is_unanswered, list_title, no_hits_notice
+from excerpt.tui.search.hit_list import HitList, arrange_hits, is_by_date
+from excerpt.tui.search.notices import is_unanswered, no_hits_notice
 from excerpt.tui.search.query_bar import QueryBar
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 _NEAREST_HITS = 3
 """Number of hits that one key marks if nothing answers the query."""
 _MIN_ROWS_FOR_SNIPPETS = 30
-"""Minimum rows of the terminal for a list with a title, and with the snippet of a hit on a second line."""
+"""Minimum rows of the terminal for a list with the snippets of the hits in the pack."""
 
 NO_FILES = "The notes are in a store: there is no file to open."
 
@@ -83,7 +83,7 @@ class HitState(Struct, frozen=True):
 
 
 class HitPane(Vertical):
-    """The list of the hits, with its title, or a notice and the start list in place of it.
+    """The list of the hits, or a notice and the start list in place of it.
 
     Keys apply to the selected hit, or to the side panel's passage while that panel has the focus. `side` and
     `pack_rows` are given by `mount_start_list`, after the first frame.
@@ -92,18 +92,15 @@ class HitPane(Vertical):
     DEFAULT_CSS = """
     HitPane {
         height: 1fr;
-        border-title-color: $text-soft;
-        &.-titled { border-top: solid $border-blurred; }
-        &.-titled:focus-within { border-top: solid $accent; border-title-color: $accent; }
         &.-unanswered {
-            border-title-color: $warning;
             HitList > .hit--title { text-style: none; color: $text-soft; }
-            HitList > .hit--heading, HitList > .hit--score { color: $text-faint; }
+            HitList > .hit--heading { color: $text-faint; }
+            HitList > .hit--score-3, HitList > .hit--score-4 { color: $text-faint; }
+            HitList > .hit--score-5 { color: $text-faint; text-style: none; }
             HitList > .row--match { color: $text-soft; text-style: none; }
         }
         #hits, #start { height: 1fr; }
         &.-start #notice { height: auto; max-height: 60%; padding: 1 2; }
-        #before { height: 1; padding: 0 1; color: $accent; display: none; }
     }
     """
 
@@ -138,7 +135,6 @@ class HitPane(Vertical):
         """
         super().__init__(id=id)
         self.hit_list = HitList(id="hits")
-        self._earlier_line = Static(id="before", markup=False)
         self._notice = Notice(id="notice")
         self._engine, self._bar, self._pack, self._memories = engine, bar, pack, memories
         self._folders = folders
@@ -162,17 +158,15 @@ class HitPane(Vertical):
         """Id of the fragment to select in the next result; "" for none."""
 
     def compose(self) -> ComposeResult:
-        yield self._earlier_line
         yield self.hit_list
         yield self._notice
 
     def on_mount(self) -> None:
-        self.hit_list.has_snippets = self._is_tall
+        self.fit_height()
 
     def fit_height(self) -> None:
-        """Show or hide the title of the list and the snippets, as the height of the terminal allows."""
-        self.hit_list.has_snippets = self._is_tall
-        self.show_title()
+        """Show or hide snippets, as the height of the terminal allows."""
+        self.hit_list.has_snippets = self.app.size.height >= _MIN_ROWS_FOR_SNIPPETS
 
     async def mount_start_list(self, side: SidePanel, pack_rows: PackRows) -> None:
         """Mount the start list, which the first frame does not show. Keys apply to these panels too from now on."""
@@ -186,11 +180,6 @@ class HitPane(Vertical):
         self.is_populated = True
 
     @property
-    def _is_tall(self) -> bool:
-        """Whether there is room for the title of the list and for snippets."""
-        return self.app.size.height >= _MIN_ROWS_FOR_SNIPPETS
-
-    @property
     def best_hits(self) -> Sequence[Hit]:
         """The hits in order of rank."""
         return self._result.best_first if self._result is not None else ()
@@ -198,7 +187,7 @@ class HitPane(Vertical):
     def show_result(
         self, result: Result | None, error: EmptyState | None, placeholder: EmptyState, progress: str
     ) -> None:
-        """Show the title of the list, and the text that replaces a list without hits.
+        """Show what replaces a list without hits.
 
         Without a result, that is the `error` of the search or the `placeholder`. `progress` is the progress of the
         index.
@@ -210,7 +199,7 @@ class HitPane(Vertical):
         self.show_earlier_count()
         self._notice.display = not self.hit_list.display
         self.show_start()
-        self.show_title()
+        self.set_class(is_unanswered(result), "-unanswered")
         if result is None:
             self._notice.empty_state = error or placeholder
         elif not result.hits:
@@ -234,17 +223,6 @@ class HitPane(Vertical):
                 self.notify(visible_line(warning), severity="warning", markup=False)
         self._last_warnings = result.warnings
 
-    def show_title(self) -> None:
-        """Show the title of the list; in a low terminal only if it warns, since the query bar counts the hits."""
-        result = self._result
-        warning = answer_warning(result, self._bar.correction)
-        self.set_class(is_unanswered(result), "-unanswered")
-        self.set_class(self._is_tall or bool(warning), "-titled")
-        title = list_title(result, warning, is_lower_bound=not self._has_files)
-        if self.border_title != title:
-            # Setting the title redraws the whole pane.
-            self.border_title = title
-
     def show_start(self) -> None:
         """Show the start list below the notice until there is a query, if the list has rows."""
         if not self.is_populated:
@@ -263,13 +241,14 @@ class HitPane(Vertical):
         if result is None:
             self._memories.clear_hits()
         hits = self._memories.merge_rows(arrange_hits(result) if result is not None else ())
-        best_first = result.best_first if result is not None and result.sort else None
+        best_first = result.best_first if result is not None and is_by_date(result) else None
         query = result.query if result is not None else ""
         self.hit_list.show(hits, query, is_repeat=is_repeat, best_first=best_first)
 
     def show_badges(self) -> None:
-        """Show which fragments memories are about."""
+        """Show which fragments memories are about, and which listed memories have a source that has changed."""
         self.hit_list.remembered_ids = self._memories.badges
+        self.hit_list.source_states = self._memories.source_states
 
     def show_marks(self) -> None:
         """Show which fragments are marked and which are in the pack."""
@@ -277,17 +256,28 @@ class HitPane(Vertical):
         self.hit_list.packed_ids = self._pack.packed_fragments
         self.show_earlier_count()
 
+    def show_pack_end(self) -> None:
+        """Show below which row the pack of the best hits ends, and why; marks show by themselves what is packed."""
+        pack = self._pack
+        if not pack.is_answered:
+            self.hit_list.show_pack_end(None)
+            return
+        packed = pack.newest_pack.result if pack.newest_pack is not None else None
+        text = ""
+        if packed is not None and packed.passages and not pack.choices.marks:
+            size = f"{format_count(len(packed.passages), 'passage')}, {format_count(packed.tokens, 'token')}"
+            text = f"{stop_label(packed, pack.pack_settings)}: {size}"
+        self.hit_list.show_pack_end(text)
+
     def show_earlier_count(self) -> None:
-        """Show above the list how many marks are of an earlier session, or of fragments that are not listed."""
-        line, marks = self._earlier_line, self._pack.earlier_or_unlisted_marks
-        line.display = bool(marks) and self.hit_list.display
-        if marks:
+        """Show in the status how many marks are of an earlier session, or of fragments that are not listed."""
+        marks, text = self._pack.earlier_or_unlisted_marks, ""
+        if marks and self.hit_list.display:
             is_new = any(mark.fragment_id in self._pack.choices.marked_ids for mark in marks)
             where = "not in this list" if is_new else "from last time"
             keys = f"{key_sign('show-earlier')} {'show' if is_new else 'add'}, {key_sign('drop-earlier')} clear"
-            text = f"● {format_count(len(marks), 'mark')} {where}: {keys}"
-            if line.content != text:
-                line.update(text)
+            text = f"{format_count(len(marks), 'mark')} {where}: {keys}"
+        self._bar.status.earlier_marks = text
 
     def select_later(self, fragment_id: str) -> None:
         """Select a fragment as soon as the next hits are listed."""

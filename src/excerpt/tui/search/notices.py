@@ -1,10 +1,8 @@
-"""Texts shown in place of the list of hits, and the title of that list."""
+"""Texts shown in place of the list of hits, and the notice about them in the status."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from textual.markup import escape
 
 from excerpt.base.kinds import Strategy
 from excerpt.text.display import format_count, visible_line
@@ -83,39 +81,23 @@ def is_unanswered(result: Result | None) -> bool:
     return result is not None and bool(result.hits) and result.has_nothing_sure
 
 
-def answer_warning(result: Result | None, correction: str) -> str:
-    """Return a warning: no hit answers, the result is unsure, the chosen strategy found nothing, or a model failed.
+def answer_notice(result: Result, *, has_correction: bool) -> str:
+    """Return a notice about the hits: none answers, the result is unsure, its strategy found none, or a model failed.
 
-    Returns "" if there is nothing to warn of. While the embedding model has not answered, no strategy has failed yet.
-    `correction` is the suggested query, or "".
+    Returns "" if there is nothing to say. While the embedding model has not answered, no strategy has failed yet.
+    `has_correction`: a corrected query is offered after the notice.
     """
-    if result is None or not result.hits:
+    if not result.hits:
         return ""
     if is_unanswered(result):
-        offer = (
-            f"did you mean {escape(visible_line(correction))}? {key_sign('complete')} takes it" if correction else ""
-        )
-        missing = escape(result.lack) or "No note answers this"
-        return f"{missing}; {offer or 'the nearest are below'}"
+        missing, nearest = visible_line(result.lack), "" if has_correction else "the nearest are below"
+        return "; ".join(part for part in (missing, nearest) if part)
     if result.warnings:
-        return result.warnings[0].partition(".")[0].lower()
+        return visible_line(result.warnings[0].partition(".")[0].lower())
+    if result.sort and not any(hit.date for hit in result.hits):
+        return "no hit has a date, so the order is as without it"
     is_fallback = result.requested_strategy not in (Strategy.AUTO, result.strategy)
     return f"{result.requested_strategy} found nothing" if is_fallback and not result.is_without_meaning else ""
-
-
-def list_title(result: Result | None, warning: str, *, is_lower_bound: bool = False) -> str:
-    """Return the title of the list of hits, with the number of hits if more fragments match than are listed.
-
-    `is_lower_bound` says that more fragments may match than counted. `warning` is the `answer_warning`.
-    """
-    if result is None or not result.hits:
-        return ""
-    if is_unanswered(result):
-        return warning
-    count = len(result.hits)
-    more = "+" if is_lower_bound else ""
-    title = f"hits · {count} of {result.matched:,}{more}" if result.matched > count else "hits"
-    return f"{title} · {warning}" if warning else title
 
 
 def no_hits_notice(result: Result, build_progress: str, correction: str) -> EmptyState:

@@ -23,6 +23,7 @@ from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import Failure
 from excerpt.service.note_questions import Location
 from excerpt.service.offers import list_offers
+from excerpt.text.display import visible_line
 from excerpt.tui.active_keys import HasDisabledReason, bindings
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.common.row_list import RowList
@@ -41,6 +42,7 @@ from excerpt.tui.pack.controller import PackController
 from excerpt.tui.picking import PickOptions
 from excerpt.tui.search.hit_list import HitList, arrange_hits
 from excerpt.tui.search.hit_pane import HitPane
+from excerpt.tui.search.notices import answer_notice
 from excerpt.tui.search.order_controller import OrderController
 from excerpt.tui.search.query_bar import AnswerStatus, QueryBar
 from excerpt.tui.search.query_history import QueryStore
@@ -64,10 +66,10 @@ _MENU_ACTIONS = frozenset({"move", "mark", "edit", "accept", "back"})
 """Actions whose keys control the menu of the query bar instead while that menu is open."""
 
 
-_MIN_SIDE_HEIGHT_SHARE = 0.65
-"""Minimum share of the height, 0 to 1, for the side panel below the list.
+_STACKED_SHARE, _STACKED_SHARE_FOR_VIEW = 0.58, 0.35
+"""Share of the height for the list above the side panel, 0 to 1: above a passage, and above the other views.
 
-It applies to a list of one-line rows, and to the views why, related notes and map, which need more room than a passage.
+With a passage, ten hits and the rule are in sight at 24 rows. Why, related notes and the map need more room.
 """
 
 
@@ -199,9 +201,8 @@ class SearchPane(Vertical):
         self._show_result()
 
     def on_resize(self) -> None:
-        """Show or hide the title of the list and the snippets, as the height of the terminal allows."""
+        """Show or hide snippets, as the height of the terminal allows."""
         self.hits.fit_height()
-        self._fit_side_height()
 
     async def mount_panels(self) -> None:
         """Mount the start list and both panels, which the first frame does not show, and search."""
@@ -367,7 +368,7 @@ class SearchPane(Vertical):
             self._ask_start()
             return
         self.orders.stop()
-        visible_rows = self.size.height // self.hits.hit_list.row_height
+        visible_rows = self.size.height
         from excerpt.service.questions import AskSearch
 
         question = AskSearch(query, self.strategy, self._hit_limit, visible_rows, is_new_list=self.result is None)
@@ -487,7 +488,7 @@ class SearchPane(Vertical):
         self._show_selection(is_repeat=is_repeat)
 
     def _show_result(self) -> None:
-        """Show the number and confidence of the hits in the query bar and above the list.
+        """Show the number and confidence of the hits in the query bar.
 
         If there are no hits, a notice that says so replaces the list.
         """
@@ -507,6 +508,9 @@ class SearchPane(Vertical):
             offers=(*(["use_order"] if self.orders.has_offer else []), *list_offers(result)),
             sort=result.sort,
             is_joined=result.is_joined,
+            undated_count=sum(not hit.date for hit in result.hits),
+            notice=answer_notice(result, has_correction=bool(bar.correction)),
+            correction=visible_line(bar.correction) if result.hits else "",
         )
 
     def _show_side(self) -> None:
@@ -574,6 +578,7 @@ class SearchPane(Vertical):
         result = self.result
         listed = replace(result, hits=arrange_hits(result)) if result is not None and result.sort else result
         self.pack.ask_pack(listed, self.strategy, self._unhighlighted)
+        self.hits.show_pack_end()
         self.hits.show_earlier_count()
 
     def _apply_decision(self, is_changed: bool) -> None:
@@ -609,6 +614,7 @@ class SearchPane(Vertical):
 
     def _handle_built_pack(self) -> None:
         self._refresh_keys()
+        self.hits.show_pack_end()
         self.pack_bar.handle_built_pack()
 
     def _preview_panel_row(self) -> None:
@@ -644,10 +650,10 @@ class SearchPane(Vertical):
         self._refresh_keys()
 
     def _fit_side_height(self) -> None:
-        """Set the minimum height of the panels below the list."""
+        """Set the height of the list above the panels."""
         if self.is_populated:
-            needs_little = self.hits.hit_list.has_snippets and self.side.view == "passage"
-            self._split.min_second_share = 0.0 if needs_little else _MIN_SIDE_HEIGHT_SHARE
+            is_passage = self.side.view == "passage"
+            self._split.stacked_share = _STACKED_SHARE if is_passage else _STACKED_SHARE_FOR_VIEW
 
     @on(EditRequested)
     @on(CopyRequested)

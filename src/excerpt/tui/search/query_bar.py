@@ -1,9 +1,10 @@
-"""The query bar: the query with its filters as chips, the menu below it, and the status of the answer at its right."""
+"""The query bar: the query with its filters as chips, the status of the answer below it, and the menu over that."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,7 +15,7 @@ from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal
+from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Offset
 from textual.message import Message
@@ -26,16 +27,23 @@ from textual.widgets.input import Selection
 
 from excerpt.base.errors import ExcerptError
 from excerpt.base.kinds import Confidence, Strategy
-from excerpt.search.query_word import apply_completion, filter_period, ignore_period, remove_span, token_at
+from excerpt.search.query_word import (
+    apply_completion,
+    filter_period,
+    ignore_period,
+    include_word,
+    remove_span,
+    token_at,
+)
 from excerpt.service.engine_worker import QuestionQueue
 from excerpt.service.query_texts import use_next_order
-from excerpt.text.display import format_count, visible_line
+from excerpt.text.display import format_count, format_day_span, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.background_work import Work, start_work
 from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.strips import StyledPart, click_style, line, parts_with_matches
+from excerpt.tui.common.strips import StyledPart, click_style, fit, line, parts_with_matches
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import PartClicked, QuerySettled
 from excerpt.tui.search.notices import is_unanswered
@@ -190,10 +198,11 @@ class AnswerStatus(Struct, frozen=True):
     """The status of the newest search shown.
 
     `strategy` is the strategy that ranked the hits, or None for a query of filters alone, which is not ranked; `sort`
-    is the value of its `sort:`. `match_count` is the number of matching fragments. A `confidence` of None is not shown.
-    With `is_lower_bound` more fragments may match, because not all fragments of a store are examined. `offers` are the
-    names of actions that may help with these hits: keys of `OFFERS`. With `is_joined`, every second hit is ranked by
-    meaning alone.
+    is the value of its `sort:`, and `undated_count` the number of listed hits without a date.
+    `match_count` is the number of matching fragments. A `confidence` of None is not shown. With `is_lower_bound` more
+    fragments may match, because not all fragments of a store are examined. `offers` are the names of actions that may
+    help with these hits: keys of `OFFERS`. With `is_joined`, every second hit is ranked by meaning alone. `notice` is a
+    sentence about the hits, `correction` a corrected query; "" for none.
     """
 
     requested_strategy: Strategy
@@ -204,12 +213,14 @@ class AnswerStatus(Struct, frozen=True):
     offers: tuple[str, ...] = ()
     sort: str = ""
     is_joined: bool = False
+    undated_count: int = 0
+    notice: str = ""
+    correction: str = ""
 
 
-_STATUS_CELLS = 48
-"""Width of the status in cells, unless that is more than `_MAX_STATUS_SHARE` of the line."""
-_MAX_STATUS_SHARE = 0.6
-"""Maximum share of the line for the status, 0 to 1."""
+_MIN_ROWS_FOR_STATUS = 12
+"""Minimum rows of the terminal for a query bar with a status line."""
+_SEPARATOR = " · "
 
 CONFIDENCE_LABELS = {
     Confidence.STRONG: "strong",
@@ -224,40 +235,53 @@ OFFERS = {"use_order": "new order", "suggest": "narrow", "compare": "compare"}
 
 
 class QuerySpan(Struct, frozen=True):
-    """A span of the query that is highlighted: a filter, a recognised date, or a part with a warning (`is_warning`).
+    """A span of the query that is highlighted: a filter, an excluded word, a recognised date, or one with a warning.
 
-    `filter` is the filter for the same time as a recognised date, "" for other spans. `start` and `end` (exclusive) are
-    characters of the query. `text` is the text between them when the engine read the query; a later change of the query
-    may move or change that text.
+    `filter` is the filter for the same time as a recognised date, and `dates` are its days as a text; "" for others.
+    `start` and `end` (exclusive) are characters of the query. `text` is the text between them when the engine read the
+    query; a later change of the query may move or change that text.
     """
 
     start: int
     end: int
     text: str
     is_warning: bool = False
+    is_exclusion: bool = False
     filter: str = ""
+    dates: str = ""
+
+
+class StatusPart(Struct, frozen=True):
+    """A part of the status: the lower its number in `priority`, the later it is left out for lack of room."""
+
+    text: Text
+    priority: int
 
 
 class QueryStatus(Widget):
-    """The status of the answer, at the right of the query: `auto: hybrid · strong · 41 hits`.
+    """The status of the answer, below the query: `strong · auto: hybrid · 41 hits · narrow`, its order at the right.
 
-    The width is fixed, because the text changes with every key typed. A click on the strategy, the confidence or a
-    suggestion (such as a narrower query) runs its action.
+    A click on a part runs its action: the confidence, the strategy, an offer or the order.
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"status--sure", "status--unsure", "status--offer"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "status--sure",
+        "status--unsure",
+        "status--offer",
+        "status--period",
+        "status--excluded",
+    }
 
     DEFAULT_CSS = """
     QueryStatus {
-        width: 48;
-        max-width: 60%;
         height: 1;
         color: $text-soft;
-        padding: 0 1;
-        text-align: right;
+        padding: 0 1 0 0;
         & > .status--sure { color: $success; }
         & > .status--unsure { color: $warning; }
         & > .status--offer { color: $accent; }
+        & > .status--period { background: $surface-active; color: $accent; }
+        & > .status--excluded { background: $surface-active; color: $error; }
     }
     """
 
@@ -268,6 +292,19 @@ class QueryStatus(Widget):
     """Name of an operation that has taken half a second or more, such as "searching…"; "" if there is none."""
     warning: reactive[str] = reactive("")
     """A short warning that a part of the query has another effect than its spelling suggests; "" for none."""
+    chips: reactive[tuple[QuerySpan, ...]] = reactive(())
+    """The periods and excluded words of the query."""
+    can_include: reactive[bool] = reactive(False)
+    """Whether a key searches the excluded word at the cursor."""
+    earlier_marks: reactive[str] = reactive("")
+    """A phrase about marks that are not in the list, with the keys to add and clear them; "" for none."""
+
+    class ChipClicked(Message):
+        """Sent when a period or an excluded word is clicked."""
+
+        def __init__(self, query_span: QuerySpan) -> None:
+            super().__init__()
+            self.query_span = query_span
 
     @property
     def link_style(self) -> Style:
@@ -277,32 +314,76 @@ class QueryStatus(Widget):
     def action_click(self, action: str) -> None:
         self.post_message(PartClicked(action))
 
+    def action_click_chip(self, number: int) -> None:
+        if number < len(self.chips):
+            self.post_message(self.ChipClicked(self.chips[number]))
+
     def render(self) -> Text:
+        parts, room = self._list_parts(), self.content_size.width
         answer = self.answer
-        head = Text(self.warning, self._style("unsure")) if self.warning else self._strategy_label()
-        if self.busy:
-            return self._fit_parts([[head, Text(self.busy)], [head]])
-        if answer is None:
-            return self._fit_parts([[head]])
-        confidence = [self._confidence_label(answer.confidence)] if answer.confidence and answer.match_count else []
+        order = Text() if answer is None or self.busy or not answer.match_count else self._order_label(answer)
+        while len(parts) > 1 and _total_cells(parts) > room:
+            parts.remove(max(parts, key=lambda part: part.priority))
+        text = Text(_SEPARATOR, no_wrap=True).join(part.text for part in parts)
+        if text.cell_len > room and answer is not None and answer.correction:
+            text = self._correction_offer(answer.correction, room)
+        text.truncate(room, overflow="ellipsis")
+        gap = room - text.cell_len - order.cell_len
+        return Text.assemble(text, " " * gap, order) if order and gap >= len(_SEPARATOR) else text
+
+    def _list_parts(self) -> list[StatusPart]:
+        """Return the parts in their order on the line; the first keep their cells when others come and go."""
+        answer = self.answer
+        parts = [StatusPart(Text(self.warning, self._style("unsure")), 1)] if self.warning else []
+        parts += [StatusPart(self._chip(number, span), 2) for number, span in enumerate(self.chips)]
+        if answer is None or self.busy:
+            busy = [StatusPart(Text(self.busy), 2)] if self.busy else []
+            return [*parts, StatusPart(self._strategy_label(), 3), *busy]
+        if answer.confidence and answer.match_count:
+            parts.append(StatusPart(self._confidence_label(answer.confidence), 3))
+        if answer.notice:
+            parts.append(StatusPart(Text(answer.notice), 3))
+        if answer.correction:
+            parts.append(StatusPart(self._correction_offer(answer.correction), 0))
         hits = format_count(answer.match_count, "hit")
         count = Text(hits.replace(" ", "+ ", 1) if answer.is_lower_bound and answer.match_count else hits)
-        # At the left, so that the rest keeps its cells when they come and go.
-        offers = [_clickable(OFFERS[name], name, self._style("offer")) for name in answer.offers]
-        full = [head, *confidence, count]
         # Where words fail, a narrower query helps more than the count.
-        heads = [full, [head, *confidence]] if answer.is_joined else [full]
-        with_offers = [[*offers[:number], *parts] for number in range(len(offers), 0, -1) for parts in heads]
-        # Another order is offered by this label alone, so the rest gives way to it.
-        order = offers[:1] if "use_order" in answer.offers else []
-        fewer = [[*order, *full], [*order, head, count], [*order, head]]
-        return self._fit_parts([*with_offers, *fewer, order or [head]])
+        if answer.strategy is not None:
+            parts.append(StatusPart(self._strategy_label(), 6))
+        parts.append(StatusPart(count, 7 if answer.is_joined else 5))
+        for name in answer.offers:
+            label = _clickable(OFFERS[name], name, self._style("offer"))
+            parts.append(StatusPart(label, 2 if name == "use_order" else 4))
+        if self.earlier_marks:
+            parts.append(StatusPart(_clickable(self.earlier_marks, "show_earlier", self._style("offer")), 4))
+        return parts
+
+    def _chip(self, number: int, span: QuerySpan) -> Text:
+        """Return a period with its days and a cross, or what an excluded word leaves out, with the key to search it."""
+        text = visible_line(span.text)
+        style = click_style(f"click_chip({number})")
+        if not span.is_exclusion:
+            return Text(f"{text}: {span.dates} ✕", self._style("period") + style)
+        key = f": {key_sign('complete')} searches it" if self.can_include and len(self.chips) == 1 else " ✕"
+        return Text(f"without {text.removeprefix('-')}{key}", self._style("excluded") + style)
+
+    def _correction_offer(self, correction: str, room: int = 0) -> Text:
+        """Return the offer of a corrected query with its key; with `room`, the query is truncated to fit the cells."""
+        before, after = "did you mean ", f"? {key_sign('complete')} takes it"
+        query = fit(correction, room - len(before) - len(after)) if room else correction
+        return _clickable(f"{before}{query}{after}", "complete", self._style("offer"))
+
+    def _order_label(self, answer: AnswerStatus) -> Text:
+        order = "oldest first" if answer.sort == "date" else "newest first"
+        if answer.undated_count and answer.sort:
+            order = f"{order}, {answer.undated_count:,} without a date"
+        return _clickable(order if answer.sort or answer.strategy is None else "best first", "sort")
 
     def _strategy_label(self) -> Text:
         """Return the name of the strategy that ranks the hits: `auto: hybrid`, or `semantic` if that was chosen."""
         answer, label = self.answer, str(self.strategy)
         if answer is not None:
-            label = str(answer.strategy or ("oldest first" if answer.sort == "date" else "newest first"))
+            label = str(answer.strategy or answer.requested_strategy)
             if answer.is_joined:
                 label = "words and meaning"
             elif answer.strategy not in (None, answer.requested_strategy):
@@ -317,13 +398,9 @@ class QueryStatus(Widget):
     def _style(self, name: str) -> Style:
         return self.get_component_rich_style(f"status--{name}", partial=True)
 
-    def _fit_parts(self, variants: Sequence[Sequence[Text]]) -> Text:
-        """Return the first of `variants` that fits, joined with " · "; if none does, the last, truncated."""
-        room = self.content_size.width or _STATUS_CELLS
-        joined = [Text(" · ", no_wrap=True, justify="right").join(parts) for parts in variants]
-        text = next((text for text in joined if text.cell_len <= room), joined[-1])
-        text.truncate(room, overflow="ellipsis")
-        return text
+
+def _total_cells(parts: Sequence[StatusPart]) -> int:
+    return sum(part.text.cell_len for part in parts) + len(_SEPARATOR) * (len(parts) - 1)
 
 
 def _clickable(label: str, action: str, style: Style = Style.null()) -> Text:  # noqa: B008 - immutable
@@ -332,19 +409,27 @@ def _clickable(label: str, action: str, style: Style = Style.null()) -> Text:  #
 
 
 class QueryInput(Field):
-    """The input field of the query; filters and recognised dates are chips: shaded words with a cross to drop them.
+    """The input field of the query; filters, excluded words and recognised dates are chips: shaded words.
 
-    The words of a date have the colour of matches, because they rank and do not filter.
+    A filter has a cross to drop it. The words of a date have the colour of matches, because they rank and do not
+    filter; the status has its days and its cross.
     """
 
     query_spans: reactive[tuple[QuerySpan, ...]] = reactive(())
     """Filters, periods and warnings to highlight. A span is skipped if the query has another text there now."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"query--filter", "query--period", "query--cross", "query--doubtful"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "query--filter",
+        "query--excluded",
+        "query--period",
+        "query--cross",
+        "query--doubtful",
+    }
 
     DEFAULT_CSS = """
     QueryInput {
-        & > .query--filter { background: $surface-active; color: $foreground; }
+        & > .query--filter { background: $surface-active; color: $secondary; }
+        & > .query--excluded { background: $surface-active; color: $error; }
         & > .query--period { background: $surface-active; color: $accent; }
         & > .query--cross { background: $surface-active; color: $text-soft; }
         & > .query--doubtful { color: $warning; text-style: underline; }
@@ -369,7 +454,7 @@ class QueryInput(Field):
 
     @property
     def filters(self) -> list[QuerySpan]:
-        """The spans of the filters in the query, in order."""
+        """The spans of the filters and excluded words in the query, in order."""
         return [span for span in self.chips if not span.filter]
 
     @property
@@ -379,18 +464,25 @@ class QueryInput(Field):
 
     @property
     def period_at_cursor(self) -> QuerySpan | None:
-        return next((span for span in self.periods if span.start <= self.cursor_position <= span.end), None)
+        return self._at_cursor(self.periods)
+
+    @property
+    def exclusion_at_cursor(self) -> QuerySpan | None:
+        return self._at_cursor([span for span in self.chips if span.is_exclusion])
+
+    def _at_cursor(self, spans: Sequence[QuerySpan]) -> QuerySpan | None:
+        return next((span for span in spans if span.start <= self.cursor_position <= span.end), None)
 
     @property
     def _value(self) -> Text:
         chip_text = visible_line(self.value)
-        for chip in self.chips:
+        for chip in self.filters:
             if chip_text[chip.end : chip.end + 1] == " ":
                 chip_text = f"{chip_text[: chip.end]}✕{chip_text[chip.end + 1 :]}"
         text = Text(chip_text, no_wrap=True, overflow="ignore", end="")
         for chip in self.chips:
-            name = "query--period" if chip.filter else "query--filter"
-            text.stylize(self.get_component_rich_style(name, partial=True), chip.start, chip.end)
+            kind = "period" if chip.filter else "excluded" if chip.text.startswith("-") else "filter"
+            text.stylize(self.get_component_rich_style(f"query--{kind}", partial=True), chip.start, chip.end)
             if chip_text[chip.end : chip.end + 1] == "✕":
                 text.stylize(self.get_component_rich_style("query--cross", partial=True), chip.end, chip.end + 1)
         for span in self._current_spans:
@@ -400,7 +492,7 @@ class QueryInput(Field):
 
     async def _on_mouse_down(self, event: events.MouseDown) -> None:
         index = self._cell_offset_to_index(event.get_content_offset_capture(self).x)
-        chip = next((span for span in self.chips if span.end == index and self.value[index : index + 1] == " "), None)
+        chip = next((span for span in self.filters if span.end == index and self.value[index : index + 1] == " "), None)
         if chip is not None:
             event.prevent_default()
             event.stop()
@@ -423,19 +515,19 @@ class QueryInput(Field):
             super().action_delete_left_word()
 
 
-class QueryBar(Horizontal):
-    """One line with the prompt, the query's input field and its status, and the menu, which opens below the line."""
+class QueryBar(Vertical):
+    """The query on a line of its own, its status on the next, and the menu, which opens over the status."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("The query's menu")
 
     DEFAULT_CSS = """
     QueryBar {
-        height: 1;
+        height: 2;
         background: $surface;
-        #prompt { width: 3; padding: 0 0 0 1; color: $text-faint; text-style: bold; }
+        &.-low { height: 1; }
+        #prompt { dock: left; width: 3; height: 1; padding: 0 0 0 1; color: $text-faint; text-style: bold; }
         Input { width: 1fr; background: $surface; color: $foreground; &:focus { background-tint: $background 0%; } }
         &:focus-within #prompt { color: $accent; }
-        &.-tight QueryStatus { width: 40; }
     }
     """
 
@@ -454,30 +546,26 @@ class QueryBar(Horizontal):
         self._engine = engine
         self._on_correction = on_correction
         self._busy_timer = Debouncer(self.set_timer)
+        self._has_dates = True
+        """Whether the vault has dates to sort by, as far as is known."""
         self._corrected_result: Result | None = None
         """The result whose query may be corrected."""
         self._news: dict[str, QueryNews] = {}
         """What is new in the answers to the saved queries that the menu lists, by query."""
 
     def compose(self) -> ComposeResult:
+        # Not in a container of their own, through which each change of the query would take another turn.
         yield Static("❯", id="prompt")
         yield self.field
         yield self.status
         yield self.menu
 
     def on_mount(self) -> None:
-        self.watch(self.status, "warning", self._fit_status_width, init=False)
+        self.watch(self.field, "selection", self._show_chips, init=False)
 
     def on_resize(self) -> None:
         self.menu.close()
-        self._fit_status_width()
-
-    @on(Input.Changed)
-    def _fit_status_width(self) -> None:
-        """Make the status narrow if the query needs the room, unless the status shows a warning."""
-        width = self.size.width
-        room = width - 3 - min(_STATUS_CELLS, int(width * _MAX_STATUS_SHARE))
-        self.set_class(self.field.content_width > room and not self.status.warning, "-tight")
+        self.set_class(self.app.size.height < _MIN_ROWS_FOR_STATUS, "-low")
 
     @on(Input.Changed)
     def _handle_query_change(self, event: Input.Changed) -> None:
@@ -499,6 +587,7 @@ class QueryBar(Horizontal):
         self.status.warning = ""
         if not self.text.strip():
             self.field.query_spans = ()
+            self._show_chips()
         self.queries.ask_interpretation(
             self._show_interpretation,
             lambda: self.menu.is_open and self.menu.kind == "complete",
@@ -506,20 +595,46 @@ class QueryBar(Horizontal):
         )
 
     def _show_interpretation(self, reading: QueryInterpretation) -> None:
-        query = self.text
+        query, self._has_dates = self.text, reading.has_dates
         # A condition that is still being typed at the end is not drawn as a filter yet.
-        finished = [each for each in reading.conditions if not (each.open and self.queries.is_typing)]
-        filters = [QuerySpan(each.start, each.end, query[each.start : each.end]) for each in finished]
+        is_typing = self.queries.is_typing
+        finished = [each for each in reading.conditions if each.filter is None or not (each.open and is_typing)]
+        filters = [
+            QuerySpan(each.start, each.end, query[each.start : each.end], is_exclusion=each.filter is None)
+            for each in finished
+        ]
         warnings = [
             QuerySpan(warning.start, warning.end, query[warning.start : warning.end], is_warning=True)
             for warning in reading.warnings
         ]
         periods = [
-            QuerySpan(each.start, each.end, query[each.start : each.end], filter=f"date:{each.filter_value}")
+            QuerySpan(
+                each.start,
+                each.end,
+                query[each.start : each.end],
+                filter=f"date:{each.filter_value}",
+                dates=format_day_span(each.first, each.last, date.today()),
+            )
             for each in reading.periods
         ]
         self.field.query_spans = (*filters, *periods, *warnings)
+        self._show_chips()
         self.status.warning = visible_line(reading.warnings[0].message) if reading.warnings else ""
+
+    def _show_chips(self) -> None:
+        """Show the periods and excluded words in the status, and whether a key searches the one at the cursor."""
+        status = self.status
+        status.chips = tuple(span for span in self.field.chips if span.filter or span.is_exclusion)
+        status.can_include = not self.correction and self.field.exclusion_at_cursor is not None
+
+    @on(QueryStatus.ChipClicked)
+    def _change_clicked_chip(self, event: QueryStatus.ChipClicked) -> None:
+        """Search an excluded word, or make the words of a period plain words."""
+        event.stop()
+        span, value = event.query_span, self.field.value
+        if value[span.start : span.end] == span.text:
+            change = include_word if span.is_exclusion else ignore_period
+            self.set_query(*change(value, span.start, span.end))
 
     @property
     def text(self) -> str:
@@ -640,12 +755,15 @@ class QueryBar(Horizontal):
     def action_complete(self) -> None:
         """Use the corrected query if one is suggested, else list completions of the word at the cursor.
 
-        The user may have closed that menu before. At a recognised date, list what can be done with the date instead.
+        The user may have closed their menu. An excluded word is searched instead; at a recognised date, list choices.
         """
         if self.correction:
             self.set_query(self.correction)
             return
         self.field.focus()
+        if excluded := self.field.exclusion_at_cursor:
+            self.set_query(*include_word(self.text, excluded.start, excluded.end))
+            return
         if period := self.field.period_at_cursor:
             self._show_period_choices(period)
             return
@@ -710,9 +828,12 @@ class QueryBar(Horizontal):
         return self.field.period_at_cursor or next(iter(self.field.periods), None)
 
     def action_sort(self) -> None:
-        """Put the next order of hits into the query and name it, as its chip may be out of sight in a long query."""
+        """Put the next order at the end of the query, whose cursor stays, and name it; without dates, say so."""
+        if not self._has_dates:
+            self.notify("No note of this vault has a date of its own: the order stays.")
+            return
         query, order = use_next_order(self.text)
-        self.set_query(query)
+        self.set_query(query, min(self.field.cursor_position, len(query)))
         self.notify(f"Sorted: {order}.")
 
     def action_suggest(self) -> None:
