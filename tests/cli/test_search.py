@@ -69,6 +69,7 @@ def test_the_json_of_a_search_is_one_object(excerpt: Excerpt, vault: Path) -> No
         "generation",
         "periods",
         "notice",
+        "not_found",
         "hits",
     ]
     hit = answer.json["hits"][0]
@@ -94,6 +95,7 @@ def test_a_misspelt_filter_is_reported_beside_the_hits(excerpt: Excerpt, vault: 
         "generation",
         "periods",
         "notice",
+        "not_found",
         "hits",
     ]
     assert "`" not in excerpt("search", "sync 12:30", "--vault", vault).err
@@ -375,7 +377,7 @@ class TestBatch:
         lines = [json.loads(line) for line in answer.out.splitlines()]
         assert answer.code == 0
         assert [line["id"] for line in lines] == ["b", "7", "a", "c"]
-        keys = ["id", "query", "strategy", "confidence", "elapsed_ms", "periods", "notice", "hits"]
+        keys = ["id", "query", "strategy", "confidence", "elapsed_ms", "periods", "notice", "not_found", "hits"]
         assert [list(line) for line in lines] == [keys] * 4
         assert lines[0]["hits"][0]["path"] == "Cooking/Lentil soup.md"
         assert lines[1]["hits"][0]["path"] == "Sync.md"

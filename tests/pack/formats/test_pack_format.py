@@ -220,6 +220,7 @@ def test_json_has_the_documented_fields_and_the_unchanged_text() -> None:
         "stopped": "end",
         "left_out_comments": 0,
         "notice": "",
+        "not_found": [],
     }
     assert "Straße" in written
     assert render_output(replace(result, format=Format.XML), LINKS) == "…"
