@@ -298,7 +298,7 @@ def test_no_neighbour_beyond_a_dropped_fragment_is_added(vault: Vault) -> None:
     assert words(result) == [["gamma", "delta"]]
 
 
-def test_one_pack_can_have_its_own_scope(vault: Vault) -> None:
+def test_one_passage_of_a_pack_can_have_its_own_scope(vault: Vault) -> None:
     hits = vault.hit("merge0", 0.9), vault.hit("beta0", 0.8)
     alone = packed(vault, *hits, scope=Scope.NONE)
     grown = NO_OVERRIDES.with_scope(alone.passages[0].fragment_ids, Scope.SECTION)

@@ -204,7 +204,9 @@ def test_while_a_word_is_typed_the_order_does_not_change(engine: Engine) -> None
     "query",
     [STRANGE, "when are my numb fingers warmer again tomorrow", "is there anything on stopping at night and what for "],
 )
-def test_each_order_stays_for_three_further_letters(engine: Engine, query: str) -> None:
+def test_while_a_query_is_typed_each_order_of_the_hits_stays_for_at_least_four_letters(
+    engine: Engine, query: str
+) -> None:
     lengths = [len(list(group)) for _, group in groupby(is_joined_by_letter(engine, query))]
     assert all(length > 3 for length in lengths[:-1])
 

@@ -127,7 +127,7 @@ class JoinedIndexing:
                     vault.process.start()
 
     def send(self, command: Command) -> None:
-        """Send a command to all processes ("agree" only to those of emptied vaults); start ended ones for an update."""
+        """Send a command to all processes, "agree" only to those of emptied vaults. An update starts ended ones."""
         if command in ("update", "rebuild"):
             self.start()
         with self._lock:

@@ -276,7 +276,7 @@ def test_a_hook_of_another_program_is_kept(agent: str, command: str) -> None:
     assert not installation_of(agent).hook
 
 
-def test_a_hook_in_the_same_group_keeps_its_position() -> None:
+def test_a_hook_of_the_user_beside_excerpts_hook_keeps_its_position() -> None:
     install_into("claude", hook=True)
     hooks = agent_files("claude", None).hooks
     assert hooks is not None
