@@ -27,8 +27,7 @@ from excerpt.base.model import Hit, PackResult
 from excerpt.base.settings import PackSettings, Settings, user_paths
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.pack import budget as budgeting
-from excerpt.pack import expand as expanding
+from excerpt.pack import token_costs as counting
 from excerpt.pack.build import build_pack
 from excerpt.pack.expand import expand_fragment
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
@@ -278,10 +277,9 @@ def times(snapshot: Snapshot, found: Sequence[Found], scope: Scope) -> Times:
 def _forget(snapshot: Snapshot) -> None:
     """Clear the caches of notes and texts from earlier packs."""
     get_note_cache(snapshot).clear()
-    for module in (budgeting, expanding):
-        for remembered in vars(module).values():
-            if hasattr(remembered, "cache_clear"):
-                remembered.cache_clear()
+    for remembered in vars(counting).values():
+        if hasattr(remembered, "cache_clear"):
+            remembered.cache_clear()
 
 
 def _milliseconds(work: Callable[[], object]) -> float:

@@ -10,9 +10,10 @@ from html import unescape
 import pytest
 
 from excerpt.base.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
-from excerpt.base.model import TOO_LARGE, Hit, HitRerank, PackResult, Span, TableHeader
+from excerpt.base.model import TOO_LARGE, Hit, HitRerank, PackResult, QuestionWord, Span, TableHeader
 from excerpt.base.settings import PackSettings
-from excerpt.pack.build import ENOUGH_SHARE, MARK_SCORE, UNSURE_REASON, PackCache, build_pack
+from excerpt.pack.build import MARK_SCORE, UNSURE_REASON, PackCache, build_pack
+from excerpt.pack.coverage import RIVAL_SHARE, SECOND_SHARE
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.formats.plain_format import PlainRenderer
@@ -60,6 +61,7 @@ def packed(
     overrides: PackOverrides = NO_OVERRIDES,
     ranked: bool = True,
     confidence: Confidence | None = None,
+    asked: Sequence[QuestionWord] = (),
     **options: object,
 ) -> PackResult:
     settings = replace(PackSettings(budget=PLENTY), **options)  # type: ignore[arg-type]  # fields by name
@@ -74,6 +76,7 @@ def packed(
         overrides=overrides,
         ranked=ranked,
         confidence=confidence,
+        words=asked,
     )
 
 
@@ -246,8 +249,7 @@ def test_a_hit_is_kept_and_a_neighbour_with_the_same_text_is_not_added() -> None
     shared = sentence("same", 200)
     vault = Vault({"a.md": f"{sentence('first', 200)}\n\n{shared}", "b.md": f"{shared}\n\n{sentence('last', 200)}"})
     hits = vault.hit("first0", 0.9), Hit(vault.fragments_by_path["b.md"][0], 0.8)
-    whole = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1).tokens
-    result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1, budget=whole - 20)
+    result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1)
     assert [pack.text for pack in result.passages] == [sentence("first", 200), vault.note_text("b.md")]
 
 
@@ -505,17 +507,6 @@ def test_context_never_replaces_one_of_the_first_hits(scope: Scope) -> None:
     assert found <= {fragment_id for pack in result.passages for fragment_id in pack.fragment_ids}
 
 
-def test_after_the_first_fifteen_hits_context_of_a_good_hit_is_packed_before_weak_hits() -> None:
-    notes = {f"{number:02}.md": sentence(f"hit{number}x", 100) for number in range(1, 30)}
-    vault = Vault({"00.md": f"{sentence('best', 150)}\n\n{sentence('beside', 150)}", **notes})
-    hits = [vault.hit("best0")]
-    hits += [Hit(vault.fragments_by_path[path][0], 0.1) for path in notes]
-    alone = packed(vault, *hits, scope=Scope.NONE, limit=30)
-    result = packed(vault, *hits, scope=Scope.NEIGHBORS, budget=alone.tokens * 2 // 3, limit=30)
-    assert "beside149" in result.passages[0].text
-    assert 15 <= len(result.passages) < 30
-
-
 def test_the_top_hit_is_not_cut_for_the_neighbours_of_another() -> None:
     top = f"{sentence('one', 90)}\n\n{sentence('two', 12)}"
     vault = Vault({"a.md": top, "b.md": f"{sentence('left', 130)}\n\n{sentence('right', 130)}"})
@@ -574,32 +565,40 @@ def with_confidence(hit: Hit, confidence: Confidence) -> Hit:
     return replace(hit, confidence=confidence)
 
 
-def test_a_pack_ends_before_the_first_hit_far_below_the_best(vault: Vault) -> None:
-    scores = {"alpha0": 1.0, "gamma0": ENOUGH_SHARE, "open0": ENOUGH_SHARE - 0.01, "conflict0": 0.1}
+def test_a_pack_ends_before_a_hit_that_scores_far_below_the_first(vault: Vault) -> None:
+    scores = {"alpha0": 1.0, "gamma0": SECOND_SHARE, "open0": RIVAL_SHARE, "export0": RIVAL_SHARE - 0.01}
     hits = [with_confidence(vault.hit(word, score), Confidence.LIKELY) for word, score in scores.items()]
     result = packed(vault, *hits, scope=Scope.NONE)
-    assert words(result) == [["alpha"], ["gamma"]]
+    assert sorted(words(result)) == [["alpha"], ["gamma"], ["open"]]
     assert (result.stopped, result.left_out) == (StopReason.ENOUGH, ())
     filled = packed(vault, *hits, scope=Scope.NONE, fill=Fill.BUDGET)
     assert len(filled.passages) == 4
     assert filled.stopped is StopReason.END
 
 
-def test_a_pack_has_two_hits_even_if_the_second_is_far_below_the_best(vault: Vault) -> None:
-    hits = [
-        with_confidence(vault.hit(word, score), Confidence.STRONG)
-        for word, score in (("alpha0", 1.0), ("gamma0", 0.2), ("open0", 0.1))
-    ]
-    assert words(packed(vault, *hits, scope=Scope.NONE)) == [["alpha"], ["gamma"]]
+ASKED = [QuestionWord(word, 1.0, frozenset({word}), is_found=True) for word in ("alpha0", "gamma0")]
 
 
-def test_a_dropped_hit_does_not_count_as_one_of_the_two_hits_that_every_pack_has(vault: Vault) -> None:
-    hits = [
-        with_confidence(vault.hit(word, score), Confidence.STRONG)
-        for word, score in (("alpha0", 1.0), ("gamma0", 0.2), ("open0", 0.1))
-    ]
-    overrides = PackOverrides(dropped_ids=frozenset({hits[1].fragment.id}))
-    assert words(packed(vault, *hits, scope=Scope.NONE, overrides=overrides)) == [["alpha"], ["open"]]
+def test_a_second_hit_far_below_the_first_is_packed_if_it_adds_a_word(vault: Vault) -> None:
+    found = (("alpha0", 1.0), ("gamma0", 0.2))
+    hits = [with_confidence(vault.hit(word, score), Confidence.STRONG) for word, score in found]
+    assert words(packed(vault, *hits, scope=Scope.NONE, asked=ASKED[:1])) == [["alpha"]]
+    assert words(packed(vault, *hits, scope=Scope.NONE, asked=ASKED)) == [["alpha"], ["gamma"]]
+
+
+def test_of_a_later_hit_only_the_unit_with_a_new_word_is_packed() -> None:
+    two = f"{sentence('other', 30)}\n\n{sentence('gamma', 30)}"
+    vault = Vault({"a.md": sentence("alpha", 30), "b.md": two})
+    found = (("alpha0", 1.0), ("gamma0", 0.5))
+    hits = [with_confidence(vault.hit(word, score), Confidence.STRONG) for word, score in found]
+    _, second = packed(vault, *hits, scope=Scope.NONE, asked=ASKED).passages
+    assert second.text == sentence("gamma", 30)
+    assert (second.line_start, second.line_end, second.cut_above, second.cut_below) == (3, 3, True, False)
+
+
+def test_words_of_the_question_that_no_passage_has_are_in_the_result(vault: Vault) -> None:
+    result = packed(vault, vault.hit("alpha0"), asked=ASKED)
+    assert result.uncovered_words == (ASKED[1],)
 
 
 def test_without_an_answer_the_pack_is_empty_and_names_three_locations(vault: Vault) -> None:

@@ -180,7 +180,7 @@ def test_hits_left_out_of_a_pack_are_listed_with_the_reason(opened_worker: Worke
     request = PackRequest(("sync conflict",), Strategy.AUTO, hits, (), PackSettings(scope=Scope.NONE))
     packed = opened_worker.answer_to(AskPack(packer, request)).pack
     assert packed.result.stopped is StopReason.ENOUGH
-    rest = [(hit.fragment.path, LOW_SCORE_REASON) for hit in hits[2:]]
+    rest = [(hit.fragment.path, LOW_SCORE_REASON) for hit in hits[1:]]
     assert [(left.path, left.reason) for left in packed.left_out] == rest
     assert rest
 

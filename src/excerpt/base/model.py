@@ -377,8 +377,7 @@ class Hit:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionWord:
+class QuestionWord(Struct, frozen=True):
     """A content word of a query: no word such as "how", and none that names a period.
 
     `weight` is its rarity in the vault, `terms` are the stems that match it. `is_found` says whether any fragment that
@@ -628,9 +627,9 @@ class PackResult:
     """The result of packing: passages that fit into a budget of tokens, and their rendered text.
 
     `confidence` is that of the search: how sure it is that its hits answer; None for marked fragments and filters
-    alone. `tokens` is the size of the whole `text`, never above `budget`. `value` is the sum of hit values that the
-    selection of hits maximised. `source_tokens` is the size of the notes that the passages are taken from. `format` is
-    the requested format; for JSON, `text` is the Markdown that `tokens` counts. `stopped` says why there are no more
+    alone. `tokens` is the size of the whole `text`, never above `budget`. `value` is what the passages are worth; a
+    larger budget never gives less. `source_tokens` is the size of the notes that the passages are taken from. `format`
+    is the requested format; for JSON, `text` is the Markdown that `tokens` counts. `stopped` says why there are no more
     passages. `costs` holds the tokens of each passage with the markup around its text; the costs add up to `tokens`.
     `needs` holds, for each hit that did not fit (they are the last ones in `left_out`), the tokens that it would take
     as a passage of its own. `left_out_comments` is the number of comments of the notes' author in the lines of the

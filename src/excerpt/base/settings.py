@@ -189,7 +189,7 @@ class PackSettings:
     budget: Tokens = setting(4000, "Most tokens of a pack, sources included.")
     tokenizer: str = setting("o200k", "Tokenizer: a name, or the path of a tokenizer.json.")
     scope: Scope = setting(Scope.NEIGHBORS, "How far a hit is extended: not (none), to its neighbors, section or note.")
-    neighbors: Neighbors = setting(1, "Fragments on each side of a hit, in the scope neighbors.")
+    neighbors: Neighbors = setting(1, "Paragraphs on each side of a hit, in the scope neighbors.")
     limit: PackedHits = setting(8, "Number of best hits to pack when none is marked.")
     fill: Fill = setting(Fill.ENOUGH, "Stop when the pack probably holds the answer (enough), or fill the budget.")
     format: Format = setting(Format.MARKDOWN, "How a pack is written.")

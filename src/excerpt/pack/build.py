@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from heapq import nlargest
-from typing import Concatenate, Generic, ParamSpec, Protocol
+from typing import Concatenate, Generic, ParamSpec
 
 from msgspec import Struct, structs
 
@@ -16,19 +15,11 @@ from excerpt.base.cancellation import check_cancelled
 from excerpt.base.kinds import Confidence, Fill, Scope, StopReason, Strategy
 from excerpt.base.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, QuestionWord
 from excerpt.base.settings import PackSettings
-from excerpt.pack.budget import (
-    CandidateChoices,
-    ChainSelections,
-    ChosenUnits,
-    DraftPack,
-    build_choices,
-    iterate_selections,
-)
-from excerpt.pack.coverage import find_uncovered_words
-from excerpt.pack.expand import HitSpan, build_frame_sample, expand_fragment, find_expansion_range, merge_hit_spans
+from excerpt.pack.coverage import cut_hit, find_best_unit, find_uncovered_words, order_units
+from excerpt.pack.expand import HitSpan, build_ordinal_span, build_span_pack, expand_fragment, find_expansion_range
+from excerpt.pack.fill import DraftPack, Filling, Piece
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
-from excerpt.pack.hit_values import MAX_PRIMARY_HITS, compute_hit_values, round_primary_value
 from excerpt.pack.near_copies import DuplicateRule, find_near_copy
 from excerpt.pack.selection import NO_OVERRIDES, PackOverrides
 from excerpt.pack.source import NoteCache, NoteSource, get_note_cache
@@ -48,18 +39,10 @@ MARK_SCORE = 1.0
 
 HITS_PER_PACKED = 4
 """Number of hits examined for each hit of the limit, because copies and dropped hits do not count."""
-
-ENOUGH_SHARE = 0.7
-"""The share of the first hit's score below which a hit is not packed, unless the budget is to be filled.
-
-Of the answers among eight hits, 0.985 remain, in a quarter of the tokens (docs/design/packs.md).
-"""
-MIN_ENOUGH = 2
-"""Number of hits packed whatever their scores: where a query names one thing, the second hit may be the answer."""
+CONSIDERED_HITS = 12
+"""Number of hits, copies not counted, whose units are compared: of those after them, hardly one is ever packed."""
 UNSURE_PASSAGES, UNSURE_TOKENS = 4, 500
 """The most hits, and tokens, of a pack of an unsure result: few enough to be judged by a reader."""
-UNSURE_VALUE = 1.0
-"""Value of each hit of an unsure result: scores tell little there, so as many hits as possible are packed whole."""
 UNSURE_REASON = f"over the {UNSURE_TOKENS} tokens of an unsure pack"
 NO_ANSWER_REASON = "unlikely to answer"
 NEAREST_HITS = 3
@@ -81,26 +64,23 @@ class HitCollector:
     _by_digest: dict[str, Fragment] = field(default_factory=dict)
 
     def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule, confidence: Confidence | None) -> None:
-        """Add the best hits up to `settings.limit`; copies (found by `duplicate`) and dropped hits do not count.
+        """Add the best hits from which a pack is chosen; copies (found by `duplicate`) and dropped hits do not count.
 
-        Unless the budget is to be filled, hits far below the best one are not added; if nothing near the query was
-        found, no hit is. `confidence` is the confidence of the hits' result; None if only single hits have one. Hits
-        without a confidence are not ranked, so all are added. The few hits of an unsure result have equal values and
-        are all added too.
+        Unless the budget is to be filled, none is added if nothing near to the query was found. `confidence` is that of
+        their result, None if only the hits have some.
         """
-        stops_early = self.settings.fill is Fill.ENOUGH
-        if stops_early and hits and _is_nothing(hits, confidence):
+        if self.settings.fill is Fill.ENOUGH and hits and _is_nothing(hits, confidence):
             for hit in hits[:NEAREST_HITS]:
                 self._leave_out(hit.fragment, NO_ANSWER_REASON)
             self.stopped = StopReason.NO_ANSWER
             return
         candidates = self._without_dropped(hits[: self.settings.limit * HITS_PER_PACKED])
-        is_unsure = stops_early and confidence is Confidence.UNSURE
-        values = [UNSURE_VALUE] * len(candidates) if is_unsure else compute_hit_values(candidates)
-        min_primary = min(nlargest(MAX_PRIMARY_HITS, values), default=0.0)
-        ranked = stops_early and not is_unsure and any(hit.confidence is not None for hit in candidates)
-        min_score = max(hit.score for hit in candidates) * ENOUGH_SHARE if ranked else 0.0
-        self._add_candidates(candidates, values, min_primary, self.settings.limit, duplicate, min_score=min_score)
+        self._add_candidates(candidates, self._limit(candidates, confidence), duplicate)
+
+    def _limit(self, hits: Sequence[Hit], confidence: Confidence | None) -> int:
+        """Return how many hits are added: those whose units are compared, if they can be, else those to be packed."""
+        is_compared = self.settings.fill is Fill.ENOUGH and any(hit.confidence is not None for hit in hits)
+        return CONSIDERED_HITS if is_compared and confidence is not Confidence.UNSURE else self.settings.limit
 
     def add_marks(self, marked: Sequence[str], hits: Sequence[Hit]) -> None:
         """Add the fragments with the ids `marked`, in this order; the ids that are no longer indexed are left out.
@@ -117,9 +97,7 @@ class HitCollector:
             else:
                 self.left_out.append(OmittedHit(fragment_id, 0, 0, 0, GONE_REASON))
         candidates = self._without_dropped(candidates)
-        self._add_candidates(
-            candidates, [MARK_SCORE] * len(candidates), MARK_SCORE, len(candidates), lambda _fragment, _held: None
-        )
+        self._add_candidates(candidates, len(candidates), lambda _fragment, _held: None)
 
     def _without_dropped(self, hits: Sequence[Hit]) -> list[Hit]:
         """Return the hits without the dropped ones, which are recorded as left out."""
@@ -129,32 +107,16 @@ class HitCollector:
                 self._leave_out(hit.fragment, DROPPED_REASON)
         return remaining
 
-    def _add_candidates(
-        self,
-        hits: Sequence[Hit],
-        values: Sequence[float],
-        min_primary: float,
-        limit: int,
-        duplicate: DuplicateRule,
-        *,
-        min_score: float = 0.0,
-    ) -> None:
-        """Add hits until `limit` are added, and leave out duplicates and lost fragments.
-
-        `values` are the values of `hits`; a hit of at least `min_primary` is a primary hit, packed before any context.
-        After the first hits, stop at a score below `min_score`.
-        """
+    def _add_candidates(self, hits: Sequence[Hit], limit: int, duplicate: DuplicateRule) -> None:
+        """Add hits until `limit` are added, and leave out duplicates and lost fragments."""
         self.notes.prefetch(
             find_expansion_range(hit.fragment, self._get_scope(hit.fragment), self.settings.neighbors)
             for hit in hits[:limit]
         )
-        for hit, value in zip(hits, values, strict=True):
+        for hit in hits:
             check_cancelled()
             if not limit:
                 self.stopped = StopReason.LIMIT
-                break
-            if hit.score < min_score and len(self.hit_spans) >= MIN_ENOUGH:
-                self.stopped = StopReason.ENOUGH
                 break
             note = self.notes[hit.fragment.path]
             fragment = note.refresh_fragment(hit.fragment)
@@ -170,11 +132,7 @@ class HitCollector:
             line_span = expand_fragment(
                 fragment, note, self._get_scope(fragment), self.settings.neighbors, self.overrides.dropped_ids
             )
-            current_hit = replace(hit, fragment=fragment)
-            if value >= min_primary:
-                self.hit_spans.append(HitSpan(current_hit, line_span, round_primary_value(value), is_primary=True))
-            else:
-                self.hit_spans.append(HitSpan(current_hit, line_span, value, is_primary=False))
+            self.hit_spans.append(HitSpan(replace(hit, fragment=fragment), line_span))
             limit -= 1
 
     def _get_scope(self, fragment: Fragment) -> Scope:
@@ -204,8 +162,6 @@ def make_left_out(fragment: Fragment, reason: str, costs: TokenCosts) -> Omitted
     return OmittedHit(fragment.path, fragment.line_start, fragment.line_end, costs.count_fragment(fragment), reason)
 
 
-_PackOrdering = Callable[[Sequence[DraftPack]], list[Pack]]
-
 OUT_OF_BUDGET_REASON = "out of budget"
 MARKDOWN_RENDERER = MarkdownRenderer()
 
@@ -229,15 +185,15 @@ def build_pack(
 ) -> PackResult:
     """Return packs of the best `hits` (best first), or of the fragments with the ids `marked`, in their order.
 
-    Hits are extended to `settings.scope`: at most `settings.limit` of them, not counting copies and dropped hits, but
-    all marked fragments. With `settings.fill` `enough`, hits that score far below the first are not packed, none if
-    nothing is near to the query, and of an unsure result at most UNSURE_PASSAGES in UNSURE_TOKENS: the first, as many
-    others as fit, the shortest first, and the best block of each that is left, without `settings.scope`. The text never
-    exceeds `settings.budget` tokens of `tokenizer`, and a larger budget never gives less value. Without `ranked`,
+    The first hit is packed whole, of others the units that cover what is left of `words`, the content words of the
+    query: at most `settings.limit` hits, not counting copies and dropped hits, but all marked fragments. Then they are
+    extended to `settings.scope`. With `settings.fill` `enough`, no hit is packed if nothing is near to the query; of an
+    unsure result, at most UNSURE_PASSAGES in UNSURE_TOKENS: the first, as many others as fit, the shortest first, and
+    the best unit of each that is left, without `settings.scope`; with `budget`, all other hits follow, whole. The text
+    never exceeds `settings.budget` tokens of `tokenizer`, and a larger budget never gives less value. Without `ranked`,
     the packs are the same, but in the order of the vault and with score 0. `overrides` are the user's decisions by
     hand; `duplicate` finds the better hit that a fragment repeats. `confidence` is that of the search for `hits`,
-    `notice` what `renderer` says was not found, in its first line, `words` are the content words of the query. The
-    result is deterministic.
+    `notice` what `renderer` says was not found, in its first line. The result is deterministic.
     """
     confidence = None if marked else confidence
     requested_budget = settings.budget
@@ -256,20 +212,14 @@ def build_pack(
         gathered.add_marks(marked, hits)
     else:
         gathered.add_hits(hits, duplicate, confidence)
-    in_order = partial(_order_packs, hit_spans=gathered.hit_spans, overrides=overrides, ranked=ranked)
-    choices, choice = _build_all_choices(gathered.hit_spans, notes, costs), _EMPTY_CHOICE
-    if settings.budget > 0:  # with 0, a caller gets the text around a pack
-        choice = _choose_packs(choices, settings.budget, costs, in_order)
-        alone = [each.without_context(notes[each.line_span.path]) for each in gathered.hit_spans]
-        if any(each.line_span != hit.line_span for each, hit in zip(gathered.hit_spans, alone, strict=True)):
-            # Token counts do not add up exactly: the hits alone are tried too, so that context never displaces a hit.
-            hit_choices = _build_all_choices(alone, notes, costs)
-            by_hits = _choose_packs(hit_choices, settings.budget, costs, in_order)
-            choices, choice = max((choices, choice), (hit_choices, by_hits), key=lambda tried: tried[1].value)
-        if is_unsure:
-            choice = _add_best_blocks(choice, choices, settings.budget, costs, in_order)
+    hit_spans = gathered.hit_spans
+    pieces = _list_pieces(gathered, words, is_unsure=is_unsure, is_marked=bool(marked))
+    in_order = partial(_order_packs, hit_spans=hit_spans, overrides=overrides, ranked=ranked)
+    choice, taken = _fill_budget(pieces, gathered, in_order)
     passages = tuple(replace(pack, tokens=costs.count(pack.text)) for pack in choice.packs)
-    unchosen = list(_iterate_unchosen_hits(choices, choice))
+    left = (piece for piece, is_in in zip(pieces, taken, strict=True) if not (is_in or choice.has(piece.hit)))
+    unfit = list({piece.hit.fragment.id: piece for piece in left}.values())
+    needs = [choice.filling.count_alone(piece) for piece in unfit]
     # Of a pack with less than the requested budget, no larger one would hold a hit.
     is_lowered = settings.budget < requested_budget
     unfit_reason = UNSURE_REASON if is_lowered else OUT_OF_BUDGET_REASON
@@ -280,15 +230,21 @@ def build_pack(
         budget=requested_budget,
         tokenizer=tokenizer.name,
         passages=passages,
-        left_out=(*gathered.left_out, *_iterate_unchosen_reasons(unchosen, requested_budget, costs, unfit_reason)),
+        left_out=(
+            *gathered.left_out,
+            *(
+                make_left_out(piece.hit.fragment, unfit_reason if tokens <= settings.budget else TOO_LARGE, costs)
+                for piece, tokens in zip(unfit, needs, strict=True)
+            ),
+        ),
         text=choice.text,
         tokens=choice.tokens,
         value=choice.value,
         source_tokens=sum(notes[path].tokens for path in dict.fromkeys(pack.path for pack in passages)),
         format=settings.format,
-        stopped=_explain_stop(gathered, is_unsure=is_unsure, is_full=bool(unchosen)),
+        stopped=_explain_stop(gathered, pieces, is_unsure=is_unsure, is_full=bool(unfit)),
         costs=_count_pack_tokens(choice),
-        needs=() if is_lowered else tuple(each.count_hit_alone(hit) for each, hit in unchosen),
+        needs=() if is_lowered else tuple(needs),
         confidence=confidence,
         left_out_comments=sum(notes[pack.path].count_comments(pack.line_start, pack.line_end) for pack in passages),
         notice=notice if passages else "",
@@ -296,172 +252,114 @@ def build_pack(
     )
 
 
-def _explain_stop(gathered: HitCollector, *, is_unsure: bool, is_full: bool) -> StopReason:
+def _explain_stop(gathered: HitCollector, pieces: Sequence[Piece], *, is_unsure: bool, is_full: bool) -> StopReason:
     """Return why a pack has no more passages; `is_full`: a hit did not fit."""
     if is_unsure:
         return StopReason.UNSURE
-    return StopReason.BUDGET if is_full else gathered.stopped
+    if is_full:
+        return StopReason.BUDGET
+    count = len({piece.hit.fragment.id for piece in pieces})
+    if count == len(gathered.hit_spans):
+        return gathered.stopped
+    return StopReason.LIMIT if count == gathered.settings.limit else StopReason.ENOUGH
+
+
+def _list_pieces(
+    gathered: HitCollector, words: Sequence[QuestionWord], *, is_unsure: bool, is_marked: bool
+) -> list[Piece]:
+    """Return the pieces of a pack in the order of their worth: the first hit whole, then what covers the question.
+
+    Of marks and of hits that are not ranked, each is a piece, whole; so are those of an unsure result, the shortest
+    first, and then the best unit of each. To fill the budget, all other hits follow.
+    """
+    hit_spans, notes, limit = gathered.hit_spans, gathered.notes, gathered.settings.limit
+    whole = [_make_piece(each, notes) for each in hit_spans]
+    if is_marked or not whole or all(each.hit.confidence is None for each in hit_spans):
+        return whole
+    known = tuple(words)
+    hits = [each.hit for each in hit_spans]
+    if is_unsure:
+        by_size = sorted(whole[1:], key=lambda piece: gathered.costs.count_fragment(piece.hit.fragment))
+        best = (find_best_unit(each.hit, notes[each.hit.fragment.path]) for each in hit_spans[1:])
+        parts = zip(hit_spans[1:], best, strict=True)
+        return [whole[0], *by_size, *(_make_piece(each, notes, lines) for each, lines in parts)]
+    units = [cut_hit(index, hit, notes[hit.fragment.path], known) for index, hit in enumerate(hits)]
+    ordered = order_units(hits, units, [word for word in words if word.is_found])
+    packed = set(list(dict.fromkeys(unit.hit_index for unit in ordered))[: limit - 1])
+    chosen = [
+        _make_piece(hit_spans[unit.hit_index], notes, (unit.line_start, unit.line_end))
+        for unit in ordered
+        if unit.hit_index in packed
+    ]
+    return [whole[0], *chosen, *(whole[1:] if gathered.settings.fill is Fill.BUDGET else ())]
+
+
+def _make_piece(hit_span: HitSpan, notes: NoteCache, lines: tuple[int, int] | None = None) -> Piece:
+    """Return a hit's fragment as a piece, or some lines of it."""
+    fragment = hit_span.hit.fragment
+    line_span = build_ordinal_span(notes[fragment.path], fragment.ordinal, fragment.ordinal, Scope.NONE)
+    if lines is not None:
+        line_span = structs.replace(line_span, line_start=lines[0], line_end=lines[1])
+    return Piece(hit_span, line_span)
+
+
+_PackOrdering = Callable[[Sequence[DraftPack]], list[Pack]]
 
 
 class _PackChoice(Struct, frozen=True):
-    """The chosen packs in their order, their rendered text with its token count, and their value.
+    """The chosen packs in their order, their rendered text with its token count, and their value."""
 
-    `drafts` has the same packs in any order, with their hits and costs.
-    """
-
+    filling: Filling
     packs: Sequence[Pack]
-    drafts: Sequence[DraftPack]
     text: str
     tokens: int
     value: float
 
-
-_EMPTY_CHOICE = _PackChoice((), (), "", 0, 0.0)
-
-
-class _FirstWithin(Protocol):
-    """The function `_find_first_within` with its arguments about the budget already given."""
-
-    def __call__(
-        self,
-        selected: Iterable[ChainSelections],
-        offered: Sequence[CandidateChoices],
-        *,
-        fixed: Sequence[DraftPack] = (),
-    ) -> _PackChoice | None: ...
+    def has(self, hit: Hit) -> bool:
+        return any(hit.fragment.id in pack.fragment_ids for pack in self.packs)
 
 
-def _build_all_choices(hit_spans: Sequence[HitSpan], notes: NoteCache, costs: TokenCosts) -> list[CandidateChoices]:
-    """Return the possible selections from each merged passage, in the order of their best hits."""
-    digests = {each.hit.fragment.digest for each in hit_spans}
-    return [
-        build_choices(
-            each,
-            notes[each.line_span.path],
-            costs,
-            hit_digests=digests,
-            hit_count=len(hit_spans),
-            is_first=rank == 0,
-        )
-        for rank, each in enumerate(merge_hit_spans(hit_spans))
-    ]
-
-
-def _choose_packs(
-    offered: Sequence[CandidateChoices], budget: int, costs: TokenCosts, in_order: _PackOrdering
-) -> _PackChoice:
-    """Return the most valuable packs whose rendered text is within `budget` tokens.
-
-    The packs have the best hit's whole fragment if it fits alone, else the largest part of its best block that fits. So
-    a larger budget never gives less of the best hit.
-    """
-    check_cancelled()
-    if not offered:
-        return _EMPTY_CHOICE
-    room = budget - _count_shared_tokens(offered, costs)
-    first_within = partial(_find_first_within, budget=budget, room=room, costs=costs, in_order=in_order)
-    choice = _choose_with_best_hit(offered, room, first_within) or _choose_with_part(offered, room, first_within)
-    for each in offered[1:]:
-        if not each.can_fit(budget):
-            parts = each.iterate_parts(room - _count_tokens(choice))
-            choice = _add_part(choice, list(parts), budget=budget, costs=costs, in_order=in_order)
-    return choice
-
-
-def _choose_with_best_hit(
-    offered: Sequence[CandidateChoices], room: int, first_within: _FirstWithin
-) -> _PackChoice | None:
-    """Return the most valuable packs with the best hit's whole fragment; None if that fragment does not fit alone."""
-    if offered[0].count_best_hit_text() > room:
-        return None
-    chosen = first_within(iterate_selections([each.chain for each in offered], room), offered)
-    alone = first_within([(offered[0].choose_best_hit(), *(ChosenUnits() for _ in offered[1:]))], offered)
-    return max((each for each in (chosen, alone) if each), key=lambda each: each.value, default=None)
-
-
-def _choose_with_part(offered: Sequence[CandidateChoices], room: int, first_within: _FirstWithin) -> _PackChoice:
-    """Return the most valuable packs with the largest part of the best hit's best block that fits alone, if any."""
-    first, others = offered[0], offered[1:]
-    block = first.draft_block(room)
-    parts = [(), *((part,) for part in first.iterate_parts(room)), *([(block,)] if block else ())]
-    for number, part in reversed(list(enumerate(parts))):
-        if first_within([tuple(ChosenUnits() for _ in others)], others, fixed=part):
-            left = room - sum(draft.cost for draft in part)
-            choice = first_within(iterate_selections([each.chain for each in others], left), others, fixed=part)
-            if choice:
-                return structs.replace(choice, value=first.compute_part_value(number, choice.value))
-    return _EMPTY_CHOICE
-
-
-def _add_best_blocks(
-    choice: _PackChoice, offered: Sequence[CandidateChoices], budget: int, costs: TokenCosts, in_order: _PackOrdering
-) -> _PackChoice:
-    """Return the choice with the best block of each hit that is in no pack, as far as they fit, best hit first."""
-    room = budget - _count_shared_tokens(offered, costs) if offered else 0
-    for each, hit in list(_iterate_unchosen_hits(offered, choice)):
-        block = each.draft_block(room - _count_tokens(choice)) if hit is each.candidate.best_hit else None
-        if block:
-            choice = _add_part(choice, [block], budget=budget, costs=costs, in_order=in_order)
-    return choice
-
-
-def _count_tokens(choice: _PackChoice) -> int:
-    return sum(draft.cost for draft in choice.drafts)
-
-
-def _add_part(
-    choice: _PackChoice, parts: Sequence[DraftPack], *, budget: int, costs: TokenCosts, in_order: _PackOrdering
-) -> _PackChoice:
-    """Return the choice with the largest of the `parts` of a hit, ascending, with which it is within `budget` tokens.
-
-    A part adds no value, because a budget with room for the whole hit may have a better use for these tokens.
-    """
-    for part in reversed(parts):
-        drafts = [*choice.drafts, part]
-        packs = in_order(drafts)
-        text = costs.renderer.render(packs)
-        tokens = costs.tokenizer.count(text)
-        if tokens <= budget:
-            return _PackChoice(packs, drafts, text, tokens, choice.value)
-    return choice
-
-
-def _find_first_within(
-    selected: Iterable[ChainSelections],
-    offered: Sequence[CandidateChoices],
-    *,
-    budget: int,
-    room: int,
-    costs: TokenCosts,
+def _fill_budget(
+    pieces: Sequence[Piece],
+    gathered: HitCollector,
     in_order: _PackOrdering,
-    fixed: Sequence[DraftPack] = (),
-) -> _PackChoice | None:
-    """Return the packs of the first selection whose rendered text is within `budget` tokens, None if there is none.
+) -> tuple[_PackChoice, Sequence[bool]]:
+    """Return the pack of as many pieces as fit, and whether each is in.
 
-    `room` is `budget` without the text that is rendered once. `in_order` sorts the packs. Packs in `fixed` are added to
-    each selection and have no value.
+    Token counts of parts do not add up exactly: if the rendered text is too long, there is less room for the parts.
     """
-    for selection in selected:
-        drafts = [*fixed]
-        for each, units in zip(offered, selection, strict=True):
-            drafts += each.draft_packs(units)
-        # Counted source by source first: cheap, since selections of similar costs have most sources in common.
-        if sum(draft.cost for draft in drafts) > room:
-            continue
-        packs = in_order(drafts)
+    settings, notes, costs = gathered.settings, gathered.notes, gathered.costs
+    room = settings.budget - (_count_shared_tokens(pieces[0], notes, costs) if pieces else 0)
+    while True:
+        check_cancelled()
+        filling = Filling(gathered.hit_spans, notes, costs, room)
+        taken = filling.add_all(pieces)
+        filling.add_context(pieces, settings.neighbors)
+        packs = in_order(filling.drafts)
         text = costs.renderer.render(packs)
         tokens = costs.tokenizer.count(text) if text else 0
-        if tokens <= budget:
-            value = 0.0
-            for each, units in zip(offered, selection, strict=True):
-                value = each.add_value(units, value)
-            return _PackChoice(packs, drafts, text, tokens, value)
-    return None
+        if tokens <= settings.budget or not packs:
+            return _PackChoice(filling, packs, text, tokens, _compute_value(pieces, taken, filling)), taken
+        room -= max(tokens - settings.budget, 1)
 
 
-def _count_shared_tokens(offered: Sequence[CandidateChoices], costs: TokenCosts) -> int:
+def _compute_value(pieces: Sequence[Piece], taken: Sequence[bool], filling: Filling) -> float:
+    """Return the value of a pack, by which it is worth more than any with less of a piece that comes earlier.
+
+    A part of the first piece is worth more the larger it is, and less than the whole; of others it has no value.
+    """
+    cut = {draft.hit_spans[0].hit.fragment.id: draft.cost for draft in filling.drafts if draft.is_cut}
+    whole = [is_in and piece.hit.fragment.id not in cut for piece, is_in in zip(pieces, taken, strict=True)]
+    others = sum(2.0**-number for number, is_in in enumerate(whole) if is_in and number)
+    if not pieces or whole[0]:
+        return float(bool(pieces)) + others
+    size = cut[pieces[0].hit.fragment.id] + others / (1 + others) if taken[0] else 0.0
+    return size / (size + 1) if size else others / 2
+
+
+def _count_shared_tokens(piece: Piece, notes: NoteCache, costs: TokenCosts) -> int:
     """Return the tokens of the text that is rendered once for all packs, such as the question."""
-    pack = build_frame_sample(offered[0].candidate, offered[0].note)
+    pack = build_span_pack(piece.line_span, (piece.hit_span,), notes[piece.line_span.path])
     return max(costs.count_frame(1, pack) - costs.count_frame(2, pack), 0)
 
 
@@ -471,7 +369,7 @@ def _count_pack_tokens(choice: _PackChoice) -> tuple[int, ...]:
     The first pack gets the remainder of the total, because its frame includes the text that is rendered once and token
     counts of parts do not add up exactly.
     """
-    by_id = {draft.pack.id: draft.cost for draft in choice.drafts}
+    by_id = {draft.pack.id: draft.cost for draft in choice.filling.drafts}
     others = tuple(by_id[pack.id] for pack in choice.packs[1:])
     return (choice.tokens - sum(others), *others) if choice.packs else ()
 
@@ -494,25 +392,6 @@ def _order_packs(
         return position, ranks[pack.entry.fragment_id]
 
     return sorted(packs, key=rank)
-
-
-def _iterate_unchosen_hits(
-    offered: Sequence[CandidateChoices], choice: _PackChoice
-) -> Iterator[tuple[CandidateChoices, Hit]]:
-    """Yield the hits that are in no chosen pack, each with the choices of its candidate."""
-    inside = {hit.fragment.id for draft in choice.drafts for hit in draft.hits}
-    for each in offered:
-        for hit_span in each.candidate.hit_spans:
-            if hit_span.hit.fragment.id not in inside:
-                yield each, hit_span.hit
-
-
-def _iterate_unchosen_reasons(
-    unchosen: Iterable[tuple[CandidateChoices, Hit]], budget: int, costs: TokenCosts, reason: str
-) -> Iterator[OmittedHit]:
-    """Yield the record of each hit that is in no chosen pack; `reason` is for hits that would fit `budget` alone."""
-    for each, hit in unchosen:
-        yield make_left_out(hit.fragment, reason if each.can_fit(budget) else TOO_LARGE, costs)
 
 
 PackArguments = ParamSpec("PackArguments")

@@ -1,16 +1,111 @@
-"""Which words of a question a passage covers."""
+"""Which words of a question a passage covers, and the order in which units of the hits cover them all."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
+from msgspec import Struct
+
 from excerpt.base.model import Hit, Pack, QuestionWord
+from excerpt.pack.source import CachedNote
 from excerpt.text.folding import fold, stem
 
 _MAX_CACHED_WORDS = 8192
 _MIN_SHARED_LETTERS = 4
 """The fewest letters of a term that name its word in a text where the stem alone does not."""
+
+
+MIN_GAIN = 0.05
+"""The least share of a question's weight, times the hit's share of the first score, that a unit must add to be packed.
+
+The constants are tuned on development questions of four published sets and three vaults (docs/design/packs.md).
+"""
+RIVAL_SHARE = 0.6
+"""The share of the first score from which a hit may be the answer instead of the first."""
+SECOND_SHARE = 0.3
+"""The share of the first score from which the second hit is packed: where a query names one thing, it may answer."""
+FURTHER_SHARE = 0.4
+"""The share of the first score from which a hit is packed while a part of the question is not covered."""
+MIN_UNCOVERED, MIN_WORDS = 0.1, 4
+"""The least share of a question's weight that a part of it has, and the fewest words of a question of several parts."""
+MAX_FURTHER = 8
+"""The most hits that are packed without a new word of the question."""
+
+
+class Unit(Struct, frozen=True):
+    """A unit of a hit, by its lines, with the words of the question that it has."""
+
+    hit_index: int
+    line_start: int
+    line_end: int
+    words: frozenset[str]
+
+
+def cut_hit(hit_index: int, hit: Hit, note: CachedNote, words: tuple[QuestionWord, ...]) -> list[Unit]:
+    """Return the units of a hit; a hit that has no word of the question in its text is one unit."""
+    fragment = hit.fragment
+    whole = Unit(hit_index, fragment.line_start, fragment.line_end, cover_text(hit, 0, len(fragment.text), words))
+    ranges = note.units(fragment.line_start, fragment.line_end) if whole.words else ()
+    if len(ranges) < 2:
+        return [whole]
+    offsets = [0]
+    for line in fragment.text.split("\n"):
+        offsets.append(offsets[-1] + len(line) + 1)
+    return [
+        Unit(
+            hit_index,
+            first,
+            last,
+            cover_text(hit, offsets[first - fragment.line_start], offsets[last - fragment.line_start + 1], words),
+        )
+        for first, last in ranges
+    ]
+
+
+def find_best_unit(hit: Hit, note: CachedNote) -> tuple[int, int]:
+    """Return the first and last line of the unit of a hit in which most matches begin, the first of several."""
+    fragment = hit.fragment
+    lines = [fragment.line_start + fragment.text.count("\n", 0, span.start) for span in hit.spans]
+    ranges = note.units(fragment.line_start, fragment.line_end) or ((fragment.line_start, fragment.line_end),)
+    return max(ranges, key=lambda unit: sum(unit[0] <= line <= unit[1] for line in lines))
+
+
+def order_units(hits: Sequence[Hit], units: Sequence[Sequence[Unit]], words: Sequence[QuestionWord]) -> list[Unit]:
+    """Return the units to pack after the first hit, in the order of their worth; `units` are those of each hit.
+
+    First those that add to what is covered, times how likely their hit answers; then one of each hit that may answer
+    instead, or while a part of the question is not covered.
+    """
+    weights = {word.text: word.weight for word in words if word.is_found}
+    total = sum(weights.values())
+    shares = [hit.score / hits[0].score if hits[0].score > 0 else 0.0 for hit in hits]
+    covered = set(frozenset[str]().union(*(unit.words for unit in units[0])))
+    ordered: list[Unit] = []
+    candidates = [unit for of_hit in units[1:] for unit in of_hit if unit.words]
+
+    def gain(unit: Unit) -> float:
+        return shares[unit.hit_index] * sum(weights.get(word, 0.0) for word in unit.words - covered)
+
+    while candidates:
+        best = max(candidates, key=gain)
+        if gain(best) < MIN_GAIN * total or not gain(best):
+            break
+        ordered.append(best)
+        covered |= best.words
+        candidates.remove(best)
+    uncovered = total - sum(weights.get(word, 0.0) for word in covered)
+    has_parts_left = len(weights) >= MIN_WORDS and uncovered >= MIN_UNCOVERED * total
+    taken = {unit.hit_index for unit in ordered}
+    further = 0
+    for index, of_hit in enumerate(units):
+        if index == 0 or index in taken or further == MAX_FURTHER:
+            continue
+        needed = SECOND_SHARE if index == 1 else FURTHER_SHARE if has_parts_left else RIVAL_SHARE
+        if shares[index] >= needed:
+            ordered.append(max(of_hit, key=lambda unit: sum(weights.get(word, 0.0) for word in unit.words)))
+            further += 1
+    return ordered
 
 
 def find_uncovered_words(

@@ -1,4 +1,4 @@
-"""Spans of lines around hits: extension of a fragment to its scope, merging, and the pack of a span."""
+"""Spans of lines around hits: extension of a fragment to its scope, and the pack of a span."""
 
 from __future__ import annotations
 
@@ -89,6 +89,15 @@ def build_ordinal_span(note: CachedNote, first: int, last: int, scope: Scope) ->
     return LineSpan(note.path, head.ordinal, tail.ordinal, head.line_start, tail.line_end, scope)
 
 
+def build_line_span(note: CachedNote, line_start: int, line_end: int, bound: LineSpan) -> LineSpan:
+    """Return the span of some lines within `bound`, with all fragments that have one of them."""
+    parts = note.fragment_infos(bound.first_ordinal, bound.last_ordinal)
+    inside = [part.ordinal for part in parts if part.line_start <= line_end and part.line_end >= line_start]
+    first, last = (inside[0], inside[-1]) if inside else (bound.first_ordinal, bound.first_ordinal)
+    scope = Scope.NEIGHBORS if first < last else Scope.NONE
+    return LineSpan(note.path, first, last, line_start, line_end, scope)
+
+
 def _build_section_span(
     note: CachedNote, line_start: int, line_end: int, scope: Scope, section: int | None = None
 ) -> LineSpan:
@@ -98,97 +107,10 @@ def _build_section_span(
 
 
 class HitSpan(Struct, frozen=True):
-    """A hit, the lines that it should be extended to, and its value for the choice of packs.
-
-    A primary hit (one of the most valuable) is packed before any context.
-    """
+    """A hit, and the lines that it may be extended to."""
 
     hit: Hit
     line_span: LineSpan
-    value: float
-    is_primary: bool
-
-    def without_context(self, note: CachedNote) -> HitSpan:
-        """Return the same hit with the lines of its own fragment only."""
-        own = self.hit.fragment.ordinal
-        return replace(self, line_span=build_ordinal_span(note, own, own, Scope.NONE))
-
-    def is_in_span(self, line_span: LineSpan) -> bool:
-        """Return whether the hit's own fragment is in `line_span`."""
-        return line_span.first_ordinal <= self.hit.fragment.ordinal <= line_span.last_ordinal
-
-
-class PackCandidate(Struct, frozen=True):
-    """A passage that may become one or more packs, and the hits whose spans it merges, best first."""
-
-    line_span: LineSpan
-    hit_spans: tuple[HitSpan, ...]
-
-    @property
-    def best_hit(self) -> Hit:
-        """The best of the merged hits."""
-        return self.hit_spans[0].hit
-
-
-def merge_hit_spans(hit_spans: Sequence[HitSpan]) -> list[PackCandidate]:
-    """Merge spans of the same note that overlap or are adjacent, and return one candidate for each merged span.
-
-    `hit_spans` are best first; the candidates are ordered by their best hits. No fragment is in two candidates.
-    """
-    by_start = sorted(
-        enumerate(hit_spans), key=lambda item: (item[1].line_span.path, item[1].line_span.first_ordinal, item[0])
-    )
-    groups: list[tuple[LineSpan, list[int]]] = []
-    for rank, each in by_start:
-        if groups and _overlap_or_touch(groups[-1][0], each.line_span):
-            whole, ranks = groups.pop()
-            groups.append((_unite_spans(whole, each.line_span), [*ranks, rank]))
-        else:
-            groups.append((each.line_span, [rank]))
-    groups.sort(key=lambda group: min(group[1]))
-    return [PackCandidate(line_span, tuple(hit_spans[rank] for rank in sorted(ranks))) for line_span, ranks in groups]
-
-
-def _overlap_or_touch(before: LineSpan, after: LineSpan) -> bool:
-    """Return whether two spans of notes, ordered by first ordinal, overlap or are adjacent."""
-    return before.path == after.path and after.first_ordinal <= before.last_ordinal + 1
-
-
-def _unite_spans(first: LineSpan, second: LineSpan) -> LineSpan:
-    """Return the lines from the first of two spans to the last; the larger span itself if it contains the other."""
-    lines = min(first.line_start, second.line_start), max(first.line_end, second.line_end)
-    for outer in (first, second):
-        if (outer.line_start, outer.line_end) == lines:
-            return outer
-    return replace(
-        first,
-        first_ordinal=min(first.first_ordinal, second.first_ordinal),
-        last_ordinal=max(first.last_ordinal, second.last_ordinal),
-        line_start=lines[0],
-        line_end=lines[1],
-        section_ordinal=None,
-    )
-
-
-_PLACEHOLDER_DATE = "2000-01-01"  # as long as any date
-
-
-def build_frame_sample(candidate: PackCandidate, note: CachedNote) -> Pack:
-    """Return a sample pack for a candidate, to measure what the renderer adds around the text (the frame).
-
-    It has the candidate's headings and lines, but only the text of the best hit, and a placeholder as its date.
-    """
-    fragment = candidate.best_hit.fragment
-    is_cut = candidate.line_span.scope in _WHOLE_SCOPES
-    return _make_pack(
-        candidate.line_span,
-        candidate.hit_spans,
-        note,
-        text=fragment.text,
-        digest=fragment.digest,
-        modified=_PLACEHOLDER_DATE,
-        cut=(is_cut, is_cut),
-    )
 
 
 def build_span_pack(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: CachedNote) -> Pack:

@@ -9,6 +9,7 @@ from typing import Protocol
 from weakref import WeakKeyDictionary, proxy
 
 from excerpt.base.model import CommentLine, Fragment, FragmentInfo, Section, TableHeader
+from excerpt.text.chunkers import Chunker, choose_chunker
 from excerpt.text.line_context import TableLines, find_table_header, find_tables
 
 _MAX_CACHED_NOTES = 256  # that stay in memory from one pack to the next
@@ -63,6 +64,7 @@ class CachedNote:
         self._parts: dict[int, FragmentInfo] = {}
         self._fragment_bound = _NO_END  # an upper bound of the number of fragments
         self._texts: dict[tuple[int, int], str] = {}
+        self._units: dict[tuple[int, int], Sequence[tuple[int, int]]] = {}
 
     @cached_property
     def sections(self) -> Sequence[Section]:
@@ -101,6 +103,25 @@ class CachedNote:
     @cached_property
     def _tables(self) -> Sequence[TableLines]:
         return find_tables(self.lines)
+
+    def units(self, line_start: int, line_end: int) -> Sequence[tuple[int, int]]:
+        """Return the first and last line of each unit of these lines, without blank lines at their ends."""
+        units = self._units.get((line_start, line_end))
+        if units is None:
+            lines = self.lines[line_start - 1 : line_end]
+            starts = self._chunker.unit_starts(lines)
+            ranges = zip((0, *starts), (*starts, len(lines)), strict=True)
+            units = [
+                (line_start + inside[0], line_start + inside[-1])
+                for first, after in ranges
+                if (inside := [number for number in range(first, after) if lines[number].strip()])
+            ]
+            self._units[line_start, line_end] = units
+        return units
+
+    @cached_property
+    def _chunker(self) -> Chunker:
+        return choose_chunker(self.lines)
 
     def fragment_infos(self, first: int, last: int) -> Sequence[FragmentInfo]:
         """Return the existing fragments with the ordinals `first` to `last`."""

@@ -2,7 +2,7 @@
 
 Blocks of one section are joined until they are large enough to rank, except over lines that are no text. A block is
 divided only if it alone is over the maximum size: at its list items, else at a blank line, else at any line. In a
-transcript, a message that is large enough by itself is not joined to others.
+transcript, only whole messages are joined, and no fragment of several is larger than that.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from excerpt.text.dialects import CHANGED_DIALECTS
 from excerpt.text.languages import WIDE_CHARACTERS
 from excerpt.text.transcripts import find_messages
 
-FRAGMENTS_VERSION = 5
+FRAGMENTS_VERSION = 6
 """Version of what is read of a note and of its division into fragments; an index with an older one is rebuilt."""
 
 
@@ -164,7 +164,7 @@ def _fragment_ranges(
     for blocks in _group_by_message(section.blocks, messages):
         is_message = _begins_message(blocks[0].line_start, messages)
         size_of_all = sum(_count_block_words(block, lines) for block in blocks) if is_message else 0
-        if size_of_all > limits.target:
+        if open_size + size_of_all > limits.target:
             open_size = 0
         for block in blocks:
             if open_size and not _are_blank_between(ranges[-1][1], block.line_start, lines):

@@ -56,6 +56,11 @@ def find_messages(lines: Sequence[str]) -> tuple[int, ...]:
     return tuple(each.line for each in messages)
 
 
+def begins_message(line: str) -> bool:
+    """Return whether a line of a transcript begins a message."""
+    return _SPEAKER.match(line) is not None
+
+
 def _iterate_speakers(lines: Sequence[str], start: int) -> Iterator[_Speaker]:
     """Yield each line from `start` on that may begin a message, outside fenced code."""
     fence = ""

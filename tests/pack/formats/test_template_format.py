@@ -31,8 +31,6 @@ from excerpt.pack.formats.template_format import (
     read_template,
 )
 from excerpt.pack.formats.xml_format import XmlRenderer
-from excerpt.pack.source import CachedNote
-from excerpt.pack.token_costs import TokenCosts
 from excerpt.text.tokens import Tokenizer, open_tokenizer
 from excerpt.vault.known_vaults import DEMO, VaultFolders
 from tests.conftest import scaled_examples
@@ -145,28 +143,6 @@ def test_tokens_of_frames_and_texts_nearly_sum_to_the_whole(template: str) -> No
         for number, pack in enumerate(packs, start=1)
     )
     assert abs(summed - count(renderer.render(packs))) <= 3 * len(packs)
-
-
-@pytest.mark.parametrize(
-    ("text", "reads"),
-    [
-        ("{{ s.text }}", False),
-        ("<d>{{ s.text }}</d>", False),
-        ("{{ s.text | fence }}", False),
-        ("{{ s.text | lower }}", True),
-        ("{{ s.text | indent(4) }}", True),
-        ("{{ s.text | xml }}", True),
-        ("{{ s.text | truncate(200) }}", True),
-        ("{{ s.place }}", True),
-    ],
-)
-def test_notes_are_read_for_counting_only_if_a_template_changes_their_text(text: str, reads: bool) -> None:
-    vault = Vault({"a.md": "One & two.\n"}, tokenizer="o200k")
-    renderer = TemplateRenderer("own.j2", "{% for s in sources %}\n" + text + "\n{% endfor %}\n", LINKS, BUDGET)
-    costs = TokenCosts(open_tokenizer("o200k"), renderer, vault.tokenizer)
-    note = CachedNote(vault, "a.md")
-    costs.count_range(0, 0, note)
-    assert ("lines" in vars(note)) == reads
 
 
 @pytest.mark.parametrize("times", [90_000, 10_000_000])

@@ -1,4 +1,4 @@
-"""Parts for excerpt: a reader of subtitles, an embedder, a reranker and a pack format."""
+"""Parts for excerpt: a reader of subtitles, a chunker, an embedder, a reranker and a pack format."""
 
 from pathlib import Path
 

@@ -20,7 +20,7 @@ from excerpt.pack.formats.source_label import PackLinks
 def render_json(result: PackResult, links: PackLinks | None = None) -> str:
     """Return the packs as JSON, with links back to the vault if `links` is given.
 
-    `tokens` counts the packs' Markdown; `value` is the total value that the choice of packs maximised.
+    `tokens` counts the packs' Markdown; a larger budget never gives a smaller `value`.
     """
     rendered = result if links is None else links.add_links(result)
     return json.dumps(rendered.to_dict(), ensure_ascii=False, indent=2) + "\n"
