@@ -20,7 +20,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory.controller import is_memory
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.dialogs import BudgetDialog, ScopeDialog
-from excerpt.tui.pack.labels import pack_summary, scope_label
+from excerpt.tui.pack.labels import not_found_label, pack_summary, scope_label
 from excerpt.tui.search.hit_list import HitList
 from tests import commands
 from tests.tui.driver import (
@@ -111,6 +111,36 @@ async def test_scope_budget_and_format_are_shown_with_their_keys_where_two_colum
         await pilot.press("escape")
         await pilot.pause()
         assert text_of(bar) == before.replace("esc", "   ")
+
+
+@pytest.mark.programs
+async def test_parts_that_were_not_found_are_cut_to_the_room_beside_the_options(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await show_results(pilot)
+        bar = bar_of(pilot)
+        assert bar.pack is not None
+        for not_found, label in (
+            (("sheets",), "not found: sheets"),
+            (("how do I export the graph",), "not found: how do I…"),
+            (("bandwidth limit", "prices"), "2 parts not found"),
+        ):
+            bar.pack = replace(bar.pack, not_found=not_found)
+            await pilot.pause()
+            assert f"/4,000 · {label}  esc s scope  b budget  f format" in text_of(bar)
+
+
+@pytest.mark.parametrize(
+    ("room", "label"),
+    [
+        (60, "not found: bandwidth limit, prices"),
+        (33, "not found: bandwidth … and 1 more"),
+        (20, "2 parts not found"),
+        (10, ""),
+    ],
+)
+def test_a_label_of_parts_that_were_not_found_fits_its_room(room: int, label: str) -> None:
+    pack = make_pack(StopReason.ENOUGH, not_found=("bandwidth limit", "prices"))
+    assert not_found_label(pack, room) == label
 
 
 @pytest.mark.programs

@@ -273,11 +273,11 @@ class PackBar(Widget):
         self.post_message(PartClicked(action))
 
     def render(self) -> Text:
-        width, shown, left = self.scrollable_content_region.width, set[str](), self._render_parts(())
-        parts = sorted(_PARTS, key=lambda part: part != "stop") if self._not_found else _PARTS
-        for part in parts:
-            longer = self._render_parts({*shown, part})
-            is_short = part == "options" or (part == "stop" and self._is_stop_unusual)
+        width, shown, left = self.scrollable_content_region.width, set[str](), self._render_parts((), "")
+        not_found = self._not_found_label(width)
+        for part in _PARTS:
+            longer = self._render_parts({*shown, part}, not_found)
+            is_short = part == "options" or (part == "stop" and (bool(not_found) or self._is_stop_unusual))
             if longer.cell_len + (0 if is_short else _COST_CELLS + 1) > width:
                 break  # a shorter part in its place would make the bar change with each row
             shown.add(part)
@@ -285,29 +285,28 @@ class PackBar(Widget):
         right = Text(self._cost_label(width - left.cell_len - 1), self._component_style("ghost"))
         return Text.assemble(left, " " * (width - left.cell_len - right.cell_len), right)
 
-    @property
-    def _not_found(self) -> str:
-        """The parts of the question that no passage covers, which are shown in place of why the pack ends."""
-        return not_found_label(self.pack) if self.pack is not None else ""
+    def _not_found_label(self, width: int) -> str:
+        """Return the parts of the question that no passage covers, in the room that the options leave of `width`."""
+        room = width - self._render_parts({"options"}, "").cell_len - len(" · ")
+        return not_found_label(self.pack, room) if self.pack is not None else ""
 
     @property
     def _is_stop_unusual(self) -> bool:
-        return (
-            bool(self._not_found)
-            or self.mark_count > 0
-            or (self.pack is not None and self.pack.stopped is not StopReason.ENOUGH)
-        )
+        return self.mark_count > 0 or (self.pack is not None and self.pack.stopped is not StopReason.ENOUGH)
 
-    def _render_parts(self, shown: Collection[str]) -> Text:
-        """Return the bar without its right end, with the parts named in `shown`."""
+    def _render_parts(self, shown: Collection[str], not_found: str) -> Text:
+        """Return the bar without its right end, with the parts named in `shown`.
+
+        `not_found` is shown in place of why the pack ends, if it is not "".
+        """
         text = Text()
         self._append_size(text, shown)
-        if "stop" in shown and self.pack is not None:
-            stop = self._not_found or stop_label(self.pack, self.pack_settings, self.mark_count)
+        if "stop" in shown and not_found:
+            text.append(f" · {not_found}")
+        elif "stop" in shown and self.pack is not None:
+            stop = stop_label(self.pack, self.pack_settings, self.mark_count)
             style = self._component_style("over") if self.pack.stopped is StopReason.BUDGET else ""
-            text.append(" · ").append(
-                stop + (needs_label(self.pack) if "needs" in shown and not self._not_found else ""), style
-            )
+            text.append(" · ").append(stop + (needs_label(self.pack) if "needs" in shown else ""), style)
         if "order" in shown and self.order_name:
             text.append(f" · {self.order_name}")
         if "options" in shown:

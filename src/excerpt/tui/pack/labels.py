@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
 from excerpt.base.kinds import Scope, StopReason
 from excerpt.base.settings import PackSettings
 from excerpt.text.columns import truncate
@@ -45,12 +47,27 @@ def needs_label(result: PackResult) -> str:
 
 
 _MAX_PART_COLUMNS = 30
+_MIN_PART_COLUMNS = 6
+"""Columns of a part of the question, below which only the number of parts is shown."""
 
 
-def not_found_label(result: PackResult) -> str:
-    """Return the parts of the question that no passage of the vault covers: `not found: deadline`; "" without any."""
-    parts = ", ".join(truncate(visible_line(part), _MAX_PART_COLUMNS) for part in result.not_found)
-    return f"not found: {parts}" if parts else ""
+def not_found_label(result: PackResult, room: int | None = None) -> str:
+    """Return the parts of the question that no passage of the vault covers: `not found: deadline`; "" without any.
+
+    A label of more than `room` columns has only its first part, cut, and how many others there are.
+    """
+    if not result.not_found:
+        return ""
+    parts = [truncate(visible_line(part), _MAX_PART_COLUMNS) for part in result.not_found]
+    label = f"not found: {', '.join(parts)}"
+    if room is None or cell_len(label) <= room:
+        return label
+    others = f" and {len(parts) - 1} more" if len(parts) > 1 else ""
+    part_room = room - cell_len(f"not found: {others}")
+    if part_room >= min(_MIN_PART_COLUMNS, cell_len(parts[0])):
+        return f"not found: {truncate(parts[0], part_room)}{others}"
+    count = f"{format_count(len(parts), 'part')} not found"
+    return count if cell_len(count) <= room else ""
 
 
 def pack_summary(result: PackResult, settings: PackSettings, mark_count: int) -> str:
