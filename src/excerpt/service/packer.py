@@ -87,6 +87,12 @@ class BuiltPack(Struct, frozen=True):
     missing: tuple[MarkedFragment, ...]
     moves: MovedFragments | None = None
 
+    def locate_passages(self) -> Sequence[int | None]:
+        """Return where in `text` each passage begins; None where a template leaves it out or changes it."""
+        from excerpt.pack.formats.registry import locate_passages
+
+        return locate_passages(self.result, self.text)
+
 
 DISPLACES_MARK_REASON = "replaces another mark"
 """Reason if marking a fragment would push another marked fragment out of the pack."""

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.base.kinds import Scope, Strategy
+from excerpt.base.kinds import Format, Scope, Strategy
 from excerpt.base.model import EntryHit, Pack, PackResult, TableHeader
 from excerpt.pack.formats.pack_format import PackFile, UnreadablePackError
-from excerpt.pack.formats.registry import FORMATS, load_format, read_pack
+from excerpt.pack.formats.registry import FORMATS, load_format, locate_passages, read_pack
 from excerpt.pack.formats.source_label import PackLinks
 from excerpt.text.display import visible_line
 from excerpt.text.fragments import digest_of_text
@@ -63,6 +63,28 @@ def written(packs: list[Pack], question: str = "") -> dict[str, str]:
         else form.render_data(result, LINKS)
         for name, form in zip(FORMATS, map(load_format, FORMATS), strict=True)
     }
+
+
+def result_of(passages: list[Pack], form: Format) -> PackResult:
+    return PackResult("q", Strategy.AUTO, 4_000, "o200k", tuple(passages), (), "", 1, 1.0, 2, format=form)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_passages_are_located_in_the_text_of_every_format_however_it_escapes_them(form: Format) -> None:
+    passages = [pack('Tom & "Jerry"\n<b>'), pack("Tom"), pack("]]> \x1b"), pack("the end")]
+    text = written(passages)[form.value]
+    starts = locate_passages(result_of(passages, form), text)
+    assert None not in starts
+    first, second, third, last = (text[start or 0 :] for start in starts)
+    assert first.startswith(("Tom &", '"text": "Tom &'))
+    assert second.startswith(("Tom\n", "Tom</document_content>", '"text": "Tom"'))
+    assert third.startswith(("]]", '"text": "]]'))
+    assert last.startswith(("the end", '"text": "the end"'))
+
+
+def test_a_passage_that_a_template_changes_is_not_located_but_the_next_is() -> None:
+    passages = [pack("one & two"), pack("three")]
+    assert locate_passages(result_of(passages, Format.TEMPLATE), "one and two\nthree") == [None, 12]
 
 
 FORMS = [form.value for form in FORMATS]

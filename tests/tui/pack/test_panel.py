@@ -281,6 +281,22 @@ async def test_the_text_to_paste_scrolls_to_the_selected_passage_and_by_page_key
         assert pasted.scroll_offset.y == max(0, top - pasted.scrollable_content_region.height + 1)
 
 
+@pytest.mark.parametrize("form", [Format.MARKDOWN, Format.XML, Format.JSON])
+async def test_the_text_to_paste_stays_at_the_selected_passage_when_it_is_wrapped_again(
+    app: ExcerptApp, form: Format
+) -> None:
+    async with app.run_test(size=(110, 40)) as pilot:
+        pane_of(app).pack_format = form
+        await open_pack(pilot, "conflict")
+        await press(pilot, "j")
+        pasted, text = screen_of(app).query_one(PastedText), packs_of(app)[1].text.split("\n")[0]
+        for width in (110, 60, 90):
+            await pilot.resize_terminal(width, 40)
+            await pilot.pause()
+            shown = [pasted.render_line(row).text for row in range(pasted.scrollable_content_region.height)]
+            assert any(text[:20] in row for row in shown), (width, shown)
+
+
 async def test_control_characters_in_the_text_to_paste_are_shown_as_signs(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 60)) as pilot:
         await open_pack(pilot, "hostile")

@@ -7,6 +7,7 @@ module NAME_format.py with a `FORMAT`.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from importlib import import_module
@@ -60,6 +61,25 @@ def render_output(result: PackResult, links: PackLinks) -> str:
         if pack_format is None or pack_format.render_data is None
         else pack_format.render_data(result, links)
     )
+
+
+def locate_passages(result: PackResult, text: str) -> Sequence[int | None]:
+    """Return where in `text`, the output of a pack, the text of each passage begins.
+
+    None for a passage that a template leaves out or writes in another way than the note.
+    """
+    starts: list[int | None] = []
+    end = 0
+    for passage in result.passages:
+        written = passage.text
+        if result.format is Format.JSON:
+            written = f'"text": {json.dumps(passage.text, ensure_ascii=False)}'
+        elif result.format in FORMATS:
+            written = load_format(result.format).make_renderer((), "").escape(passage.text)
+        start = text.find(written, end)
+        starts.append(start if start >= 0 else None)
+        end = start + len(written) if start >= 0 else end
+    return starts
 
 
 def read_pack(text: str) -> PackFile:

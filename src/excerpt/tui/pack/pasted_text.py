@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from rich.segment import Segment
 from textual.geometry import Size
 from textual.strip import Strip
@@ -39,6 +41,10 @@ class PastedText(LineView, can_focus=False):
         self._first_rows: list[int] = []
         """For each wrapped line, the index of its first row."""
         self._width = 0
+        self._top_line = 0
+        """The line that was scrolled to the top last."""
+        self._scrolled_row = 0
+        """The row at the top after that."""
 
     def show(self, pack: BuiltPack | None) -> None:
         """Show the text of `pack` from its beginning, with its format and size; nothing for None."""
@@ -47,24 +53,18 @@ class PastedText(LineView, can_focus=False):
         self._pack = pack
         self._lines = pack.text.splitlines() if pack is not None else []
         self.border_title = self._format_border_title(pack)
-        self.scroll_to(y=0, animate=False, force=True, immediate=True)
         self._rewrap()
+        self._scroll_to_line(0)
 
     def show_passage(self, number: int) -> None:
-        """Scroll to passage `number`, from 0, unless the format writes its text in another way, such as JSON."""
+        """Scroll to passage `number`, from 0, unless a template leaves it out or writes it in another way."""
         if self._pack is None or number >= len(self._pack.result.passages):
             return
-        text, start, end = self._pack.text, 0, 0
-        for passage in self._pack.result.passages[: number + 1]:
-            start = text.find(passage.text, end)
-            if start < 0:
-                return
-            end = start + len(passage.text)
-        line = max(0, len(text[:start].splitlines()) - _LINES_ABOVE) if number else 0
-        while len(self._first_rows) <= line and self._wrap_next_line():
-            pass
-        self._update_line_count()
-        self.scroll_to(y=self._first_rows[line] if self._first_rows else 0, animate=False, force=True, immediate=True)
+        text = self._pack.text
+        start = self._pack.locate_passages()[number]
+        if start is not None:
+            lines_before = len(text[: start + 1].splitlines()) - 1
+            self._scroll_to_line(max(0, lines_before - _LINES_ABOVE) if number else 0)
 
     def scroll_pages(self, pages: int) -> None:
         """Scroll down by a number of pages, up if negative. A page is the height less one line, which stays visible."""
@@ -72,8 +72,13 @@ class PastedText(LineView, can_focus=False):
         self.scroll_relative(y=pages * step, animate=False)
 
     def on_resize(self) -> None:
-        if self.scrollable_content_region.width != self._width:
-            self._rewrap()
+        """Wrap the text to the new width, with the same line at the top."""
+        if self.scrollable_content_region.width == self._width:
+            return
+        if self.scroll_offset.y != self._scrolled_row:  # scrolled by the user
+            self._top_line = max(0, bisect_right(self._first_rows, self.scroll_offset.y) - 1)
+        self._rewrap()
+        self._scroll_to_line(self._top_line)
 
     def render_line(self, y: int) -> Strip:
         width, row = self.scrollable_content_region.width, y + self.scroll_offset.y
@@ -92,6 +97,15 @@ class PastedText(LineView, can_focus=False):
         self._width = self.scrollable_content_region.width
         self._rows, self._first_rows = [], []
         self._update_line_count()
+
+    def _scroll_to_line(self, line: int) -> None:
+        """Scroll a line of the text to the top, as far as there are rows below it."""
+        while len(self._first_rows) <= line and self._wrap_next_line():
+            pass
+        self._update_line_count()
+        row = self._first_rows[line] if line < len(self._first_rows) else 0
+        self.scroll_to(y=row, animate=False, force=True, immediate=True)
+        self._top_line, self._scrolled_row = line, self.scroll_offset.y
 
     def _wrap_next_line(self) -> bool:
         """Wrap one line more; return False if all lines are wrapped."""
