@@ -596,11 +596,6 @@ def test_of_a_later_hit_only_the_unit_with_a_new_word_is_packed() -> None:
     assert (second.line_start, second.line_end, second.cut_above, second.cut_below) == (3, 3, True, False)
 
 
-def test_words_of_the_question_that_no_passage_has_are_in_the_result(vault: Vault) -> None:
-    result = packed(vault, vault.hit("alpha0"), asked=ASKED)
-    assert result.uncovered_words == (ASKED[1],)
-
-
 def test_without_an_answer_the_pack_is_empty_and_names_three_locations(vault: Vault) -> None:
     hits = [
         with_confidence(vault.hit(word, 0.2), Confidence.NOTHING)

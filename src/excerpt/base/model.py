@@ -635,8 +635,7 @@ class PackResult:
     as a passage of its own. `left_out_comments` is the number of comments of the notes' author in the lines of the
     passages, which are not in their text. `notice` is the first line of the text: the words that were not found, if
     the pack is `unsure`, or else the parts of the query in `not_found`, which no passage of the vault covers; "" for
-    another pack. `uncovered_words` are the content words of the query that no passage has, in
-    its text, its headings or the title of its note.
+    another pack.
     """
 
     query: str
@@ -656,7 +655,6 @@ class PackResult:
     confidence: Confidence | None = None
     left_out_comments: int = 0
     notice: str = ""
-    uncovered_words: tuple[QuestionWord, ...] = ()
     not_found: tuple[str, ...] = ()
 
     @property

@@ -15,7 +15,7 @@ from excerpt.base.cancellation import check_cancelled
 from excerpt.base.kinds import Confidence, Fill, Scope, StopReason, Strategy
 from excerpt.base.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, QuestionWord
 from excerpt.base.settings import PackSettings
-from excerpt.pack.coverage import cut_hit, find_best_unit, find_uncovered_words, order_units
+from excerpt.pack.coverage import cut_hit, find_best_unit, order_units
 from excerpt.pack.expand import HitSpan, build_ordinal_span, build_span_pack, expand_fragment, find_expansion_range
 from excerpt.pack.fill import DraftPack, Filling, Piece
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
@@ -248,7 +248,6 @@ def build_pack(
         confidence=confidence,
         left_out_comments=sum(notes[pack.path].count_comments(pack.line_start, pack.line_end) for pack in passages),
         notice=notice if passages else "",
-        uncovered_words=find_uncovered_words(words, passages, [each.hit for each in gathered.hit_spans]),
     )
 
 

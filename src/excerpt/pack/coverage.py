@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from msgspec import Struct
 
-from excerpt.base.model import Hit, Pack, QuestionWord
+from excerpt.base.model import Hit, QuestionWord
 from excerpt.pack.source import CachedNote
 from excerpt.text.folding import fold, stem
 
@@ -108,36 +108,10 @@ def order_units(hits: Sequence[Hit], units: Sequence[Sequence[Unit]], words: Seq
     return ordered
 
 
-def find_uncovered_words(
-    words: Sequence[QuestionWord], packs: Iterable[Pack], hits: Iterable[Hit]
-) -> tuple[QuestionWord, ...]:
-    """Return the words of a question that no passage has, in its text, its headings or the title of its note.
-
-    `hits` are those that were packed, and know where their words are.
-    """
-    packed = {fragment_id for pack in packs for fragment_id in pack.fragment_ids}
-    known = tuple(words)
-    covered: set[str] = set()
-    for hit in hits:
-        if hit.fragment.id in packed:
-            covered |= cover_text(hit, 0, len(hit.fragment.text), known) | cover_names(hit, known)
-    return tuple(word for word in words if word.text not in covered)
-
-
 def cover_text(hit: Hit, start: int, end: int, words: tuple[QuestionWord, ...]) -> frozenset[str]:
     """Return the words that a hit has in the characters `start` to `end` of its text."""
     inside = {hit.fragment.text[span.start : span.end] for span in hit.spans if start <= span.start < end}
-    return _attribute_all(inside, words)
-
-
-def cover_names(hit: Hit, words: tuple[QuestionWord, ...]) -> frozenset[str]:
-    """Return the words that are in the title of a hit's note or in its headings."""
-    names = zip((hit.fragment.title, *hit.fragment.heading_path), hit.named, strict=False)
-    return _attribute_all({name[span.start : span.end] for name, spans in names for span in spans}, words)
-
-
-def _attribute_all(matched: Collection[str], words: tuple[QuestionWord, ...]) -> frozenset[str]:
-    return frozenset[str]().union(*(_attribute(text, words) for text in matched))
+    return frozenset[str]().union(*(_attribute(text, words) for text in inside))
 
 
 @lru_cache(maxsize=_MAX_CACHED_WORDS)
