@@ -1,7 +1,8 @@
 """Measure whether parts of questions that no passage covers are named: `python -m benchmarks.two_parts`.
 
-The 60 questions of `two_parts.jsonl` have two parts each and are asked of three vaults; half of them have a part that
-the vault does not answer, with the words by which it is recognised. A part is *named* if one that is named has one of
+The 72 questions of `two_parts.jsonl` have two parts each and are asked of three vaults; 32 of them have a part that the
+vault does not answer, with the words by which it is recognised. The last twelve have courtesies, abbreviations or
+"and/or". A part is *named* if one that is named has one of
 these words. It is *wrongly named* if a question has an answer to the part that is named.
 """
 

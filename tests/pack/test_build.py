@@ -676,6 +676,21 @@ def test_the_hits_of_an_unsure_result_fill_the_budget_on_request(vault: Vault) -
     assert {fragment for pack in filled.passages for fragment in pack.fragment_ids} == {hit.fragment.id for hit in hits}
 
 
+def test_a_pack_without_room_for_a_passage_has_the_notice_of_parts_that_are_not_found(vault: Vault) -> None:
+    result = build_pack(
+        vault,
+        [with_confidence(vault.hit(UNSURE_HITS[0], 1), Confidence.STRONG)],
+        query="q",
+        strategy=Strategy.AUTO,
+        settings=PackSettings(budget=5),
+        tokenizer=open_tokenizer("o200k"),
+        renderer=MarkdownRenderer((), "Not found: “zebra”."),
+        confidence=Confidence.STRONG,
+        notice="Not found: “zebra”.",
+    )
+    assert (result.passages, result.text, result.notice) == ((), "", "Not found: “zebra”.")
+
+
 @pytest.mark.parametrize("budget", [60, 200, 499, 500, 501, PLENTY])
 @pytest.mark.parametrize("renderer", [MarkdownRenderer, PlainRenderer, XmlRenderer])
 def test_an_unsure_pack_names_missing_words_first_and_has_at_most_500_tokens(

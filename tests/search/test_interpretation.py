@@ -132,6 +132,17 @@ def test_words_that_no_passage_has_are_named(small: Engine, query: str, lack: st
         ("the zebra and the yak", ()),
         ("zebra", ()),
         ("hot oven and zebra | garden", ()),
+        ("Hello! Is the oven hot, please? Many thanks in advance.", ()),
+        ("Hallo, is the oven hot, bitte? Danke", ()),
+        ("Is the oven hot? Merci beaucoup", ()),
+        ("Please find the zebra of the yellow farm. Is the oven hot?", ("find the zebra of the yellow farm",)),
+        ("the oven is hot and/or rain on the garden", ()),
+        ("the oven is hot and/or feeds the yak", ("feeds the yak",)),
+        ("the oven is hot, e.g. rain on the garden", ()),
+        ("the oven is hot, z. B. rain on the garden", ()),
+        ("hot oven vs. garden rain", ()),
+        ("Is the oven hot? Where does Dr. Zebra live?", ("Zebra live",)),
+        ("Is the oven hot? And who is X?", ()),
     ],
 )
 def test_the_part_of_a_question_that_no_passage_covers_is_named(
@@ -154,6 +165,12 @@ def test_whether_any_note_has_a_date_is_given(library: Snapshot, small: Engine) 
 def test_if_many_words_are_missing_three_of_them_are_named(small: Engine) -> None:
     evidences = [small.find_candidates(parsed)[0] for parsed in small.parse("zebra yak yeti yawl")]
     assert describe_missing_words(evidences, small.snapshot.languages).endswith(" and 1 more")
+
+
+def test_if_many_parts_are_missing_three_of_them_are_named(small: Engine) -> None:
+    result = small.search("Is the oven hot? Salt and water, flour and yeast, zebra, lynx and puma")
+    assert result.not_found == ("yeast", "zebra", "lynx", "puma")
+    assert result.notice == "Not found: “yeast”, “zebra”, “lynx” and 1 more."
 
 
 def test_to_find_missing_words_all_fragments_are_searched_for_one_word_at_most(

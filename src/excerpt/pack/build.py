@@ -247,7 +247,7 @@ def build_pack(
         needs=() if is_lowered else tuple(needs),
         confidence=confidence,
         left_out_comments=sum(notes[pack.path].count_comments(pack.line_start, pack.line_end) for pack in passages),
-        notice=notice if passages else "",
+        notice="" if confidence is Confidence.UNSURE and not passages else notice,
     )
 
 

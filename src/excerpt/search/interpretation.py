@@ -37,7 +37,7 @@ from excerpt.search.time_signal import find_notes_in_periods
 from excerpt.text.columns import truncate
 from excerpt.text.display import visible_line
 from excerpt.text.folding import fold
-from excerpt.text.languages import select_stop_words
+from excerpt.text.languages import is_courtesy, select_stop_words
 from excerpt.text.periods import find_periods
 
 
@@ -149,8 +149,8 @@ def _filter_warnings(
 
 
 _NO_SURE_PASSAGE = "No passage is sure to answer"
-_MAX_NAMED_WORDS = 3
-_MAX_WORD_COLUMNS = 30
+_MAX_NAMED = 3
+_MAX_NAME_COLUMNS = 30
 
 
 def format_unsure_notice(lack: str = _NO_SURE_PASSAGE, *, is_by_meaning: bool = False) -> str:
@@ -192,18 +192,28 @@ With any from .66, one in a hundred parts that are answered is named (docs/desig
 """
 MIN_NAMED_WEIGHT = 1.0
 """The weight of the word with which a part begins that is named: not "there" or "also"."""
-_PART_END = re.compile(r"[.?!;:,]+(?=\s|$)|[。？！；，、]|\b(?:and|or|und|oder|et|ou)\b", re.IGNORECASE)
+MIN_PART_LETTERS = 3
+"""The letters of a word that is named as a part of its own, if they are Latin ones: not "X"."""
+MIN_WORDS_BESIDE_COURTESY = 3
+"""The other words of a part with a courtesy that is named: not "thanks in advance"."""
+_JOINING = "(?:and|or|und|oder|et|ou)"
+_ABBREVIATION = r"\b(?:[^\W\d_](?:\.\s?[^\W\d_]\b)+\.?|(?:vs|eg|ie)\b\.?|(?:dr|mrs?|ms|prof|bzw|ca|ggf|incl|inkl)\.)"
+_PART_SIGN = re.compile(
+    rf"(?P<abbreviation>{_ABBREVIATION})|[.?!;:,]+(?=\s|$)|[。？！；，、]|\b{_JOINING}(?:/{_JOINING})?\b", re.IGNORECASE
+)
 
 
 def find_missing_parts(text: str, evidence: Evidence, languages: Sequence[str]) -> tuple[str, ...]:
     """Return the parts of a question that no passage covers, as typed; () if no other part is covered.
 
     A part ends at a sign of punctuation or at "and" or "or". A passage covers it if it has most of its words, by
-    weight. `text` is the question without filters.
+    weight; courtesies and abbreviations such as "e.g." do not count. `text` is the question without filters.
     """
-    if not (ends := [end.span() for end in _PART_END.finditer(text)]):
+    signs = list(_PART_SIGN.finditer(text))
+    starts = [0, *(sign.end() for sign in signs if sign["abbreviation"] is None)]
+    if len(starts) == 1:
         return ()
-    starts = [0, *(last for _, last in ends)]
+    sign_starts, courteous = [sign.start() for sign in signs], set[int]()
     words: list[list[tuple[int, int, WordMatches]]] = [[] for _ in starts]
     at = 0
     for word, match in _iterate_content_words(evidence, languages):
@@ -211,16 +221,31 @@ def find_missing_parts(text: str, evidence: Evidence, languages: Sequence[str]) 
         if found < 0 or not _is_loaded(match):
             return ()
         at = found + len(word.surface)
-        words[bisect_right(starts, found) - 1].append((found, at, match))
+        number, sign = bisect_right(starts, found) - 1, bisect_right(sign_starts, found) - 1
+        if is_courtesy(fold(word.surface)):
+            courteous.add(number)
+        elif sign < 0 or signs[sign].end() <= found:
+            words[number].append((found, at, match))
     is_covered = [_is_covered([match for _, _, match in part], evidence) for part in words]
     if not any(is_covered[number] for number, part in enumerate(words) if part):
         return ()
-    missing = [part for number, part in enumerate(words) if not is_covered[number]]
+    missing = [
+        part
+        for number, part in enumerate(words)
+        if not is_covered[number]
+        and len(part) >= (MIN_WORDS_BESIDE_COURTESY if number in courteous else 1)
+        and (len(part) > 1 or _is_long(text[part[0][0] : part[0][1]]))
+    ]
     firsts = [
         next((first for first, _, match in part if match.idf >= MIN_NAMED_WEIGHT), part[0][0]) for part in missing
     ]
     spans = zip(firsts, (part[-1][1] for part in missing), strict=True)
     return tuple(" ".join(text[first:last].split()) for first, last in spans)
+
+
+def _is_long(word: str) -> bool:
+    """Return whether a word alone is named as a part; the words of other scripts may have one letter."""
+    return len(word) >= MIN_PART_LETTERS or not word.isascii()
 
 
 def _is_covered(matches: Sequence[WordMatches], evidence: Evidence) -> bool:
@@ -238,8 +263,7 @@ def _is_covered(matches: Sequence[WordMatches], evidence: Evidence) -> bool:
 
 def format_missing_parts(parts: Sequence[str]) -> str:
     """Return a sentence that names parts of a question; "" without any."""
-    names = ", ".join(f"“{truncate(visible_line(part), _MAX_WORD_COLUMNS)}”" for part in parts)
-    return f"Not found: {names}." if parts else ""
+    return f"Not found: {_format_names(parts[:_MAX_NAMED], len(parts))}." if parts else ""
 
 
 def _select_content_words(evidence: Evidence, languages: Sequence[str]) -> dict[str, tuple[ExpandedWord, WordMatches]]:
@@ -292,7 +316,12 @@ def _is_loaded(match: WordMatches) -> bool:
 
 def _name_words(weights: Mapping[str, float]) -> str:
     """Return the words of the highest weights in quotation marks, in their order, and how many others there are."""
-    heaviest = set(sorted(weights, key=lambda word: -weights[word])[:_MAX_NAMED_WORDS])
-    named = [f"“{truncate(visible_line(word), _MAX_WORD_COLUMNS)}”" for word in weights if word in heaviest]
-    others = len(weights) - len(named)
-    return ", ".join(named) + (f" and {others} more" if others else "")
+    heaviest = set(sorted(weights, key=lambda word: -weights[word])[:_MAX_NAMED])
+    return _format_names([word for word in weights if word in heaviest], len(weights))
+
+
+def _format_names(names: Sequence[str], count: int) -> str:
+    """Return words or parts of a question in quotation marks, and how many others of `count` there are."""
+    quoted = ", ".join(f"“{truncate(visible_line(name), _MAX_NAME_COLUMNS)}”" for name in names)
+    others = count - len(names)
+    return quoted + (f" and {others} more" if others else "")

@@ -71,6 +71,22 @@ def is_question_word(word: str) -> bool:
     return word in _QUESTION_WORDS
 
 
+_COURTESIES = {
+    "en": "please thanks thank cheers hello hi hey greetings regards",
+    "de": "bitte danke dank hallo moin",
+    "fr": "merci bonjour salut svp",
+    "es": "gracias hola favor",
+    "it": "grazie ciao",
+    "pt": "obrigado obrigada",
+}
+_COURTEOUS_WORDS = frozenset(" ".join(_COURTESIES.values()).split())
+
+
+def is_courtesy(word: str) -> bool:
+    """Return whether the folded `word` is one of greetings, requests and thanks ("hello"), in any language."""
+    return word in _COURTEOUS_WORDS
+
+
 def select_stop_words(words: Collection[str], languages: Iterable[str]) -> frozenset[str]:
     """Return the stop words among the folded `words`, or an empty set if all of them are stop words."""
     languages = tuple(languages)
