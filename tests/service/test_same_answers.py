@@ -165,8 +165,18 @@ def ask_app(vaults: list[Path], _command: Excerpt) -> Iterator[Given]:
     for query in QUERIES:
         result = answer_to(AskSearch(query, Strategy.AUTO, None, 50))
         assert isinstance(result, excerpt.Result)
-        request = PackRequest((query,), result.strategy, result.hits, (), pack_settings, confidence=result.confidence)
-        pack = answer_to(AskPack(packer, request)).pack  # type: ignore[attr-defined]
+        request = PackRequest(
+            (query,),
+            result.strategy,
+            result.hits,
+            (),
+            pack_settings,
+            confidence=result.confidence,
+            words=result.words,
+            notice=result.notice,
+            not_found=result.not_found,
+        )
+        pack = answer_to(AskPack(packer, request, result=result)).pack  # type: ignore[attr-defined]
         yield Given(
             tuple(f"{hit.path}:{hit.fragment.line_start}" for hit in result.hits[:LIMIT]),
             text_of(result.confidence),

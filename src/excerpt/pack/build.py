@@ -466,10 +466,10 @@ def with_fill(
 ) -> PackSettings:
     """Return the settings for a pack of `queries`; with several queries, alternatives or a list by date, it is filled.
 
-    A share of the first score would leave out whole questions; not if they are wordings of one question.
+    A share of the first score would leave out whole questions; not if the queries are wordings of one question.
     """
-    parsed = [each for query in queries for each in engine.parse(query)]
-    several = len(parsed) > 1 and not are_wordings
-    if settings.fill is Fill.ENOUGH and (several or any(each.sort for each in parsed)):
+    parsed = [engine.parse(query) for query in queries]
+    several = (len(parsed) > 1 and not are_wordings) or any(len(alternatives) > 1 for alternatives in parsed)
+    if settings.fill is Fill.ENOUGH and (several or any(each.sort for query in parsed for each in query)):
         return replace(settings, fill=Fill.BUDGET)
     return settings
