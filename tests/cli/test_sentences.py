@@ -62,6 +62,10 @@ def wrong_words(stage: Stage) -> None:
     stage.say("search", "x", "--limit", "0")
     stage.say("search", "x", "--strategy", "best")
     stage.say("{vault}", "{vault}", vault=False)
+    stage.say("search", "sync", "{vault}")
+    stage.say("pack", "sync", "{vault}")
+    stage.say("map", "sync", "{vault}", vault=False)
+    stage.say("index", "{vault}", "{tmp}", vault=False)
 
 
 def a_vault_that_cannot_be_opened(stage: Stage) -> None:

@@ -51,6 +51,12 @@ def test_textuals_server_for_browsers_needs_no_terminal() -> None:
     check_terminal({"TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver"})
 
 
+def test_another_driver_needs_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False)
+    with pytest.raises(ExcerptError, match="needs a terminal"):
+        check_terminal({"TEXTUAL_DRIVER": "textual.drivers.linux_driver:LinuxDriver"})
+
+
 def test_the_budget_goes_up_and_down_in_steps() -> None:
     assert next_budget(4_000, 1) == 6_000
     assert next_budget(4_000, -1) == 3_000

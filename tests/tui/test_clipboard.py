@@ -27,6 +27,9 @@ from tests.conftest import programs_finder
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
+WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
+
+
 def route_names(chosen: CopyPlan) -> list[str]:
     return [tool.name for tool in chosen.tools]
 
@@ -42,7 +45,8 @@ def route_names(chosen: CopyPlan) -> list[str]:
         ({"TMUX": "/tmp/tmux,1,0"}, ["tmux"], "linux", ["tmux"]),
         ({"TMUX": "/tmp/tmux,1,0", "DISPLAY": ":0"}, ["tmux", "xclip"], "linux", ["xclip", "tmux"]),
         ({"DISPLAY": ":10", "SSH_CONNECTION": "a b"}, ["xclip"], "linux", []),
-        ({"DISPLAY": ":0", "TMUX": "/tmp/tmux,1,0", "TEXTUAL_DRIVER": "web"}, ["xclip", "tmux"], "linux", []),
+        ({"DISPLAY": ":0", "TMUX": "/tmp/tmux,1,0", "TEXTUAL_DRIVER": WEB_DRIVER}, ["xclip", "tmux"], "linux", []),
+        ({"DISPLAY": ":0", "TEXTUAL_DRIVER": ""}, ["xclip"], "linux", ["xclip"]),
         ({}, ["xclip", "wl-copy"], "linux", []),
     ],
 )

@@ -253,18 +253,17 @@ def _format_error(error: click.ClickException, argv: list[str]) -> str:
 
 
 def _format_vault_hint(error: click.UsageError, argv: list[str]) -> str:
-    """Return a hint on whether the command takes the vault as an option or argument; "" for other errors."""
-    if error.ctx is None or not error.ctx.info_name:
+    """Return a hint that the command takes the vault as an option, if it was given as an argument; else ""."""
+    _, is_unexpected, arguments = error.message.removesuffix(")").partition("Got unexpected extra argument")
+    if not is_unexpected or error.ctx is None or not error.ctx.info_name:
         return ""
+    names = {parameter.name for parameter in error.ctx.command.params}
+    if "named" in names or not names & {"vault", "vaults"}:  # `named`: the vault as an argument
+        return ""
+    words = f" {arguments.partition('(')[2]} "
+    folder = next((word for word in argv if f" {word} " in words and Path(word).expanduser().is_dir()), None)
     command = f"excerpt {error.ctx.info_name}"
-    vaults = [parameter for parameter in error.ctx.command.params if parameter.name in ("vault", "vaults")]
-    if not vaults:
-        return ""
-    if isinstance(vaults[0], click.Argument):
-        is_option_used = isinstance(error, click.NoSuchOption) and error.option_name == "--vault"
-        return f" Name the vault without --vault: {command} VAULT" if is_option_used else ""
-    folders = (word for word in argv if word in error.message and Path(word).expanduser().is_dir())
-    return next((f". Name the vault with an option: {command} --vault {shlex.quote(folder)}" for folder in folders), "")
+    return f". Name the vault with an option: {command} --vault {shlex.quote(folder)}" if folder is not None else ""
 
 
 def _format_double_dash_hint(option: str, ctx: click.Context, argv: list[str]) -> str:
@@ -272,7 +271,11 @@ def _format_double_dash_hint(option: str, ctx: click.Context, argv: list[str]) -
 
     `option` is the unknown option. Returns "" if the command has no arguments.
     """
-    arguments = [parameter for parameter in ctx.command.params if isinstance(parameter, click.Argument)]
+    arguments = [
+        parameter
+        for parameter in ctx.command.params
+        if isinstance(parameter, click.Argument) and parameter.name != "named"  # a vault, which is no text
+    ]
     typed = next((word for word in argv if word.startswith(option)), None)
     if not (arguments and ctx.info_name) or typed is None:  # without a name it is the command that opens a vault
         return ""

@@ -19,6 +19,7 @@ from excerpt.cli.vaults import (
     add_vaults,
     load_vault,
     refresh_option,
+    reject_folder_as_query,
     require_reranker,
     rerank_option,
     vaults_option,
@@ -112,11 +113,14 @@ def pack_command(
 ) -> int:
     """Pack the passages that answer QUERY for an LLM prompt. Options default to the settings.
 
-    With several queries, each passage gets its best score. With --id, packs the given fragments in the given order;
-    with --from-marks, the fragments marked in the app in the order of marking.
+    Several QUERYs are wordings of one question. A passage has the score for the one that it answers best.
+
+    With --id, packs the given fragments in the given order; with --from-marks, the fragments marked in the app in the
+    order of marking.
     """
     if not (queries or ids or from_marks):
         raise click.UsageError("Give a QUERY, an --id, or --from-marks.")
+    reject_folder_as_query(queries)
     chosen_format = _choose_format(format_name, as_json=as_json, with_template=template is not None)
     with load_vault(vaults, refresh=not no_refresh) as opened_vault:
         require_reranker(opened_vault.settings, rerank=rerank)

@@ -23,6 +23,7 @@ from excerpt.cli.vaults import (
     has_store,
     load_vault,
     refresh_option,
+    reject_folder_as_query,
     require_reranker,
     rerank_option,
     vaults_option,
@@ -84,7 +85,9 @@ def search_command(
     rerank: bool | None,
     no_refresh: bool,
 ) -> int:
-    """Find the fragments that answer QUERY, best first. With several, wordings of a question, each has its best score.
+    """Find the fragments that answer QUERY, best first.
+
+    Several QUERYs are wordings of one question. A fragment has the score for the one that it answers best.
 
     A batch has one JSON object per line, {"id": ..., "query": ...} or {"_id": ..., "text": ...}. For each query, prints
     one line, in the same order. In it, elapsed_ms is the time of the search alone, with warm caches.
@@ -99,9 +102,10 @@ def search_command(
     if batch is not None and not as_json:
         raise click.UsageError("--batch prints JSON only. Add --json.")
     if (explain or note is not None) and len(queries) != 1:
-        raise click.UsageError("Use --explain and --why with one QUERY, not with --batch.")
+        raise click.UsageError("Use --explain and --why with one QUERY.")
     if as_lines and (explain or note is not None or as_json):
         raise click.UsageError("Use --lines without --explain, --why and --json.")
+    reject_folder_as_query(queries)
     if len(vaults) > 1 and has_store(vaults):
         if batch is not None or explain or note is not None:
             raise click.UsageError("Use --batch, --explain and --why with a single store, or with folders.")

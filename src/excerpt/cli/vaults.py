@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -54,6 +55,19 @@ class VaultParameter(click.Path):
         if not str(value).strip():
             self.fail("The name of the vault is empty. Give the folder of your notes.", param, ctx)
         return super().convert(value, param, ctx)
+
+
+def reject_folder_as_query(queries: Sequence[str]) -> None:
+    """Raise a usage error if the last of several queries is the path of a folder, with a separator or `~`.
+
+    The name of a folder alone may be meant as a query.
+    """
+    last = queries[-1] if len(queries) > 1 else ""
+    # pathlib raises an error for a long text, and for `~` without a home folder.
+    folder = os.path.expanduser(last)  # noqa: PTH111
+    if ("/" in last or os.sep in last or last.startswith("~")) and os.path.isdir(folder):  # noqa: PTH112
+        hint = f"Name the vault with an option: --vault {shlex.quote(folder)}"
+        raise click.UsageError(f"The last QUERY, {last}, is a folder. {hint}")
 
 
 def vault_option(command: CommandFunction) -> CommandFunction:

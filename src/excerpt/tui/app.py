@@ -54,7 +54,7 @@ from excerpt.tui.key_table import DIALOG_BINDING_IDS
 from excerpt.tui.keymap import use_keymap, validate_keymap
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.messages import Picked
-from excerpt.tui.picking import PickOptions
+from excerpt.tui.picking import PickOptions, runs_in_browser
 from excerpt.tui.session import NEW_SESSION, load_session
 from excerpt.tui.settings.themes import (
     DARK_DEFAULTS,
@@ -693,7 +693,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
 def check_terminal(environment: Mapping[str, str]) -> None:
     """Raise ExcerptError if the app cannot be drawn on this terminal. A driver of Textual's server needs none."""
-    if environment.get("TEXTUAL_DRIVER"):
+    if runs_in_browser(environment):
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         raise ExcerptError(

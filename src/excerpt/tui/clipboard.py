@@ -23,6 +23,7 @@ from msgspec import Struct
 from excerpt.base.kinds import Format
 from excerpt.base.processes import find_program, program_command
 from excerpt.text.display import format_count
+from excerpt.tui.picking import runs_in_browser
 
 if TYPE_CHECKING:
     from excerpt.base.model import PackResult
@@ -90,8 +91,9 @@ def plan_copy(environment: Mapping[str, str], which: FindProgram, platform: str,
     OSC 52 is used only if no other route works, as it cannot be verified: an X server may be gone, for example.
     """
     tools: list[ClipboardTool] = []
-    in_tmux = bool(environment.get("TMUX")) and "TEXTUAL_DRIVER" not in environment
-    is_remote = any(name in environment for name in ("SSH_CONNECTION", "SSH_TTY", "TEXTUAL_DRIVER"))
+    in_browser = runs_in_browser(environment)
+    in_tmux = bool(environment.get("TMUX")) and not in_browser
+    is_remote = in_browser or any(name in environment for name in ("SSH_CONNECTION", "SSH_TTY"))
     if not is_remote and (tool := _find_system_tool(environment, which, platform)):
         tools.append(tool)
     too_long = not tools and size > OSC_LIMIT

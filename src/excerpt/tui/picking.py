@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,12 +23,17 @@ class PickOptions(Struct, frozen=True):
     query: str = ""
 
 
+def runs_in_browser(environment: Mapping[str, str]) -> bool:
+    """Return whether Textual's server for browsers started the app: it sets its own driver."""
+    return environment.get("TEXTUAL_DRIVER") == "textual.drivers.web_driver:WebDriver"
+
+
 def has_terminal() -> bool:
     """Return whether the app can be drawn: stdin or stderr is a terminal (on Windows, all streams must be).
 
     Textual's server for browsers reads what the app writes, whatever terminal it was started on.
     """
-    if os.environ.get("TEXTUAL_DRIVER"):
+    if runs_in_browser(os.environ):
         return False
     if os.name == "nt":
         return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from textual.widgets import Static
 
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.help import HelpRows
@@ -34,6 +35,18 @@ async def test_a_key_that_cannot_be_used_is_dim_and_says_why_only_under_the_curs
         (_, drawn) = (rows.render_line(row) for row in range(2))
         faint = rows.style_of("row--faint").color
         assert {segment.style.color for segment in drawn if segment.style and "Copy" in segment.text} == {faint}
+
+
+async def test_the_sentence_of_the_row_under_the_cursor_is_whole_below_the_list(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await pilot.press("f1", *"go into the panel")
+        rows = scripted.screen.query_one(HelpRows)
+        await until(pilot, lambda: "go into" in str(rows.selected).casefold(), "the row")
+        selected, about = rows.selected, scripted.screen.query_one("#about-key", Static)
+        assert selected is not None
+        below = " ".join(about.render_line(row).text.strip() for row in range(2))
+        assert below.startswith(selected.what)
+        assert selected.id in below
 
 
 async def test_the_help_names_the_command_for_screen_readers(scripted: ScriptedApp) -> None:

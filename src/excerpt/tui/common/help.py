@@ -127,7 +127,7 @@ class HelpDialog(Dialog[None]):
     HelpDialog {
         & > .box { height: 90%; padding: 0 1; }
         Field { background: $background; }
-        #about-key { height: 2; color: $text-soft; }
+        #about-key { height: 4; color: $text-soft; }
     }
     """
 
@@ -172,7 +172,7 @@ class HelpDialog(Dialog[None]):
 
     @on(RowList.Moved)
     def _show_reason(self, event: RowList.Moved) -> None:
-        """Say why the key under the cursor cannot be used now, or how keys are changed."""
+        """Show the whole row under the cursor, its action, and why it is disabled or how to change it."""
         event.stop()
         rows, has_filter = self.query_one(HelpRows), bool(self.query_one(Field).value.strip())
         selected = rows.selected
@@ -182,7 +182,8 @@ class HelpDialog(Dialog[None]):
             text = f"Not now: {selected.disabled_reason}"
         else:
             text = _key_change_hint() if has_filter else _key_names_hint()
-        self.query_one("#about-key", Static).update(text)
+        about = f"{selected.what}  {selected.id}".rstrip() if selected is not None else ""
+        self.query_one("#about-key", Static).update("\n".join(filter(None, (about, text))))
 
     def action_scroll(self, pages: float) -> None:
         """Move the cursor by `pages`, less than 1 for one row."""
