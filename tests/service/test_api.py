@@ -170,6 +170,8 @@ def test_a_passage_has_the_score_for_the_wording_that_it_answers_best(opened: ex
         each: max(one.get(each, 0.0) for one in scores) for each in scores[0] | scores[1]
     }
     assert opened.search_for_pack(*wordings).query == "sync conflict | red lentils"
+    with pytest.raises(TypeError, match="query"):
+        opened.search_for_pack()  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("options", [{"limit": 0}, {"limit": -1}, {"budget": -1}, {"neighbors": -1}])

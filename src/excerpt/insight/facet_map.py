@@ -6,6 +6,8 @@ filter is added to the query by `Engine.narrowed`, the search has exactly the br
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,16 +21,18 @@ DEFAULT_VALUES_LIMIT = 50
 """The default for the most values that are listed per property."""
 
 
-def build_vault_map(engine: Engine, query: str, values: int | None = DEFAULT_VALUES_LIMIT) -> VaultMap:
-    """Return the numbers of matches of `query` per folder, tag, property and month.
+def build_vault_map(
+    engine: Engine, query: str, values: int | None = DEFAULT_VALUES_LIMIT, *, wordings: Sequence[str] = ()
+) -> VaultMap:
+    """Return the numbers of matches of `query`, or of other `wordings` of it, per folder, tag, property and month.
 
     Each property lists at most `values` values; None lists all.
     """
-    fragments = engine.count_matches_by_note(query)
+    fragments = engine.count_matches_by_note(query, *wordings)
     snapshot = engine.snapshot
     branches = load_branches(snapshot)
     return VaultMap(
-        query=query,
+        query=" | ".join((query, *wordings)),
         fragments=int(fragments.sum()),
         notes=int(np.count_nonzero(fragments)),
         folders=_CountedTree(branches.folders, fragments).branches(),

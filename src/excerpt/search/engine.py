@@ -476,13 +476,13 @@ class Engine:
         evidences = [self._gather_evidence(parsed) for parsed in queries]
         return reduce(np.logical_or, [evidence.is_match for evidence in evidences])
 
-    def count_matches_by_note(self, query: str) -> npt.NDArray[np.int64]:
-        """Return, for each note of the vault, the number of its fragments that match the query.
+    def count_matches_by_note(self, query: str, *wordings: str) -> npt.NDArray[np.int64]:
+        """Return, for each note of the vault, the number of its fragments that match the query or a wording of it.
 
         If only some fragments are loaded from a store, the store counts the others that have the query's words. For
         phrases and for filters of single fragments, only loaded fragments are counted.
         """
-        queries = self.parse(query)
+        queries = tuple(chain.from_iterable(map(self.parse, (query, *wordings))))
         self.prefetch(queries)
         evidences = [self._gather_evidence(parsed) for parsed in queries]
         table = self.snapshot.table

@@ -318,6 +318,15 @@ def merge_notices(results: Iterable[Result | PackResult]) -> str:
     return different.pop() if len(different) == 1 else format_unsure_notice()
 
 
+def describe_missing_parts(results: Iterable[Result]) -> str:
+    """Return a sentence that names the parts of a question that no result's vault covers; "" without any."""
+    from excerpt.search.interpretation import format_missing_parts
+
+    not_found = [each.not_found for each in results]
+    missing = [part for part in next(iter(not_found), ()) if all(part in parts for parts in not_found)]
+    return format_missing_parts(missing)
+
+
 class Vault:
     """A vault and its index: a context manager, created by `excerpt.open`.
 
@@ -611,8 +620,8 @@ class Vault:
         return text
 
     @_run_as_query
-    def search_for_pack(self, *queries: str, strategy: Strategy | str | None = None) -> Result:
-        """Find the hits that `pack` would use for `queries`.
+    def search_for_pack(self, query: str, *wordings: str, strategy: Strategy | str | None = None) -> Result:
+        """Find the hits that `pack` would use for `query` and other `wordings` of it.
 
         Only hits that are ranked high enough for a pack have spans, the positions of the matched words.
         """
@@ -622,7 +631,7 @@ class Vault:
         limit = self._search_limit(max(self.settings.pack.limit, self.settings.search.limit), rerank=None)
         highlighted = self.settings.pack.limit * HITS_PER_PACKED
         engine = self._load_engine_without_comments()
-        result = engine.search(queries, chosen, limit, highlight_count=highlighted)
+        result = engine.search((query, *wordings), chosen, limit, highlight_count=highlighted)
         return self._add_notes(self._rerank(engine, result, rerank=None))
 
     @_run_as_query
@@ -1035,14 +1044,15 @@ class Vault:
         return build_overview(self._load_engine(), topic, DEFAULT_BUDGET_TOKENS if budget is None else budget)
 
     @_run_as_query
-    def map(self, query: str = "", *, limit: int | None = None) -> VaultMap:
+    def map(self, query: str = "", *wordings: str, limit: int | None = None) -> VaultMap:
         """Count the matches of a query by folder, tag, property and month; without a query, count all fragments.
 
+        `wordings` ask the same in other words: what matches one of them counts.
         `limit` is the maximum number of values listed per property.
         """
         from excerpt.insight.facet_map import MATCH_ALL_QUERY, build_vault_map
 
-        return build_vault_map(self._load_engine(), query or MATCH_ALL_QUERY, limit)
+        return build_vault_map(self._load_engine(), query or MATCH_ALL_QUERY, limit, wordings=wordings)
 
     @property
     @_one_at_a_time

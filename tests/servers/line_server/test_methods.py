@@ -153,6 +153,8 @@ async def test_status_names_the_protocol_and_the_clients(talk: Talk) -> None:
         ("search", {"query": "a", "vault": "other"}, "unusable", "There is no vault other."),
         ("search", {"query": "a", "vault": "*"}, "invalid_params", "one vault"),
         ("pack", {}, "invalid_params", "pack needs a query or fragments."),
+        ("pack", {"fragments": ["x"], "wordings": ["swarm"]}, "invalid_params", "wordings need a query."),
+        ("search", {"query": "", "wordings": ["swarm"]}, "invalid_params", "wordings need a query."),
         ("pack", {"query": "a", "format": "json"}, "invalid_params", "format must be one of markdown, plain, xml."),
         ("pack", {"fragments": [1]}, "invalid_params", "fragments must be a list, each a text."),
         ("read", {"source": "Nowhere.md"}, "not_found", "Nowhere.md"),

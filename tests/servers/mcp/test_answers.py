@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from excerpt.base.settings import user_paths
 from excerpt.index.events import IndexingFailed
 from excerpt.search.engine import Engine
 from excerpt.servers import served_vaults
+from excerpt.servers.mcp import tools
 from excerpt.servers.mcp.answers import (
     MIN_LIMIT,
     TOKENIZER,
@@ -33,7 +35,7 @@ from excerpt.servers.mcp.answers import (
 )
 from excerpt.servers.mcp.server import INSTRUCTIONS, build_server
 from excerpt.servers.mcp.tools import CHECK_CAP, OVERVIEW_CAP, PACK_CAP, READ_CAP, RECALL_CAP, RELATED_CAP, SEARCH_CAP
-from excerpt.servers.served_vaults import ServedVaults
+from excerpt.servers.served_vaults import ServedSnapshot, ServedVaults
 from excerpt.vault.known_vaults import DEMO
 from tests.conftest import scaled_examples
 from tests.servers.mcp.conftest import NOTES, Ask, CallResult, failure_text, indexed_vaults, tool_caller
@@ -134,6 +136,36 @@ async def test_a_question_is_asked_in_several_wordings(ask: Ask, tool: str) -> N
     told = await ask(tool, query="quantum chromodynamics lattice", wordings=[wording, "", wording])
     assert re.match("strong|likely|weak", told.first_line)
     assert "Swarms.md:" in told.text
+
+
+async def test_wordings_of_a_search_without_a_query_are_refused(ask: Ask) -> None:
+    told = await ask("search", wordings=["when does a swarm leave?"])
+    assert told.is_error
+    assert "Nothing was done: wordings need a query." in told.text
+
+
+async def test_the_notes_and_folders_of_several_wordings_are_those_of_each(ask: Ask) -> None:
+    for group in ("notes", "folders"):
+        wordings = ['a "swarm'.ljust(5_001), "swarm ".ljust(5_001, "x")]
+        assert not (await ask("search", query="hive", wordings=wordings, group=group)).is_error
+
+
+def test_memories_that_answer_are_recalled_best_first(home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with excerpt.open(vault) as opened:
+        for text in ("Swarms leave in May.", "Queens are marked.", "Feed in autumn."):
+            opened.memories.remember(text)
+        best, second, third = opened.memories.recall()
+        answers = {"swarm": (second, third), "queen": (best, second)}
+        monkeypatch.setattr(excerpt.Memories, "recall_answers", lambda _memories, query: answers[query])
+        snapshot = ServedSnapshot(opened, "bees", "", is_partial=False)
+        assert tools._recall_answers(snapshot, ("queen", "swarm")) == (best, second, third)
+
+
+def test_only_parts_that_no_vault_covers_are_not_found() -> None:
+    covered = excerpt.Result("q", excerpt.Strategy.AUTO, excerpt.Strategy.ADAPTIVE, (), 0, 0.0, 1)
+    first, second = (replace(covered, not_found=parts) for parts in (("quarks", "price"), ("price",)))
+    assert tools._format_notices([first, second], ()) == "Not found: “price”."
+    assert tools._format_notices([first, covered], ()) == ""
 
 
 @pytest.mark.parametrize("tool", ["pack", "search"])

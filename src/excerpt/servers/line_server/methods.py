@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -58,8 +58,15 @@ class Method(Struct, frozen=True):
     writes: bool = False
 
 
+def _check_wordings(query: str, wordings: Sequence[str]) -> None:
+    """Raise ValueError if there are wordings of a query that is empty."""
+    if wordings and not query.strip():
+        raise ValueError("wordings need a query.")
+
+
 def answer_search(snapshot: ServedSnapshot, params: SearchParams) -> JsonObject:
     """Return the hits of a query, each with a snippet, without signals."""
+    _check_wordings(params.query, params.wordings)
     result = snapshot.vault.search(
         params.query,
         *params.wordings,
@@ -94,6 +101,7 @@ def answer_pack(snapshot: ServedSnapshot, params: PackParams) -> JsonObject:
     """Return a pack of the named fragments, or else of the hits of the query."""
     if not (params.query.strip() or params.fragments):
         raise ValueError("pack needs a query or fragments.")
+    _check_wordings(params.query, params.wordings)
     packed = snapshot.vault.pack(
         *([params.query, *params.wordings] if params.query.strip() else []),
         where=params.where,

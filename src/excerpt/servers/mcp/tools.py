@@ -40,6 +40,7 @@ from excerpt.servers.served_vaults import (
     ask_each,
     describe_freshness,
 )
+from excerpt.service.api import describe_missing_parts
 from excerpt.service.inputs import MAX_WORDINGS
 from excerpt.text.display import format_count, visible_line
 
@@ -138,12 +139,14 @@ class Tools(Struct, frozen=True):
         Filters: tag:x path:x/ file:x link:Note (backlinks) "phrase" -word date:2025-05; modified:7d lists recent notes.
         Order: sort:-date. vault="*" asks all.
         """
+        if not query.strip():
+            _refuse_unused(["wordings"] if any(map(str.strip, wordings)) else [], "wordings need a query")
         queries = _join_wordings(query if query.strip() else MATCH_ALL_QUERY, wordings)
         query = " | ".join(queries)
         if group in ("folders", "tags"):
             (only,) = self.single_vault(vault)
             return await only.ask(
-                lambda snapshot: _list_branches(snapshot, query, group, offset, limit), _progress_callback(ctx)
+                lambda snapshot: _list_branches(snapshot, queries, group, offset, limit), _progress_callback(ctx)
             )
         served = self.vaults.find_vaults(vault)
         hit_limit = (offset + limit) * (_MAX_HITS_PER_NOTE if group == "notes" else 1)
@@ -152,7 +155,7 @@ class Tools(Struct, frozen=True):
             result = snapshot.vault.search(*queries, strategy=strategy, limit=hit_limit)
             if snapshot.questions is not None:
                 snapshot.questions.ask(result)
-            matched = snapshot.vault.map(query, limit=1).notes if group == "notes" else result.matched
+            matched = snapshot.vault.map(*queries, limit=1).notes if group == "notes" else result.matched
             memories = _recall_answers(snapshot, queries)
             return _SearchedVault(snapshot, result, matched, memories, _nearest_words(snapshot, result))
 
@@ -538,9 +541,8 @@ def _time_text(result: excerpt.Result) -> str:
 
 
 def _format_notices(results: Iterable[excerpt.Result], memories: Iterable[excerpt.RecalledMemory]) -> str:
-    """Return lines on what was not found, and on the memories that answer; "" without any."""
-    not_found = dict.fromkeys(visible_line(each.notice) for each in results if each.not_found)
-    return "\n".join(filter(None, (*not_found, _format_memories(memories))))
+    """Return a line on what no vault has, and one on the memories that answer; "" without any."""
+    return "\n".join(filter(None, (describe_missing_parts(results), _format_memories(memories))))
 
 
 def _query_hints(results: Iterable[excerpt.Result]) -> str:
@@ -736,8 +738,11 @@ def _best_confidence(results: Iterable[excerpt.Result]) -> excerpt.Confidence | 
 def _recall_answers(snapshot: ServedSnapshot, queries: Iterable[str]) -> tuple[excerpt.RecalledMemory, ...]:
     """Return the memories that answer any query; () if memories cannot be read, which the tool `recall` reports."""
     with suppress(ExcerptError):
-        recalled = [each for query in queries for each in snapshot.vault.memories.recall_answers(query)]
-        return tuple({each.memory.id: each for each in reversed(recalled)}.values())
+        best: dict[str, excerpt.RecalledMemory] = {}
+        for query in queries:
+            for each in snapshot.vault.memories.recall_answers(query):
+                best.setdefault(each.memory.id, each)
+        return tuple(best.values())
     return ()
 
 
@@ -826,9 +831,9 @@ def _resolve_stale_memory(memories: excerpt.Memories, memory_id: str, decision: 
     {"follow": memories.follow, "update": memories.update, "keep": memories.keep}[decision](memory_id)
 
 
-def _list_branches(snapshot: ServedSnapshot, query: str, group: str, offset: int, limit: int) -> str:
+def _list_branches(snapshot: ServedSnapshot, queries: Sequence[str], group: str, offset: int, limit: int) -> str:
     """List the folders or tags (nested ones too) that have matches of a query, the one with the most matches first."""
-    matches = snapshot.vault.map(query, limit=1)
+    matches = snapshot.vault.map(*queries, limit=1)
     top = matches.folders if group == "folders" else matches.tags
     branches = sorted((each for each in _flatten_branches(top) if each.filter), key=lambda each: -each.fragments)
     parts = tuple(
