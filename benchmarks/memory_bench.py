@@ -99,7 +99,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measure(data: Path, sets: Sequence[str], every: int, before: Path | None, *, check: bool) -> int:
-    """Ask the questions of the sets and print the tables. Returns 0, or 1 if the other program's figures differ."""
+    """Ask the questions of the sets and print the tables. Returns 0, or 1 if --check fails."""
     WORK.mkdir(parents=True, exist_ok=True)
     os.environ["EXCERPT_HOME"] = str((WORK / "home").resolve())
     print(f"{EXCERPT} and plain search; intervals are of {RESAMPLES:,} samples of the questions, at 95 %.\n")
@@ -117,11 +117,7 @@ def measure(data: Path, sets: Sequence[str], every: int, before: Path | None, *,
             report_part(part, asked, answers)
         if check:
             agreements += check_agreement(data / "eval" / "memory.py", folder, questions, answers)
-    differing = [each.text for each in agreements if not each.is_same]
-    if check:
-        said = "; ".join(differing[:9]) or f"all {len(agreements)} figures"
-        print(verdict(bool(agreements) and not differing, f"eval/memory.py agrees: {said}"))
-    return 1 if differing else 0
+    return report_agreement(agreements) if check else 0
 
 
 def _group(
@@ -366,6 +362,18 @@ def check_agreement(
                     mean = column.mean(figure)
                     if column.name in row and mean is not None:
                         yield Agreement(f"{part}, {figure}{suffix} of {column.name}", mean, row[column.name])
+
+
+def report_agreement(agreements: Sequence[Agreement]) -> int:
+    """Print whether the figures agree. Returns 0, or 1 if one differs, or if there are none to compare."""
+    differing = [each.text for each in agreements if not each.is_same]
+    if agreements:
+        message = "; ".join(differing[:9]) or f"all {len(agreements)} figures"
+    else:
+        message = "no figure has the same name in both"
+    holds = bool(agreements) and not differing
+    print(verdict(holds, f"eval/memory.py agrees: {message}"))
+    return 0 if holds else 1
 
 
 def read_scores(printed: str) -> list[dict[str, dict[str, str]]]:

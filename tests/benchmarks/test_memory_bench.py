@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.memory_bench import Agreement, Column, interval, read_scores, table_rows
+import pytest
+from benchmarks.memory_bench import Agreement, Column, interval, read_scores, report_agreement, table_rows
 
 PRINTED = """\
 ## talks, plain
@@ -39,3 +40,11 @@ def test_figures_of_the_other_program_are_compared_as_rounded() -> None:
     assert Agreement("R@5", 0.7504, "0.750").is_same
     assert not Agreement("R@5", 0.7516, "0.750").is_same
     assert Agreement("tokens", 747.6, "748").is_same
+
+
+@pytest.mark.parametrize(
+    ("agreements", "code"),
+    [([Agreement("R@5", 0.75, "0.750")], 0), ([Agreement("R@5", 0.75, "0.800")], 1), ([], 1)],
+)
+def test_figures_that_differ_or_cannot_be_compared_fail_the_check(agreements: list[Agreement], code: int) -> None:
+    assert report_agreement(agreements) == code
