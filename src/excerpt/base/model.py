@@ -633,9 +633,9 @@ class PackResult:
     passages. `costs` holds the tokens of each passage with the markup around its text; the costs add up to `tokens`.
     `needs` holds, for each hit that did not fit (they are the last ones in `left_out`), the tokens that it would take
     as a passage of its own. `left_out_comments` is the number of comments of the notes' author in the lines of the
-    passages, which are not in their text. `notice` is the first line of the text: the words that were not found, if
-    the pack is `unsure`, or else the parts of the query in `not_found`, which no passage of the vault covers; "" for
-    another pack.
+    passages, which are not in their text. `notice` is the first line of a text with passages: the words that were not
+    found, if the pack is `unsure`, or else the parts of the query in `not_found`, which no passage of the vault
+    covers; "" for another pack.
     """
 
     query: str
