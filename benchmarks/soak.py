@@ -75,7 +75,7 @@ def soak(vault: Path, folder: Path, queries: list[str]) -> list[Sample]:
             engine = Engine(snapshot, settings)
             engine.warm_without_model()
             old.close()
-            snapshot.shrink_log()
+            snapshot.shorten_wal()
         if number % (SEARCHES // REOPENINGS) == 0:
             snapshot.close()
             snapshot = Snapshot.open(folder, settings)

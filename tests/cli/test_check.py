@@ -75,7 +75,9 @@ def test_a_changed_source_is_shown_as_a_difference(excerpt: Excerpt, vault: Path
     assert "+A sync conflict arises when three devices" in told.out
 
 
-def test_a_moved_text_is_still_true(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
+def test_a_citation_of_a_renamed_note_passes_and_names_its_new_path(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
+) -> None:
     pack = write_pack(excerpt, vault, tmp_path)
     (vault / "Sync.md").rename(vault / "Old sync.md")
     answer.write_text(f"> {CONFLICT} [1]\n", encoding="utf-8")

@@ -115,7 +115,7 @@ def _printed(vault: Path, root: Path) -> Iterator[tuple[str, Any]]:
     UseLog(user_paths().use_file(vault)).record(UseKind.OPENED, [UsedHit("hive", "Bees/Swarms.md", "", 1)], time.time())
     yield "learned", ask("learned")
     yield from _of_gold(vault, root, ask)
-    yield from _of_agents(root)
+    yield from _print_agents_json(root)
     yield from _of_order(vault, ask)
     yield "commands", asked | {"agents"}
 
@@ -179,7 +179,7 @@ def _of_gold(vault: Path, root: Path, ask: Callable[..., Any]) -> Iterator[tuple
     yield "gold run", ask("gold", "run")
 
 
-def _of_agents(root: Path) -> Iterator[tuple[str, Any]]:
+def _print_agents_json(root: Path) -> Iterator[tuple[str, Any]]:
     def told(*words: str) -> Any:
         with contextlib.redirect_stdout(io.StringIO()) as out:
             run([*words, "--json"])

@@ -495,7 +495,7 @@ def test_screen_and_command_and_pipe_and_file_all_give_the_pack_of_the_golden_fi
     if form == "markdown":  # a pipe gets the same output in every format
         assert text_through_pipe(form, asked) == expected
     assert text_of_marks(form, asked) == expected
-    assert text_in_file(form, asked, tmp_path / "out") == expected
+    assert write_and_read_pack(form, asked, tmp_path / "out") == expected
     if form != "json":
         assert 0 < open_tokenizer("o200k").count(expected) <= BUDGET
 
@@ -537,6 +537,6 @@ def text_of_marks(form: str, asked: Asked) -> str:
     return asked.excerpt(*asked.argv(form), "--from-marks", "--strategy", "hybrid").out
 
 
-def text_in_file(form: str, asked: Asked, file: Path) -> str:
+def write_and_read_pack(form: str, asked: Asked, file: Path) -> str:
     assert asked.excerpt(*asked.argv(form), *asked.by_ids, "-o", file).out == ""
     return file.read_bytes().decode()

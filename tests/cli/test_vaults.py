@@ -372,7 +372,7 @@ def test_a_vault_given_twice_is_refused(excerpt: Excerpt, vault: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["mcp", "serve"])
-def test_a_command_for_several_vaults_takes_them_both_ways(
+def test_a_command_takes_one_vault_as_an_argument_and_another_by_its_option(
     excerpt: Excerpt, vault: Path, tmp_path: Path, command: str
 ) -> None:
     answer = excerpt(command, vault, "--vault", tmp_path / "nowhere")

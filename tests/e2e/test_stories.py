@@ -236,7 +236,7 @@ def sources(copied: str) -> list[str]:
     return [match["path"] for match in _SOURCE.finditer(copied)]
 
 
-def in_note(place: str) -> str:
+def read_source_lines(place: str) -> str:
     """Return the lines of a `GARDEN` note that a source names."""
     path, _, lines = place.rpartition(":")
     first, last = map(int, lines.split("-"))
@@ -268,7 +268,7 @@ def test_someone_finds_passages_and_copies_them_for_a_prompt(
         copied = next_copy(app, "^y copy")
         app.wait_for("2 passages: ", "copied (if your terminal allows it).")
     assert WORMS in copied
-    assert [text for _, text in passages(copied)] == [in_note(place) for place, _ in passages(copied)]
+    assert [text for _, text in passages(copied)] == [read_source_lines(place) for place, _ in passages(copied)]
     (file,) = (home / "state" / "copies").iterdir()
     assert file.read_text(encoding="utf-8") == copied
 
@@ -353,8 +353,8 @@ def test_someone_changes_the_scope_of_the_pack_around_a_hit(shell: Mapping[str, 
             (grown[scope],) = passages(copied_by(app, lambda: app.press("ctrl+y")))
     assert grown["none"] == ("Compost.md:10-10", WORMS)
     assert grown["section"] == ("Compost.md:8-10", f"## Worms\n\n{WORMS}")
-    assert grown["note"] == ("Compost.md:4-14", in_note("Compost.md:4-14"))
-    assert grown["neighbors"] == ("Compost.md:6-14", in_note("Compost.md:6-14"))
+    assert grown["note"] == ("Compost.md:4-14", read_source_lines("Compost.md:4-14"))
+    assert grown["neighbors"] == ("Compost.md:6-14", read_source_lines("Compost.md:6-14"))
 
 
 @pytest.mark.programs

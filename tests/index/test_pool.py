@@ -229,7 +229,7 @@ def test_a_file_that_was_slow_once_is_handed_to_a_worker_at_once(
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
-def test_an_interrupted_import_of_a_library_is_completed(
+def test_a_python_import_that_the_time_limit_interrupts_is_completed(
     options: PrepareOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "import signal\nsignal.raise_signal(signal.SIGALRM)\nWHOLE = True\n"

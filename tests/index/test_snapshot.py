@@ -283,7 +283,7 @@ def test_the_catalog_log_is_truncated_although_there_is_always_a_reader(
             after = Snapshot.open(index, small_settings, before=reader)
             reader.close()
             reader = after
-            reader.shrink_log()
+            reader.shorten_wal()
             assert reader.note_text("tea.md") == f"# Tea\n\nbrew {number}"
             sizes.append((index / f"{catalog.CATALOG_FILE}-wal").stat().st_size)
         reader.close()
@@ -298,5 +298,5 @@ def test_a_repeated_read_of_a_snapshot_does_not_see_a_newer_generation(
         text = before.note_text("tea.md")
         edit(vault, [("tea.md", "# Tea\n\nnewer")])
         build(vault, index, small_settings)
-        before.shrink_log()
+        before.shorten_wal()
         assert before.note_text("tea.md") == text

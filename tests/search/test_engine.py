@@ -144,7 +144,7 @@ def test_a_score_is_the_sum_of_its_signal_parts(engine: Engine, query: str) -> N
         assert all(0 <= signal.value <= 1 + 1e-6 for signal in signals)
 
 
-def test_a_hit_moved_down_for_other_hits_of_its_note_has_the_score_of_its_new_rank(engine: Engine) -> None:
+def test_a_hit_demoted_because_its_note_has_other_hits_has_the_score_of_the_hit_above(engine: Engine) -> None:
     hits = engine.search("lighthouse keeper entry").hits[:10]
     held_back = [hit for hit in hits if any(signal.name == "place" for signal in hit.signals)]
     assert {hit.path for hit in held_back} == {"Long.md"}

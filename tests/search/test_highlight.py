@@ -27,7 +27,7 @@ def test_only_the_word_is_highlighted_without_its_surroundings() -> None:
     assert highlighted_texts("**(bold)** _bold_, [bold](x)", "bold") == ["bold", "bold", "bold"]
 
 
-def test_a_word_with_marks_inside_is_highlighted_whole() -> None:
+def test_a_word_with_emphasis_inside_is_highlighted_whole() -> None:
     assert highlighted_texts("an un**believ**able, **un**believable story", "unbelievable story") == [
         *("un**believ**able", "un**believable", "story"),
     ]

@@ -283,7 +283,7 @@ def test_the_json_of_a_hit_has_its_ranks_in_both_orders_only_in_a_joined_list(en
 # --- why --------------------------------------------------------------------------------------------------------------
 
 
-def test_why_says_what_each_order_gave_a_raised_hit(engine: Engine) -> None:
+def test_why_says_the_rank_of_a_raised_hit_in_each_order(engine: Engine) -> None:
     explained = explain_note(engine, STRANGE, "Gloves.md", Strategy.AUTO)
     assert explained.reason == (
         "2nd: nearest in meaning; your words are not found together."
@@ -291,7 +291,7 @@ def test_why_says_what_each_order_gave_a_raised_hit(engine: Engine) -> None:
     )
 
 
-def test_why_says_what_each_order_gave_a_hit_by_words(engine: Engine) -> None:
+def test_why_says_the_ranks_of_a_hit_that_is_not_near_in_meaning(engine: Engine) -> None:
     assert explain_note(engine, STRANGE, "Tax.md", Strategy.AUTO).reason.endswith(
         " The passage is 3rd by words and meaning together, and not near in meaning."
     )

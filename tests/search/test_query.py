@@ -276,7 +276,7 @@ def test_a_bar_separates_two_queries() -> None:
 
 
 @pytest.mark.parametrize(("typed", "words"), [("sync |", "sync "), ("| sync", "sync"), ("| sync |", "sync ")])
-def test_a_bar_with_an_empty_side_is_still_being_typed(typed: str, words: str) -> None:
+def test_an_or_operator_with_an_empty_side_counts_as_unfinished(typed: str, words: str) -> None:
     assert parse_one(typed).words == words
 
 

@@ -31,7 +31,7 @@ def split_questions(texts: Sequence[str]) -> list[ComparedQuestion]:
     return [ComparedQuestion(frozenset(text.split()), np.zeros(2, np.float32)) for text in texts]
 
 
-def values(events: list[UseEvent], query: str = "sync conflict") -> dict[str, float]:
+def find_use_values(events: list[UseEvent], query: str = "sync conflict") -> dict[str, float]:
     """Return the value of each note for a query whose words are those between spaces."""
     learned = LearnedUses(events, split_questions).find(split_questions([query])[0])
     return {path: uses.value for path, uses in learned.items()}
@@ -41,43 +41,43 @@ def values(events: list[UseEvent], query: str = "sync conflict") -> dict[str, fl
 
 
 def test_a_note_opened_once_for_the_same_words_has_half_of_the_highest_value() -> None:
-    assert values([opened("A.md")]) == {"A.md": 0.5}
+    assert find_use_values([opened("A.md")]) == {"A.md": 0.5}
 
 
 def test_each_further_use_of_a_note_adds_less_and_the_sum_stays_below_one() -> None:
-    once, twice, often = (values([opened("A.md")] * count)["A.md"] for count in (1, 2, 1000))
+    once, twice, often = (find_use_values([opened("A.md")] * count)["A.md"] for count in (1, 2, 1000))
     assert once < twice < often < 1
     assert twice - once < once
 
 
 def test_similar_queries_count_by_their_common_words() -> None:
-    similar = values([opened("A.md", "sync conflict phone")])["A.md"]
+    similar = find_use_values([opened("A.md", "sync conflict phone")])["A.md"]
     assert 0 < similar < 0.5
-    assert values([opened("A.md", "sync bread")]) == {}
+    assert find_use_values([opened("A.md", "sync bread")]) == {}
 
 
 def test_a_use_counts_half_after_a_half_life() -> None:
-    old = values([opened("A.md", days_ago=HALF_LIFE_DAYS), opened("B.md", "bread")])
+    old = find_use_values([opened("A.md", days_ago=HALF_LIFE_DAYS), opened("B.md", "bread")])
     assert old["A.md"] == pytest.approx(0.5 / 1.5)
 
 
 def test_what_was_learned_is_kept_however_long_nobody_searches() -> None:
-    assert values([opened("A.md", days_ago=2000)]) == {"A.md": 0.5}
+    assert find_use_values([opened("A.md", days_ago=2000)]) == {"A.md": 0.5}
 
 
 def test_several_marks_in_one_pack_count_as_one_use() -> None:
     marked = [UseEvent(NOW, UseKind.MARKED, "sync", path, share=0.25) for path in ("A.md", "B.md")]
-    assert values(marked, "sync") == {"A.md": 0.2, "B.md": 0.2}
+    assert find_use_values(marked, "sync") == {"A.md": 0.2, "B.md": 0.2}
 
 
 def test_a_note_skipped_for_one_below_loses_what_was_learned() -> None:
     wrong, right = opened("A.md"), opened("B.md", above=("A.md", "C.md"))
-    assert values([wrong, right]) == {"B.md": 0.5}
-    assert values([wrong, wrong, right])["A.md"] == 0.5
+    assert find_use_values([wrong, right]) == {"B.md": 0.5}
+    assert find_use_values([wrong, wrong, right])["A.md"] == 0.5
 
 
 def test_skipping_a_note_for_other_words_costs_nothing() -> None:
-    assert values([opened("A.md"), opened("B.md", "bread", above=("A.md",))]) == {"A.md": 0.5}
+    assert find_use_values([opened("A.md"), opened("B.md", "bread", above=("A.md",))]) == {"A.md": 0.5}
 
 
 @pytest.mark.parametrize(

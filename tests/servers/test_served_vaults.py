@@ -142,7 +142,7 @@ async def test_no_answer_of_a_partial_first_index_claims_to_be_up_to_date(home: 
     async with Client(server_parameters(home, vault)) as client:
         ask = tool_caller(client)
         while [freshness for freshness, _ in told[-4:]].count("up to date") < 4:
-            told += await _search(ask) + await _status(ask)
+            told += await _search(ask) + await _fetch_note_counts(ask)
     with excerpt.open(vault) as notes:
         whole = notes.map("the", limit=1).notes, notes.status().notes
     parts = [count for _, count in told if 0 < count < min(whole)]
@@ -157,7 +157,7 @@ async def _search(ask: Ask) -> list[tuple[str, int]]:
     return [(found[2], int(found[1].replace(",", "")))] if found else []
 
 
-async def _status(ask: Ask) -> list[tuple[str, int]]:
+async def _fetch_note_counts(ask: Ask) -> list[tuple[str, int]]:
     (vault,) = (await ask("status")).data["vaults"]
     return [(vault["freshness"], vault["notes"])]
 

@@ -21,6 +21,7 @@ from excerpt.tui.vault_chooser import VaultChooser
 from excerpt.vault.known_vaults import add_recent_vault, recent_vaults
 from tests.store.conftest import closed_database, index_of, records_of
 from tests.tui.driver import (
+    listed_titles,
     pane_of,
     places_under,
     post_keys,
@@ -28,7 +29,6 @@ from tests.tui.driver import (
     screen_of,
     search,
     status_of,
-    titles_of,
     until,
 )
 
@@ -71,7 +71,7 @@ def app(address: str, tmp_path: Path) -> ExcerptApp:
 async def test_hits_and_text_come_from_the_store(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "honey")
-        assert titles_of(app)[0] == "Bees"
+        assert listed_titles(app)[0] == "Bees"
         preview = preview_of(app)
         await until(pilot, lambda: preview.window is not None, "the note")
         assert preview.window is not None
@@ -84,7 +84,7 @@ async def test_a_push_is_found_automatically(app: ExcerptApp, notes_folder: Path
         (notes_folder / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
         notes.refresh()
         push(index_of(notes), parse_address(address), records_of(notes))
-        await until(pilot, lambda: titles_of(app)[:1] == ["Mead"], "the note that was pushed")
+        await until(pilot, lambda: listed_titles(app)[:1] == ["Mead"], "the note that was pushed")
         assert (status := status_of(app)) is not None
         assert status.notes == 3
 
@@ -99,7 +99,7 @@ async def test_a_lost_server_is_reported_and_queries_are_answered_after_its_retu
             await until(pilot, lambda: index.state.failure is not None, "the loss to be said")
             post_keys(app, "ctrl+u", *"frames")
         await until(pilot, lambda: index.state.failure is None, "the server")
-        await until(pilot, lambda: titles_of(app)[:1] == ["Frames"], "the answer")
+        await until(pilot, lambda: listed_titles(app)[:1] == ["Frames"], "the answer")
 
 
 async def test_actions_that_need_a_file_or_a_build_give_the_reason(app: ExcerptApp) -> None:
@@ -125,5 +125,5 @@ async def test_a_vault_of_a_store_is_opened_from_the_list_and_stays_in_it(addres
         post_keys(app, "enter")
         await until(pilot, lambda: isinstance(app.screen, MainScreen), "the vault")
         await search(pilot, "honey")
-        assert titles_of(app)[0] == "Bees"
+        assert listed_titles(app)[0] == "Bees"
     assert [parse_address(one.path).vault for one in recent_vaults(places)] == ["notes"]

@@ -18,7 +18,7 @@ def parsed(text: str) -> Note:
     return parse_note("a.md", text)
 
 
-def hidden(text: str) -> list[str]:
+def comment_texts(text: str) -> list[str]:
     return [comment.text.strip() for comment in parsed(text).comments]
 
 

@@ -264,7 +264,7 @@ def status_of(app: App[Any]) -> Status | None:
     return screen_of(app).index.state.status
 
 
-def titles_of(app: App[Any]) -> list[str]:
+def listed_titles(app: App[Any]) -> list[str]:
     """Return the titles of the hits listed."""
     return [hit.fragment.title for hit in hit_list_of(app).hits]
 

@@ -99,7 +99,7 @@ MAX_ESCAPES = 12
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_started_or_left(monkeypatch: pytest.MonkeyPatch, quiet_clipboard: None) -> None:
+def block_programs_and_quitting(monkeypatch: pytest.MonkeyPatch, quiet_clipboard: None) -> None:
     for name in ("_start_in_background", "_run_in_terminal"):
         monkeypatch.setattr(f"excerpt.tui.programs.ProgramLauncher.{name}", lambda _programs, _argv: None)
     monkeypatch.setattr("excerpt.tui.programs.find_program", lambda _name: None)

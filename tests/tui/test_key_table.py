@@ -341,7 +341,7 @@ async def test_the_help_lists_the_keys_of_a_field_and_no_tab_uses_its_deleting_k
     async with scripted.run_test() as pilot:
         await pilot.press("f1")
         await until(pilot, lambda: isinstance(top_screen(scripted), HelpDialog), "the help")
-        assert fields_keys(scripted) == {"field-word": "", "field-clear": "", "field-rest": ""}
+        assert find_field_key_reasons(scripted) == {"field-word": "", "field-clear": "", "field-rest": ""}
         await pilot.press("escape", "f4")
         await until(pilot, lambda: scripted.focused is not None and scripted.focused.id == "filter", "the filter")
         assert not [
@@ -349,10 +349,10 @@ async def test_the_help_lists_the_keys_of_a_field_and_no_tab_uses_its_deleting_k
         ]
         await pilot.press("f1")
         await until(pilot, lambda: isinstance(top_screen(scripted), HelpDialog), "the help")
-        assert fields_keys(scripted) == {"field-word": "", "field-clear": "", "field-rest": ""}
+        assert find_field_key_reasons(scripted) == {"field-word": "", "field-clear": "", "field-rest": ""}
 
 
-def fields_keys(app: ScriptedApp) -> dict[str, str]:
+def find_field_key_reasons(app: ScriptedApp) -> dict[str, str]:
     """Return the deleting keys of a field that the help lists, each with its disabled reason."""
     help_shown = top_screen(app)
     assert isinstance(help_shown, HelpDialog)

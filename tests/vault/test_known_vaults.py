@@ -65,7 +65,7 @@ def test_a_path_that_is_not_utf_8_is_kept_as_it_is(user_paths: Paths) -> None:
     assert opened(user_paths) == [str(vault)]
 
 
-def obsidian(folder: Path, **vaults: tuple[str, int]) -> None:
+def write_obsidian_config(folder: Path, **vaults: tuple[str, int]) -> None:
     """Write Obsidian's list of vaults in its own format, with times in ms."""
     listed = {name: {"path": path, "ts": ts, "open": True} for name, (path, ts) in vaults.items()}
     (folder / "obsidian").mkdir(parents=True)
@@ -83,13 +83,13 @@ def obsidian(folder: Path, **vaults: tuple[str, int]) -> None:
     ],
 )
 def test_the_list_of_obsidian_is_found_on_each_platform(tmp_path: Path, platform: str, folder: str) -> None:
-    obsidian(tmp_path / folder, a=("/notes/a", 1_700_000_000_000), b=("/notes/b", 1_800_000_000_000))
+    write_obsidian_config(tmp_path / folder, a=("/notes/a", 1_700_000_000_000), b=("/notes/b", 1_800_000_000_000))
     assert obsidian_vaults({"HOME": str(tmp_path)}, platform) == (Path("/notes/b"), Path("/notes/a"))
 
 
 def test_lists_of_several_obsidian_installations_are_joined(tmp_path: Path) -> None:
-    obsidian(tmp_path / "xdg", a=("/notes/a", 1), b=("/notes/b", 3))
-    obsidian(tmp_path / "snap/obsidian/current/.config", c=("/notes/c", 2), a=("/notes/a", 4))
+    write_obsidian_config(tmp_path / "xdg", a=("/notes/a", 1), b=("/notes/b", 3))
+    write_obsidian_config(tmp_path / "snap/obsidian/current/.config", c=("/notes/c", 2), a=("/notes/a", 4))
     found = obsidian_vaults({"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "xdg")}, "linux")
     assert found == (Path("/notes/a"), Path("/notes/b"), Path("/notes/c"))
 
@@ -102,7 +102,7 @@ def test_a_list_of_obsidian_vaults_in_another_format_is_ignored(tmp_path: Path, 
 
 
 def test_a_relative_path_in_obsidians_list_of_vaults_is_ignored(tmp_path: Path) -> None:
-    obsidian(tmp_path, a=("notes", 1))
+    write_obsidian_config(tmp_path, a=("notes", 1))
     assert obsidian_vaults({"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}, "linux") == ()
 
 

@@ -430,7 +430,7 @@ class Corpus(Notes, Protocol):
         """Files that could not be indexed, each with the reason."""
         ...
 
-    def shrink_log(self) -> None:
+    def shorten_wal(self) -> None:
         """Shorten SQLite's write-ahead log of an index, now that no older state is read; nothing for a store."""
         ...
 

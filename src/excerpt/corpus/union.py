@@ -310,10 +310,10 @@ class UnionCorpus:
     def skipped(self) -> tuple[FileProblem, ...]:
         return tuple(_prefix_problem(part, problem) for part in self.vaults for problem in part.corpus.skipped)
 
-    def shrink_log(self) -> None:
+    def shorten_wal(self) -> None:
         """Shorten the write-ahead log of each index."""
         for part in self.vaults:
-            part.corpus.shrink_log()
+            part.corpus.shorten_wal()
 
     def close(self) -> None:
         """Close every index."""
@@ -797,10 +797,10 @@ class _UnionQueries:
 
 
 def find_model_failures(corpora: Mapping[str, Corpus]) -> dict[str, ModelError]:
-    """Return, by vault name, the errors of vaults whose embedding model no vault can load: they cannot be in a union.
+    """Return the load errors of embedding models by vault name; a vault without its model cannot be in a union.
 
-    Loads the other models. Returns {} if no model can be loaded at all: then searches fail, but all other questions are
-    answered.
+    A model that several vaults use is loaded once. Returns {} if no model can be loaded at all: then searches fail, but
+    all other requests are answered.
     """
     failures: dict[str, ModelError] = {}
     loaded: set[str] = set()

@@ -275,7 +275,7 @@ class Catalog:
             self._restore_log_index()
             self._connection.close()
 
-    def shrink_log(self, index: Path) -> None:
+    def shorten_wal(self, index: Path) -> None:
         """Let SQLite restart its write-ahead log with the next commit, if the log is longer than 8 MB.
 
         SQLite restarts the log only if no reader needs it, but a process that opens one generation after the other

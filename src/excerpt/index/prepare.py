@@ -21,7 +21,7 @@ from excerpt.index.catalog_rows import NoteRows, compress_text, heading_path_to_
 from excerpt.index.changes import prepare_key
 from excerpt.index.names import tokenize_names
 from excerpt.index.postings import FieldCollector, Inverted, embedded_digest, embedded_text
-from excerpt.text.fragments import fragments_of, fragments_with_comments
+from excerpt.text.fragments import find_fragments_of_comments, fragments_of
 from excerpt.text.tokens import open_tokenizer
 from excerpt.vault.readers import ReadOptions, digest_of_bytes, load_bytes
 from excerpt.vault.readers.registry import reader_for
@@ -195,7 +195,7 @@ def note_rows(
         comments=[
             (number, comment.line, comment.column, int(comment.begins), fragment, comment.text)
             for number, (comment, fragment) in enumerate(
-                zip(note.comments, fragments_with_comments(note, fragments), strict=True)
+                zip(note.comments, find_fragments_of_comments(note, fragments), strict=True)
             )
         ],
     )

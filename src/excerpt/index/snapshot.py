@@ -165,14 +165,14 @@ class Snapshot(NoteReader):
             last = generation
             time.sleep(0.02)
 
-    def shrink_log(self) -> None:
+    def shorten_wal(self) -> None:
         """Shorten SQLite's write-ahead log, if no process reads an older generation.
 
         Called by a process that opens one generation after the other.
         """
         # Where the index cannot be written to, the log is not this process's either.
         with suppress(sqlite3.Error, OSError):
-            self._catalog.shrink_log(self._folder)
+            self._catalog.shorten_wal(self._folder)
 
     @property
     def settings(self) -> Settings:

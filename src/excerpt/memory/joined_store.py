@@ -28,7 +28,7 @@ class JoinedMemoryStore(MemoryStore):
     ) -> Memory:
         """Save `text` as a new memory in the vault of its source, and return the memory."""
         name = self.vault_of(source)
-        return add_vault(name, self.stores[name].remember(text, tags, why, source_in_vault(name, source), query))
+        return add_vault(name, self.stores[name].remember(text, tags, why, strip_vault_name(name, source), query))
 
     def all(self) -> LoadedMemories:
         """Return the memories of all vaults, newest first, with the unreadable files and the reasons."""
@@ -69,7 +69,7 @@ class JoinedMemoryStore(MemoryStore):
                     f"The source is now in the vault {other}, and the memory belongs to {name}.",
                     "Keep the memory as it is, or forget it and remember the passage there.",
                 )
-            return replace(changed, source=source_in_vault(name, changed.source))
+            return replace(changed, source=strip_vault_name(name, changed.source))
 
         return add_vault(name, self.stores[name].change(memory_id, change_own))
 
@@ -102,6 +102,6 @@ def add_vault(name: str, memory: Memory) -> Memory:
     return memory if source is None else replace(memory, source=replace(source, path=f"{name}/{source.path}"))
 
 
-def source_in_vault(name: str, source: Source | None) -> Source | None:
-    """Return a source of the vault `name` without the vault's name in its path."""
+def strip_vault_name(name: str, source: Source | None) -> Source | None:
+    """Return `source` without the prefix `name/` of its path; None if there is no source."""
     return None if source is None else replace(source, path=source.path.removeprefix(f"{name}/"))

@@ -187,14 +187,12 @@ def _find_variants(word: ExpandedWord, index: WordIndex) -> tuple[TermVariant, .
     variants: list[TermVariant] = []
     for number, tier in enumerate(word.tiers):
         if len(index.match(ExpandedWord(word.surface, (structs.replace(tier, share=1.0),), word.position)).rows):
-            variants.append(
-                TermVariant(_classify_variant(number, tier), _remove_unaccented_marks(tier.terms), tier.share)
-            )
+            variants.append(TermVariant(_classify_variant(number, tier), _format_terms(tier.terms), tier.share))
     return tuple(variants)
 
 
-def _remove_unaccented_marks(terms: Iterable[str]) -> tuple[str, ...]:
-    """Return terms as they are shown: each once, without the mark of words that are found without their accents."""
+def _format_terms(terms: Iterable[str]) -> tuple[str, ...]:
+    """Return terms as they are shown: each once, without the suffix that marks words stripped of their accents."""
     return tuple(dict.fromkeys(term.removesuffix(UNACCENTED_MARK) for term in terms))
 
 
@@ -217,9 +215,7 @@ def _count_fields(
         if count := int(_get_value_of_row(term_postings.rows, term_postings.tf, row)):
             terms[term] = None
             counts[field] = counts.get(field, 0) + count
-    return _remove_unaccented_marks(terms), tuple(
-        FieldCount(field, counts[field]) for field in FIELD_WEIGHTS if field in counts
-    )
+    return _format_terms(terms), tuple(FieldCount(field, counts[field]) for field in FIELD_WEIGHTS if field in counts)
 
 
 def _get_value_of_row(rows: Rows, values: Floats, row: int) -> float:

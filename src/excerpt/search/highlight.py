@@ -98,7 +98,7 @@ class TermSpanFinder:
         return tuple(Span(*joined.written_range(span.start, span.end)) for span in self._find(joined.text, language))
 
     def _find(self, text: str, language: str) -> tuple[Span, ...]:
-        """Return where the current terms are in a text without marks within its words."""
+        """Return the spans of the current terms in `text`, whose words have no Markdown or HTML inside."""
         if text.isascii():
             if language in _STEM_KEEPS_BEGINNING:
                 return merge_ranges(self._spans_in_ascii(text, language))

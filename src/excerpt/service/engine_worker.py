@@ -221,7 +221,7 @@ class EngineWorker:
                 self._has_open_request = False
                 engine = self._open_vaults.engine_in_use
             if engine is not None:
-                engine.snapshot.shrink_log()
+                engine.snapshot.shorten_wal()
             try:
                 self._open_generation()
             except Exception as error:  # an uncaught error would end the thread silently

@@ -31,7 +31,7 @@ def list_offers(result: Result) -> tuple[str, ...]:
 
 
 def _can_narrow(result: Result) -> bool:
-    """Return whether more fragments match than are listed, and the filter for a folder would leave some of them."""
+    """Return whether more fragments match than are listed, and one folder has several hits, but not most."""
     count = len(result.hits)
     folders = Counter(hit.fragment.path.rpartition("/")[0] for hit in result.hits)
     return result.matched > count and any(1 < hits <= _MAX_FOLDER_SHARE * count for hits in folders.values())

@@ -116,14 +116,14 @@ class OpenMemories:
 
     def find_similar(self, text: str, source: Source | None) -> tuple[SimilarMemory, ...]:
         """Return the memories of the vault of `source` that are nearly the same as `text`, or about the same lines."""
-        from excerpt.memory.joined_store import JoinedMemoryStore, add_vault, source_in_vault
+        from excerpt.memory.joined_store import JoinedMemoryStore, add_vault, strip_vault_name
         from excerpt.memory.recall import find_similar_memories
 
         store = self.store
         if not isinstance(store, JoinedMemoryStore):
             return tuple(find_similar_memories(text, source, self._open_recaller("")))
         name = store.vault_of(source)
-        similar = find_similar_memories(text, source_in_vault(name, source), self._open_recaller(name))
+        similar = find_similar_memories(text, strip_vault_name(name, source), self._open_recaller(name))
         return tuple(replace(each, memory=add_vault(name, each.memory)) for each in similar)
 
     def _open_recaller(self, name: str) -> Recaller:

@@ -234,7 +234,7 @@ class StoreSnapshot(NoteReader):
         """Close the connection, which all snapshots made from this one share."""
         self._connection.close()
 
-    def shrink_log(self) -> None:
+    def shorten_wal(self) -> None:
         """Do nothing: the server manages its log itself."""
 
     @property
@@ -751,7 +751,7 @@ def _select_statement(table: str, conditions: Sequence[str], columns: str = "key
 
 
 def _vault_name_error(address: StoreAddress, names: Sequence[str]) -> StoreUnusableError:
-    problem = f"There is no vault called {address.vault}" if address.vault else "There is no vault name"
+    problem = f"There is no vault called {address.vault}" if address.vault else "A vault's name is missing"
     available = ", ".join(names) or "none"
     return StoreUnusableError(
         f"{problem} in {address.display_text}.", f"Add ?vault=NAME to the address. Vaults in the store: {available}."

@@ -39,7 +39,7 @@ def take_out_comments(
     """
     lines = text.split("\n")
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    cuts: dict[int, list[_Cut]] = {}
+    spans: dict[int, list[_CommentSpan]] = {}
     for start, end in _CommentScanner(text, lines, starts, code).find(first_line):
         is_data = _DATA.match(text, start) is not None
         first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
@@ -47,13 +47,15 @@ def take_out_comments(
         for number in range(first, last + 1):
             line, begins = lines[number], number == first
             begin = start - starts[first] if begins else len(_match_leading_signs(line)) if is_quoted else 0
-            cuts.setdefault(number, []).append(_Cut(begin, min(end - starts[number], len(line)), begins, is_data))
+            spans.setdefault(number, []).append(
+                _CommentSpan(begin, min(end - starts[number], len(line)), begins, is_data)
+            )
     parts: dict[int, list[CommentLine]] = {}
     shown = lines.copy()
-    for number, cuts_of_line in cuts.items():
-        shown[number], parts[number] = _cut_line(lines[number], cuts_of_line, number + 1)
-    for number in list(_empty_quotes(shown, cuts)):
-        own = cuts.get(number)
+    for number, spans_of_line in spans.items():
+        shown[number], parts[number] = _cut_line(lines[number], spans_of_line, number + 1)
+    for number in list(_empty_quotes(shown, spans)):
+        own = spans.get(number)
         parts[number] = (
             [CommentLine(number + 1, 0, False, lines[number])]
             if own is None
@@ -185,8 +187,8 @@ _HALF_MARKS = "%<!-"
 _SIGN = re.compile(r"[ \t]*(?:%%|<!--)")
 
 
-class _Cut(NamedTuple):
-    """The characters `start` to `end` of a line that belong to a comment; `is_data`: data of a plugin, never shown."""
+class _CommentSpan(NamedTuple):
+    """The characters `start` to `end` of a line that belong to a comment; `is_data`: a plugin's data, never shown."""
 
     start: int
     end: int
@@ -194,11 +196,11 @@ class _Cut(NamedTuple):
     is_data: bool
 
 
-def _cut_line(line: str, cuts: Sequence[_Cut], number: int) -> tuple[str, list[CommentLine]]:
+def _cut_line(line: str, spans: Sequence[_CommentSpan], number: int) -> tuple[str, list[CommentLine]]:
     """Return a line without its comments, and these comments. A line that has no words left becomes blank."""
     shown, parts, at = "", [], 0
-    for cut, following in zip(cuts, [*(each.start for each in cuts[1:]), len(line)], strict=True):
-        start, end = cut.start, cut.end
+    for span, following in zip(spans, [*(each.start for each in spans[1:]), len(line)], strict=True):
+        start, end = span.start, span.end
         while not (shown + line[at:start]).strip(" \t>") and (mark := _SIGN.match(line, end, following)):
             end = mark.end()  # what is left must not begin with a mark that was none before
         while start > at and line[start - 1] in _HALF_MARKS and line[end : end + 1] in _HALF_MARKS and end < len(line):
@@ -206,23 +208,23 @@ def _cut_line(line: str, cuts: Sequence[_Cut], number: int) -> tuple[str, list[C
         if line[end : end + 1] == " " and (shown + line[at:start])[-1:] in ("", " "):
             end += 1
         shown += line[at:start]
-        if not cut.is_data:
-            parts.append(CommentLine(number, len(shown), cut.begins, line[start:end]))
+        if not span.is_data:
+            parts.append(CommentLine(number, len(shown), span.begins, line[start:end]))
         at = end
     shown += line[at:]
-    return ("", _whole_line(line, cuts, number)) if _ONLY_MARKS.fullmatch(shown) else (shown, parts)
+    return ("", _whole_line(line, spans, number)) if _ONLY_MARKS.fullmatch(shown) else (shown, parts)
 
 
-def _whole_line(line: str, cuts: Sequence[_Cut], number: int) -> list[CommentLine]:
+def _whole_line(line: str, spans: Sequence[_CommentSpan], number: int) -> list[CommentLine]:
     """Return a whole line as a line of a comment; [] if it is empty or holds only a plugin's data."""
-    read = [cut for cut in cuts if not cut.is_data]
-    return [CommentLine(number, 0, any(cut.begins for cut in read), line)] if read and line else []
+    read = [span for span in spans if not span.is_data]
+    return [CommentLine(number, 0, any(span.begins for span in read), line)] if read and line else []
 
 
-def _empty_quotes(shown: Sequence[str], cuts: dict[int, list[_Cut]]) -> Iterator[int]:
+def _empty_quotes(shown: Sequence[str], spans: dict[int, list[_CommentSpan]]) -> Iterator[int]:
     """Yield the numbers of the lines of quotes that, without their comments, have only quote marks left."""
     quote_end = -1
-    for number in sorted(cuts):
+    for number in sorted(spans):
         if number <= quote_end or not _ONLY_QUOTE_MARKS.fullmatch(shown[number]):
             continue
         first = last = number

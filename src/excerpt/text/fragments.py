@@ -118,7 +118,7 @@ def fragments_of(
     return tuple(fragments)
 
 
-def fragments_with_comments(note: Note, fragments: Sequence[Fragment]) -> list[int | None]:
+def find_fragments_of_comments(note: Note, fragments: Sequence[Fragment]) -> list[int | None]:
     """Return, for each comment line of the note, the number of the fragment in which the note's author finds it.
 
     This is the fragment around the line, else the fragment of the comment's first line, else the nearest fragment, if

@@ -218,7 +218,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         The terminal is asked for its background first, so that its theme is shown soon.
         Problems in the settings are shown when the themes are loaded, in one notice.
         """
-        self._ask_background()
+        self._query_terminal_background()
         self._show_start_messages()
         start_work(self, self._load_themes, group="themes")
 
@@ -347,7 +347,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self.update_classes(classes, update=False)
         self.stylesheet.set_variables(self.get_css_variables())
 
-    def _ask_background(self) -> None:
+    def _query_terminal_background(self) -> None:
         """Ask the terminal for its background colour if no theme is set; `_handle_background` uses the answer.
 
         A terminal may never answer. Terminals on Windows are not asked, nor is the Linux console, which would take the
@@ -476,7 +476,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         theme = new.theme or self._background_theme
         if old.theme != new.theme and theme in self.available_themes:
             self.theme = theme
-            self._ask_background()
+            self._query_terminal_background()
         elif old.theme != new.theme:
             self.notify(
                 f"There is no theme called {new.theme}. The theme stays {self.theme}.",

@@ -17,11 +17,11 @@ def last_line(app: ScriptedApp) -> str:
     return drawn_text(app).splitlines()[-1].strip("▎ ")
 
 
-async def until_last_line(pilot: AppPilot, start: str) -> str:
-    """Wait until the last line of the screen starts with `start`, and return it."""
+async def wait_for_last_line(pilot: AppPilot, prefix: str) -> str:
+    """Wait until the last line of the screen starts with `prefix`, and return it."""
     app = pilot.app
     assert isinstance(app, ScriptedApp)
-    await until(pilot, lambda: last_line(app).startswith(start), f"the line {start!r}")
+    await until(pilot, lambda: last_line(app).startswith(prefix), f"the line {prefix!r}")
     return last_line(app)
 
 
@@ -30,7 +30,7 @@ async def test_a_notice_is_one_line_above_the_footer_and_leaves_the_help_key_vis
         await until_tabs(pilot)
         before = drawn_text(scripted).splitlines()
         scripted.notify(f"Two\nlines. {LONG}", title="A title")
-        line = await until_last_line(pilot, "A title. Two lines. The file")
+        line = await wait_for_last_line(pilot, "A title. Two lines. The file")
         assert line.endswith("…   F1 more")
         assert drawn_text(scripted).splitlines()[1:-1] == before[1:-1]  # the tab bar says when the vault is open
 
@@ -39,17 +39,17 @@ async def test_the_newest_notice_is_shown_and_an_error_returns_after_it(scripted
     async with scripted.run_test(size=(80, 24), notifications=True) as pilot:
         await until_tabs(pilot)
         scripted.notify(LONG, title="Broken", severity="error")
-        await until_last_line(pilot, "Broken.")
+        await wait_for_last_line(pilot, "Broken.")
         scripted.notify("Copied.", timeout=0.5)
-        await until_last_line(pilot, "Copied.")
-        await until_last_line(pilot, "Broken.")
+        await wait_for_last_line(pilot, "Copied.")
+        await wait_for_last_line(pilot, "Broken.")
 
 
 async def test_the_help_has_the_whole_text_of_the_notices(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24), notifications=True) as pilot:
         await until_tabs(pilot)
         scripted.notify(LONG, severity="error")
-        await until_last_line(pilot, "The file")
+        await wait_for_last_line(pilot, "The file")
         await pilot.press("f1")
         await until_screen(pilot, HelpDialog)
         await pilot.pause()
@@ -68,7 +68,7 @@ async def test_a_notice_covers_no_row_of_a_dialog(scripted: ScriptedApp) -> None
             await pilot.pause()
             box = scripted.screen.query_one(".box")
             scripted.notify("Copied.")
-            await until_last_line(pilot, "Copied.")
+            await wait_for_last_line(pilot, "Copied.")
             assert box.region.bottom < 24
             await pilot.press("escape")
             await until(pilot, lambda: len(scripted.screen_stack) == 1, "the end of it")
@@ -80,7 +80,7 @@ async def test_the_area_of_a_notice_is_redrawn_even_if_the_map_was_read_before_t
     async with scripted.run_test(size=(80, 24), notifications=True) as pilot:
         await until_tabs(pilot)
         scripted.notify("Copied.")
-        await until_last_line(pilot, "Copied.")
+        await wait_for_last_line(pilot, "Copied.")
         compositor = scripted.screen._compositor
         toast = scripted.screen.query_one(Toast)
         region = toast.region

@@ -29,6 +29,7 @@ from tests.tui.driver import (
     ScriptedApp,
     drawn_lines,
     hit_list_of,
+    listed_titles,
     notices_of,
     pane_of,
     places_under,
@@ -37,7 +38,6 @@ from tests.tui.driver import (
     screen_of,
     search,
     status_of,
-    titles_of,
     top_screen,
     until,
     until_screen,
@@ -92,7 +92,7 @@ async def test_a_vault_without_an_index_is_indexed_automatically(tmp_path: Path,
     app = ExcerptApp(vault, Settings(), places_under(home))
     async with app.run_test() as pilot:
         await search(pilot, "lentils")
-        assert titles_of(app)[0] == "Lentil soup"
+        assert listed_titles(app)[0] == "Lentil soup"
 
 
 @pytest.mark.programs
@@ -100,7 +100,7 @@ async def test_a_note_changed_while_the_app_was_closed_is_found(app: ExcerptApp,
     (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
     async with app.run_test() as pilot:
         await search(pilot, "walrus")
-        await until(pilot, lambda: titles_of(app)[:1] == ["Walrus"], "the new note")
+        await until(pilot, lambda: listed_titles(app)[:1] == ["Walrus"], "the new note")
 
 
 @pytest.mark.programs
@@ -109,9 +109,9 @@ async def test_a_change_in_the_vault_appears_in_the_list_automatically(app: Exce
         await search(pilot, "walrus")
         await until_watched(pilot)
         (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
-        await until(pilot, lambda: titles_of(app)[:1] == ["Walrus"], "the new note")
+        await until(pilot, lambda: listed_titles(app)[:1] == ["Walrus"], "the new note")
         (vault / "Walrus.md").rename(vault / "Sea cow.md")
-        await until(pilot, lambda: titles_of(app)[:1] == ["Sea cow"], "its new name")
+        await until(pilot, lambda: listed_titles(app)[:1] == ["Sea cow"], "its new name")
 
 
 @pytest.mark.programs
@@ -139,7 +139,7 @@ async def test_a_new_best_hit_is_in_view_if_the_user_selected_nothing(app: Excer
         await search(pilot, "quagga")
         await until_watched(pilot)
         (vault / "Quagga.md").write_text("# Quagga\n\nThe quagga is gone; a quagga was half a zebra.\n")
-        await until(pilot, lambda: titles_of(app)[:1] == ["Quagga"], "the new note")
+        await until(pilot, lambda: listed_titles(app)[:1] == ["Quagga"], "the new note")
         rows = hit_list_of(app)
         assert rows.scroll_offset.y <= rows.cursor * rows.ROW_HEIGHT
         assert rows.scroll_offset.y == 0
@@ -154,7 +154,7 @@ async def test_a_commit_of_another_process_is_opened(app: ExcerptApp, vault: Pat
         await until(pilot, lambda: index_state(app).endswith("paused"), "the pause")
         (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
         await asyncio.to_thread(build, vault, user_paths.index_folder(vault), Settings())
-        await until(pilot, lambda: titles_of(app)[:1] == ["Walrus"], "the new note")
+        await until(pilot, lambda: listed_titles(app)[:1] == ["Walrus"], "the new note")
 
 
 @pytest.mark.programs
@@ -167,9 +167,9 @@ async def test_changes_of_the_vault_wait_while_indexing_is_paused(app: ExcerptAp
         await until(pilot, lambda: index_state(app).endswith("paused"), "the pause")
         (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
         await press_button(pilot, dialog, "update")
-        assert "Walrus" not in titles_of(app)
+        assert "Walrus" not in listed_titles(app)
         await press_button(pilot, dialog, "pause")
-        await until(pilot, lambda: titles_of(app)[:1] == ["Walrus"], "the new note")
+        await until(pilot, lambda: listed_titles(app)[:1] == ["Walrus"], "the new note")
         assert index_state(app).endswith("up to date")
 
 
@@ -243,7 +243,7 @@ async def test_an_indexing_process_that_dies_is_reported_and_restarted(app: Exce
         await pilot.press("escape")
         (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
         await app.run_action("update_index", screen_of(app))
-        await until(pilot, lambda: titles_of(app)[:1] == ["Walrus"], "the new note")
+        await until(pilot, lambda: listed_titles(app)[:1] == ["Walrus"], "the new note")
         await until_watched(pilot)
 
 
@@ -259,13 +259,13 @@ async def test_a_vault_that_lost_its_notes_keeps_its_index_until_the_user_confir
         await pilot.press("enter")
         assert top_screen(app) is screen_of(app)
         await search(pilot, "lentils")
-        assert titles_of(app)[0] == "Lentil soup"
+        assert listed_titles(app)[0] == "Lentil soup"
         assert index_state(app) == "no notes found"
         await app.run_action("update_index", screen_of(app))
         await until(pilot, lambda: is_asking_about_lost_notes(app), "the question, asked for")
         await pilot.press("y", "n", "tab", "enter")
         await until(pilot, lambda: (status := status_of(app)) is not None and not status.notes, "the empty index")
-        await until(pilot, lambda: titles_of(app) == [], "the empty list")
+        await until(pilot, lambda: listed_titles(app) == [], "the empty list")
 
 
 @pytest.mark.programs
@@ -341,7 +341,7 @@ async def test_a_damaged_index_is_repaired_and_the_search_works(vault: Path, use
     app = ExcerptApp(vault, Settings(), user_paths)
     async with app.run_test() as pilot:
         await search(pilot, "lentils")
-        assert titles_of(app)[0] == "Lentil soup"
+        assert listed_titles(app)[0] == "Lentil soup"
 
 
 @pytest.mark.programs
@@ -369,7 +369,7 @@ async def test_a_vault_indexed_by_another_process_can_still_be_read(
     async with app.run_test() as pilot:
         with FileLock(user_paths.index_folder(vault) / LOCK_FILE):
             await search(pilot, "lentils")
-            assert titles_of(app)[0] == "Lentil soup"
+            assert listed_titles(app)[0] == "Lentil soup"
             await until(pilot, lambda: index_state(app) == "indexed by another excerpt", "the state")
         await until(pilot, lambda: index_state(app) == "4 notes · up to date", "its own turn")
 
@@ -439,7 +439,7 @@ async def test_an_embedder_is_used_after_embedding_the_notes_and_keys_typed_mean
             )
             pane = pane_of(app)
             await until(pilot, lambda: pane.result is not None and not pane.result.is_without_meaning, "the order")
-            assert titles_of(app)
+            assert listed_titles(app)
 
 
 @pytest.mark.programs
@@ -450,7 +450,7 @@ async def test_a_failing_embedder_is_reported_once_and_the_search_works(vault: P
     async with app.run_test(notifications=True) as pilot:
         await until(pilot, lambda: "cannot be reached" in str(notices_of(app)), "the notice")
         await search(pilot, "lentil")
-        assert titles_of(app)
+        assert listed_titles(app)
 
 
 @pytest.mark.programs

@@ -77,7 +77,7 @@ def bee_notes() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def bees(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Paths]:
+def bee_vault(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Paths]:
     """Build a vault of which a third is about bees, with its index."""
     root = tmp_path_factory.mktemp("bees")
     vault, user_paths = root / "vault", places_under(root / "home")
@@ -89,8 +89,8 @@ def bees(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Paths]:
 
 
 @pytest.fixture
-def vault(tmp_path: Path, bees: tuple[Path, Paths], user_paths: Paths) -> Path:
-    original, kept = bees
+def vault(tmp_path: Path, bee_vault: tuple[Path, Paths], user_paths: Paths) -> Path:
+    original, kept = bee_vault
     folder = tmp_path / "vault"
     shutil.copytree(original, folder)
     shutil.copytree(kept.index_folder(original), user_paths.index_folder(folder))
@@ -139,8 +139,8 @@ async def open_overview(pilot: AppPilot, topic: str) -> Overview:
     return await until_overview(pilot, topic)
 
 
-async def select(pilot: AppPilot, part: str) -> None:
-    """Move the cursor to the first line of a part."""
+async def select_part(pilot: AppPilot, part: str) -> None:
+    """Move the cursor to the first line of a part of the overview."""
     overview_rows_of(pilot.app).cursor = next(
         at for at, row in enumerate(overview_rows_of(pilot.app).rows) if row.part == part
     )
@@ -190,10 +190,10 @@ async def test_a_typed_topic_is_kept_whatever_is_searched(app: ExcerptApp) -> No
         assert topic_of(app).value == "honey"
 
 
-async def test_the_tab_shows_the_rows_of_the_engines_overview(app: ExcerptApp, bees: tuple[Path, Paths]) -> None:
+async def test_the_tab_shows_the_rows_of_the_engines_overview(app: ExcerptApp, bee_vault: tuple[Path, Paths]) -> None:
     async with app.run_test() as pilot:
         shown = await open_overview(pilot, "bees")
-    vault, user_paths = bees
+    vault, user_paths = bee_vault
     snapshot = Snapshot.open(user_paths.index_folder(vault), Settings())
     assert shown == build_overview(Engine(snapshot, Settings()), "bees")
     snapshot.close()
@@ -272,7 +272,7 @@ async def test_a_key_shows_all_rows_and_keeps_the_cursor(app: ExcerptApp) -> Non
     async with app.run_test(size=(80, 24)) as pilot:
         await open_overview(pilot, "bees")
         lines = overview_rows_of(app)
-        await select(pilot, "when")
+        await select_part(pilot, "when")
         shown, hidden_count, selected = lines.row_count, lines.hidden_count, lines.selected
         assert hidden_count
         await pilot.press("unbound-overview-all")
@@ -288,7 +288,7 @@ async def test_all_rows_of_one_part_can_be_shown(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_overview(pilot, "bees")
         lines = overview_rows_of(app)
-        await select(pilot, "when")
+        await select_part(pilot, "when")
         counts = Counter(row.part for row in lines.rows)
         hidden_count = next(row.hidden_count for row in reversed(lines.rows) if row.part == "when")
         assert hidden_count
@@ -328,13 +328,13 @@ async def test_the_passage_of_the_selected_row_is_beside_it_with_the_topic_highl
         preview = overview_pane_of(app).query_one(Preview)
         assert preview.display
         for part in ("main notes", "sections", "names"):
-            await select(pilot, part)
+            await select_part(pilot, part)
             row, window = overview_rows_of(app).selected, preview.window
             assert row is not None
             assert window is not None
             assert window.fragment.path == row.place.path
             assert (window.fragment.line_start, window.fragment.line_end) == (row.place.line_start, row.place.line_end)
-        await select(pilot, "main notes")
+        await select_part(pilot, "main notes")
         window = preview.window
         assert window is not None
         marked = [run.text for line in window.lines for run in line.runs if "MATCH" in str(run.text_style)]
@@ -376,8 +376,8 @@ async def test_a_topic_a_dialog_key_and_its_tags_can_arrive_in_one_read(app: Exc
         assert "smoke" in form.query_one(TextArea).text
 
 
-async def test_stop_words_of_a_topic_are_not_highlighted_in_passages(bees: tuple[Path, Paths]) -> None:
-    vault, user_paths = bees
+async def test_stop_words_of_a_topic_are_not_highlighted_in_passages(bee_vault: tuple[Path, Paths]) -> None:
+    vault, user_paths = bee_vault
     snapshot = Snapshot.open(user_paths.index_folder(vault), Settings())
     engine = Engine(snapshot, Settings())
     topic = "the queen in the hive"
@@ -388,8 +388,8 @@ async def test_stop_words_of_a_topic_are_not_highlighted_in_passages(bees: tuple
     snapshot.close()
 
 
-async def test_a_location_in_a_deleted_note_has_no_passage(bees: tuple[Path, Paths]) -> None:
-    vault, user_paths = bees
+async def test_a_location_in_a_deleted_note_has_no_passage(bee_vault: tuple[Path, Paths]) -> None:
+    vault, user_paths = bee_vault
     snapshot = Snapshot.open(user_paths.index_folder(vault), Settings())
     question = AskPassage(draw_note, SourceLocation("Bees/Gone.md", "Gone", 1, 2), "bees")
     assert question.answer(Engine(snapshot, Settings())) is None
@@ -402,7 +402,7 @@ async def test_a_location_in_a_deleted_note_has_no_passage(bees: tuple[Path, Pat
 async def test_enter_opens_the_note_at_the_line(editor_arguments: Path, app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await open_overview(pilot, "bees")
-        await select(pilot, "sections")
+        await select_part(pilot, "sections")
         row = overview_rows_of(app).selected
         assert row is not None
         await pilot.press("enter")
@@ -413,7 +413,7 @@ async def test_enter_opens_the_note_at_the_line(editor_arguments: Path, app: Exc
 async def test_searching_a_tag_inserts_its_filter_into_the_query(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         shown = await open_overview(pilot, "bees")
-        await select(pilot, "stands out")
+        await select_part(pilot, "stands out")
         row = overview_rows_of(app).selected
         assert row is not None
         assert isinstance(row.item, DistinctiveLabel)

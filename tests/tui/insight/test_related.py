@@ -28,13 +28,13 @@ from tests.tui.driver import (
     drawn_lines,
     failing_answer,
     hit_list_of,
+    listed_titles,
     notices_of,
     pane_of,
     press,
     preview_of,
     screen_of,
     search,
-    titles_of,
     until,
     until_index,
 )
@@ -199,7 +199,7 @@ async def test_the_panel_follows_the_selection_of_the_list(app: ExcerptApp) -> N
         await search(pilot, "conflict", "unbound-related")
         rows = hit_list_of(app)
         before = rows.selected
-        assert len(titles_of(app)) > 1
+        assert len(listed_titles(app)) > 1
         await press(pilot, "slash", "down")
         assert rows.selected is not None
         assert rows.selected != before

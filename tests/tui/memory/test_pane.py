@@ -369,8 +369,8 @@ async def test_an_unreadable_file_is_listed_with_its_reason_and_can_be_opened(
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
         await pilot.press("down", "down")
-        assert rows.selected_file is not None
-        assert rows.selected_file.path == "broken.md"
+        assert rows.selected_problem is not None
+        assert rows.selected_problem.path == "broken.md"
         assert "YAML" in "\n".join(drawn_lines(screen_of(app).query_one(MemoryView)))
         await pilot.press("enter")
         await until(pilot, editor_arguments.exists, "the editor")

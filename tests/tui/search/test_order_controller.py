@@ -27,12 +27,12 @@ from tests.tui.driver import (
     ManualEngine,
     drawn_text,
     hit_list_of,
+    listed_titles,
     notices_of,
     pane_of,
     press,
     screen_of,
     search,
-    titles_of,
     type_text,
     until,
     until_answered,
@@ -251,9 +251,9 @@ async def test_list_and_pack_change_to_the_order_of_the_reranker(
     model.is_open.clear()
     async with app_with_reranker.run_test(size=(110, 32)) as pilot:
         await search(pilot, QUERY)
-        assert titles_of(app_with_reranker)[0] == "Sync"
+        assert listed_titles(app_with_reranker)[0] == "Sync"
         model.is_open.set()
-        await until(pilot, lambda: titles_of(app_with_reranker)[0] == "Merging", "the new order")
+        await until(pilot, lambda: listed_titles(app_with_reranker)[0] == "Merging", "the new order")
         await until_answered(pilot)
         pane = pane_of(app_with_reranker)
         assert pane.result is not None
@@ -279,7 +279,7 @@ async def test_the_reranker_is_opened_before_the_first_query(
     async with app_with_reranker.run_test(size=(110, 32)) as pilot:
         await until(pilot, lambda: bool(opened), "the reranker")
         await search(pilot, QUERY)
-        await until(pilot, lambda: titles_of(app_with_reranker)[0] == "Merging", "the new order")
+        await until(pilot, lambda: listed_titles(app_with_reranker)[0] == "Merging", "the new order")
         assert len(opened) == 1
 
 
@@ -287,7 +287,7 @@ async def test_the_reranker_is_opened_before_the_first_query(
 async def test_the_explanation_names_the_ranks_before_and_after_reranking(app_with_reranker: ExcerptApp) -> None:
     async with app_with_reranker.run_test(size=(120, 40)) as pilot:
         await search(pilot, QUERY)
-        await until(pilot, lambda: titles_of(app_with_reranker)[0] == "Merging", "the new order")
+        await until(pilot, lambda: listed_titles(app_with_reranker)[0] == "Merging", "the new order")
         await press(pilot, "ctrl+t")
         await until(pilot, lambda: "eranked: " in drawn_text(app_with_reranker), "the explanation")
         assert "→ 1 (1.00)" in drawn_text(app_with_reranker)
@@ -301,17 +301,17 @@ async def test_after_a_move_or_mark_the_order_is_applied_by_a_click_or_the_palet
     model.is_open.clear()
     async with app_with_reranker.run_test(size=(120, 32)) as pilot:
         await search(pilot, QUERY, key)
-        first, pane = titles_of(app_with_reranker), pane_of(app_with_reranker)
+        first, pane = listed_titles(app_with_reranker), pane_of(app_with_reranker)
         await until_read(pilot, model)
         model.is_open.set()
         await until(pilot, lambda: pane.orders.has_offer, "the offer")
         await until_answered(pilot)
-        assert titles_of(app_with_reranker) == first
+        assert listed_titles(app_with_reranker) == first
         assert "new order" in str(screen_of(app_with_reranker).query_one(QueryStatus).render())
         assert not pane.disabled_reason("use_order", ())
         await pane.run_action("use_order")
         await until_answered(pilot)
-        assert titles_of(app_with_reranker)[0] == "Merging"
+        assert listed_titles(app_with_reranker)[0] == "Merging"
         assert pane.disabled_reason("use_order", ())
 
 
@@ -323,12 +323,12 @@ async def test_a_late_reranker_keeps_the_first_order_and_is_reported(
     app = ExcerptApp(vault, Settings(rerank=RerankSettings("plugin:scripted", seconds=0.05)), user_paths)
     async with app.run_test(size=(120, 32)) as pilot:
         await search(pilot, QUERY)
-        first = titles_of(app)
+        first = listed_titles(app)
         warning = "Not reranked. The reranker took longer than 0.05 seconds."
         await until(pilot, lambda: warning in notices_of(app), "the warning")
         model.is_open.set()
         assert " · not reranked · " in drawn_text(app)
-        assert titles_of(app) == first
+        assert listed_titles(app) == first
 
 
 @pytest.fixture
@@ -358,7 +358,7 @@ async def test_typing_shows_the_list_by_words_before_the_full_order(app: Excerpt
         result = pane_of(app).result
         assert result is not None
         assert (result.is_without_meaning, result.warnings) == (True, ())
-        assert titles_of(app)
+        assert listed_titles(app)
         embedder.is_open.set()
         await until(pilot, lambda: not getattr(pane_of(app).result, "is_without_meaning", True), "the full order")
         await until_answered(pilot)
@@ -376,4 +376,4 @@ async def test_a_failed_embedder_keeps_the_list_by_words_and_is_reported(
         await until(pilot, lambda: bool(notices_of(app)), "the warning")
         assert notices_of(app) == [f"Ranked by words alone. {embedder.failure}"]
         await until(pilot, lambda: "ranked by words alone" in drawn_text(app), "the title")
-        assert titles_of(app)
+        assert listed_titles(app)

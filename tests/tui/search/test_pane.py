@@ -27,6 +27,7 @@ from tests.tui.driver import (
     drawn_text,
     failing_answer,
     hit_list_of,
+    listed_titles,
     notices_of,
     pane_of,
     post_keys,
@@ -34,7 +35,6 @@ from tests.tui.driver import (
     screen_of,
     search,
     status_text,
-    titles_of,
     top_screen,
     until,
     until_answered,
@@ -51,7 +51,7 @@ async def until_packed(pilot: AppPilot) -> PackBar:
 async def test_typing_finds_fragments_and_shows_the_first_in_its_context(app: ExcerptApp) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await search(pilot, "sync conflict")
-        assert titles_of(app)[0] == "Sync"
+        assert listed_titles(app)[0] == "Sync"
         preview = preview_of(app)
         await until(pilot, lambda: preview.window is not None, "the context")
         assert preview.window is not None
@@ -226,7 +226,7 @@ async def test_an_empty_result_names_what_was_searched(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, '"xyzzyqwv"')
         notice = screen_of(app).query_one("#notice", Notice)
-        assert titles_of(app) == []
+        assert listed_titles(app) == []
         assert notice.display
         assert "xyzzyqwv" in notice.empty_state.title
         assert "words, proximity and meaning" in notice.empty_state.sentence
@@ -238,7 +238,7 @@ async def test_without_hits_enter_searches_the_suggested_query(app: ExcerptApp, 
         notice = screen_of(app).query_one("#notice", Notice)
         await until(pilot, lambda: notice.empty_state.title.startswith('Did you mean "lentil"?'), "the other query")
         await pilot.press("enter")
-        await until(pilot, lambda: titles_of(app) == ["Lentil soup"], "its hits")
+        await until(pilot, lambda: listed_titles(app) == ["Lentil soup"], "its hits")
         assert pane_of(app).query_text == '"lentil"'
         assert not editor_arguments.exists()
 
@@ -348,7 +348,7 @@ async def test_without_hits_there_is_no_empty_panel_beside_the_list(app: Excerpt
         assert pane_of(app).side.display
         await pilot.press("ctrl+u")
         await search(pilot, "tag:nowhere")
-        assert not titles_of(app)
+        assert not listed_titles(app)
         assert not pane_of(app).side.display
 
 
@@ -377,7 +377,7 @@ async def test_hits_without_an_answer_are_faint_below_an_explanation(app: Excerp
         assert status_text(app).startswith("no answer · the nearest are below · ")
         faint = hit_list_of(app).get_component_styles("hit--title")
         assert (faint.color, faint.text_style.bold) != (title.color, title.text_style.bold)
-        assert titles_of(app)
+        assert listed_titles(app)
         pane.result = replace(sure, confidence=Confidence.LIKELY)
         await pilot.pause()
         assert "nearest" not in status_text(app)

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.programs
 SMALL, NARROW, WIDE = (60, 15), (80, 24), (140, 36)
 
 
-async def search_and_list(pilot: AppPilot) -> None:
-    """Type a query, and go to the list."""
+async def search_and_focus_list(pilot: AppPilot) -> None:
+    """Type a query, and focus the list of hits."""
     await pilot.press(*"sync")
     await until(pilot, lambda: side_of(pilot.app).passages.window is not None, "the passage")
     await pilot.press("escape")
@@ -25,7 +25,7 @@ async def test_a_key_in_the_list_cycles_through_the_views_and_keeps_the_focus(
     scripted: ScriptedApp, size: tuple[int, int]
 ) -> None:
     async with scripted.run_test(size=size) as pilot:
-        await search_and_list(pilot)
+        await search_and_focus_list(pilot)
         side, seen = side_of(scripted), []
         for _ in PanelView:
             seen.append(side.view)
@@ -37,7 +37,7 @@ async def test_a_key_in_the_list_cycles_through_the_views_and_keeps_the_focus(
 
 async def test_the_key_pressed_in_the_panel_cycles_through_its_views_and_keeps_the_focus(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=WIDE) as pilot:
-        await search_and_list(pilot)
+        await search_and_focus_list(pilot)
         side = side_of(scripted)
         await press(pilot, "shift+tab")
         for _ in PanelView:
@@ -47,7 +47,7 @@ async def test_the_key_pressed_in_the_panel_cycles_through_its_views_and_keeps_t
 
 async def test_the_last_line_names_the_views_and_a_click_shows_one(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=WIDE) as pilot:
-        await search_and_list(pilot)
+        await search_and_focus_list(pilot)
         tabs = side_of(scripted).query_one(ViewTabs)
         line = tabs.render_line(0).text
         assert line.startswith("[passage] why  related  map")
@@ -59,7 +59,7 @@ async def test_the_last_line_names_the_views_and_a_click_shows_one(scripted: Scr
 
 async def test_the_last_line_names_the_key_of_the_next_view_only_if_it_works(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=WIDE) as pilot:
-        await search_and_list(pilot)
+        await search_and_focus_list(pilot)
         tabs = side_of(scripted).query_one(ViewTabs)
         for key, is_named in (("slash", False), ("escape", True), ("shift+tab", True), ("ctrl+o", False)):
             await pilot.press(key)
@@ -69,7 +69,7 @@ async def test_the_last_line_names_the_key_of_the_next_view_only_if_it_works(scr
 
 async def test_why_is_toggled_by_a_key_while_typing(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=WIDE) as pilot:
-        await search_and_list(pilot)
+        await search_and_focus_list(pilot)
         await press(pilot, "slash", "ctrl+t")
         assert side_of(scripted).view is PanelView.WHY
         await press(pilot, "ctrl+t")
@@ -79,7 +79,7 @@ async def test_why_is_toggled_by_a_key_while_typing(scripted: ScriptedApp) -> No
 
 async def test_each_view_keeps_its_state(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=WIDE) as pilot:
-        await search_and_list(pilot)
+        await search_and_focus_list(pilot)
         side = side_of(scripted)
         await press(pilot, "shift+tab", "G")
         top = side.preview.line_at_top
@@ -98,7 +98,7 @@ async def test_each_view_keeps_its_state(scripted: ScriptedApp) -> None:
 
 async def test_a_hidden_view_is_not_requested(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=WIDE) as pilot:
-        await search_and_list(pilot)
+        await search_and_focus_list(pilot)
         side = side_of(scripted)
         await press(pilot, "down")
         assert (side.related.related, side.map.vault_map) == (None, None)
@@ -115,7 +115,7 @@ async def test_without_space_for_two_the_panel_replaces_the_list_until_escape(
     scripted: ScriptedApp,
 ) -> None:
     async with scripted.run_test(size=SMALL) as pilot:
-        await search_and_list(pilot)
+        await search_and_focus_list(pilot)
         side, rows = side_of(scripted), hit_list_of(scripted)
         assert not side.region
         await press(pilot, "v")
@@ -128,7 +128,7 @@ async def test_without_space_for_two_the_panel_replaces_the_list_until_escape(
 
 async def test_in_place_of_the_list_why_is_closed_by_its_own_key(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=SMALL) as pilot:
-        await search_and_list(pilot)
+        await search_and_focus_list(pilot)
         await press(pilot, "slash", "ctrl+t")
         assert (side_of(scripted).view, hit_list_of(scripted).region.area) == (PanelView.WHY, 0)
         await press(pilot, "ctrl+t")
@@ -137,7 +137,7 @@ async def test_in_place_of_the_list_why_is_closed_by_its_own_key(scripted: Scrip
 
 async def test_the_pack_replaces_the_panel_below_the_list_until_the_pack_is_closed(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=NARROW) as pilot:
-        await search_and_list(pilot)
+        await search_and_focus_list(pilot)
         side = side_of(scripted)
         await press(pilot, "ctrl+o")
         assert not side.display
@@ -147,14 +147,14 @@ async def test_the_pack_replaces_the_panel_below_the_list_until_the_pack_is_clos
 
 async def test_panel_and_pack_are_both_beside_the_list(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=WIDE) as pilot:
-        await search_and_list(pilot)
+        await search_and_focus_list(pilot)
         await press(pilot, "ctrl+o")
         assert side_of(scripted).region and screen_of(scripted).query_one("#packed").region
 
 
 async def test_views_of_one_row_get_more_space_than_a_passage_below_the_list(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 40)) as pilot:
-        await search_and_list(pilot)
+        await search_and_focus_list(pilot)
         before = side_of(scripted).region.height
         await press(pilot, "v", "v")
         assert side_of(scripted).region.height > before
@@ -163,7 +163,7 @@ async def test_views_of_one_row_get_more_space_than_a_passage_below_the_list(scr
 @pytest.mark.parametrize("view", ["related", "map"])
 async def test_a_view_closed_by_its_key_gives_the_focus_back_to_the_query(scripted: ScriptedApp, view: str) -> None:
     async with scripted.run_test(size=(140, 45)) as pilot:
-        await search_and_list(pilot)
+        await search_and_focus_list(pilot)
         await press(pilot, "slash", f"unbound-{view}")
         assert side_of(scripted).has_focus_within
         await press(pilot, f"unbound-{view}")

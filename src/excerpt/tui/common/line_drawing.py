@@ -370,7 +370,7 @@ def draw_line(
     `near` those nearest to the query in meaning, and `code` the columns of syntax highlighting with their styles.
     """
     line = StyledLine(text[:MAX_LINE_CHARS])
-    hanging_indent = style_line(line, context, code)
+    hanging_indent = style_and_indent_line(line, context, code)
     apply_highlights(line, matches, near)
     return DrawnLine(number, append_omitted_count(line.build_runs(), len(text) - MAX_LINE_CHARS), hanging_indent)
 
@@ -391,7 +391,9 @@ def append_omitted_count(runs: tuple[StyledRun, ...], omitted_count: int) -> tup
     )
 
 
-def style_line(line: StyledLine, context: LineContext, code: Sequence[tuple[int, int, TextStyle]] = ()) -> int:
+def style_and_indent_line(
+    line: StyledLine, context: LineContext, code: Sequence[tuple[int, int, TextStyle]] = ()
+) -> int:
     """Style a line by its context (prose, code or other), and return its hanging indent in characters."""
     if context.context is Context.PLAIN:
         return 0

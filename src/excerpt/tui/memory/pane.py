@@ -92,7 +92,7 @@ class MemoryList(RowList):
         return self.recalled[self.cursor].memory if self.cursor < len(self.recalled) else None
 
     @property
-    def selected_file(self) -> FileProblem | None:
+    def selected_problem(self) -> FileProblem | None:
         """The selected unreadable file; None if no file is selected."""
         at = self.cursor - len(self.recalled)
         return self.unreadable[at] if 0 <= at < len(self.unreadable) else None
@@ -341,7 +341,7 @@ class MemoryPane(Vertical):
 
     def _show_selected(self) -> None:
         rows = self._list
-        memory, file = rows.selected, rows.selected_file
+        memory, file = rows.selected, rows.selected_problem
         content: MemoryContent | None = None
         if memory is not None:
             content = MemoryContent(memory, rows.spans, self._source_checks.get(memory.id))
@@ -366,7 +366,7 @@ class MemoryPane(Vertical):
         state = MemoryActionState(
             total=self._memory_listing.total if self._memory_listing is not None else 0,
             has_selection=memory is not None,
-            is_file_selected=rows.selected_file is not None,
+            is_file_selected=rows.selected_problem is not None,
             is_own_thought=memory is not None and memory.source is None,
             source_kind=check.kind if check is not None else "",
             is_source_stale=check is not None and check.is_stale,
@@ -405,7 +405,7 @@ class MemoryPane(Vertical):
 
     def action_edit(self) -> None:
         """Open the source of the selected memory at its current location, or the selected unreadable file."""
-        memory, file = self._list.selected, self._list.selected_file
+        memory, file = self._list.selected, self._list.selected_problem
         if file is not None:
             self.post_message(MemoryFileRequested(self._worker.find_file(file.path)))
         elif memory is not None and memory.source is None:

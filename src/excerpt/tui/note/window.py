@@ -25,7 +25,7 @@ from excerpt.tui.common.line_drawing import (
     append_omitted_count,
     apply_highlights,
     draw_line,
-    style_line,
+    style_and_indent_line,
 )
 from excerpt.tui.note.code import MAX_CODE_CHARS, StyledRange, highlight_code
 from excerpt.tui.note.properties import draw_properties
@@ -171,7 +171,7 @@ class _WindowLines(Struct, frozen=True):
 
 
 def _draw_lines(window_lines: _WindowLines) -> Iterator[DrawnLine]:
-    continued = set(_find_continued_rows(window_lines))
+    continued = set(_find_continuation_rows(window_lines))
     aligned = dict(_align_tables(window_lines))
     properties = _draw_properties(window_lines)
     code = _highlight_code(window_lines)
@@ -189,7 +189,7 @@ def _draw_lines(window_lines: _WindowLines) -> Iterator[DrawnLine]:
             yield structs.replace(line, is_continued=True) if row in continued else line
 
 
-def _find_continued_rows(window_lines: _WindowLines) -> Iterator[int]:
+def _find_continuation_rows(window_lines: _WindowLines) -> Iterator[int]:
     """Yield the index of each line that continues a paragraph whose lines were wrapped at a fixed width.
 
     Nothing says so but the lines: the first word of a continued line would not have fitted on the line before. A line
@@ -283,7 +283,7 @@ def _align_tables(window_lines: _WindowLines) -> Iterator[tuple[int, StyledLine]
             row += 1
         table = [StyledLine(window_lines.lines[index][:MAX_LINE_CHARS]) for index in range(first, row)]
         for index, line in enumerate(table, first):
-            style_line(line, window_lines.contexts[index])
+            style_and_indent_line(line, window_lines.contexts[index])
             window_lines.apply_highlights(line, index + 1)
         table[0].add_style(0, len(table[0].text), TextStyle.BOLD)
         if align_table(table, 1):

@@ -201,7 +201,7 @@ class PackRows(RowList):
     # --- drawing ------------------------------------------------------------------------------------------------------
 
     def _format_border_title(self, contents: PackPanelContents | None) -> str:
-        """Return the title: what was left out, and the order. The bar of the pack has the numbers of the rest."""
+        """Return the title: how much was left out, and the order. What is in the pack is counted in its bar."""
         if contents is None:
             return "pack"
         count, comments = len(contents.built_pack.left_out), contents.built_pack.result.left_out_comments
