@@ -596,6 +596,19 @@ def test_of_a_later_hit_only_the_unit_with_a_new_word_is_packed() -> None:
     assert (second.line_start, second.line_end, second.cut_above, second.cut_below) == (3, 3, True, False)
 
 
+def test_if_another_unit_of_a_packed_hit_does_not_fit_the_budget_is_the_reason() -> None:
+    three = "\n\n".join(sentence(word, 30) for word in ("gamma", "other", "delta"))
+    vault = Vault({"a.md": sentence("alpha", 30), "b.md": three})
+    spans = tuple(Span(three.index(word), three.index(word) + len(word)) for word in ("gamma0", "delta0"))
+    hits = [with_confidence(vault.hit("alpha0", 1.0), Confidence.STRONG)]
+    hits.append(with_confidence(replace(vault.hit("gamma0", 0.9), spans=spans), Confidence.STRONG))
+    asked = [*ASKED, QuestionWord("delta0", 1.0, frozenset({"delta0"}), is_found=True)]
+    whole = packed(vault, *hits, scope=Scope.NONE, asked=asked)
+    assert (whole.passages[-1].line_end, whole.stopped) == (5, StopReason.END)
+    part = packed(vault, *hits, scope=Scope.NONE, asked=asked, budget=whole.tokens - 20)
+    assert (part.passages[-1].line_end, part.stopped) == (1, StopReason.BUDGET)
+
+
 def test_without_an_answer_the_pack_is_empty_and_names_three_locations(vault: Vault) -> None:
     hits = [
         with_confidence(vault.hit(word, 0.2), Confidence.NOTHING)

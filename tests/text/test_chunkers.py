@@ -26,6 +26,9 @@ def units(text: str) -> list[str]:
         ("Tools:\n- one\n  more\n  - inner\n- two", ["Tools:", "- one", "- two"]),
         ("```python\na = 1\n\nb = 2\n```\n\nText", ["```python", "Text"]),
         ("| a |\n|---|\n| 1 |\n| 2 |\n| 3 |", ["| a |", "| 2 |", "| 3 |"]),
+        ("# Head\n\n\n- one\n- two", ["# Head", "- two"]),
+        ("- one\n\n  more\n- two", ["- one", "- two"]),
+        ("````md\n```\na\n\nb\n```\n````\n\nText", ["````md", "Text"]),
         ("", []),
     ],
 )
@@ -43,6 +46,12 @@ def test_a_message_is_a_unit_and_a_long_one_is_cut_at_its_paragraphs() -> None:
         "Bo: An an",
         *["An answer"] * 3,
     ]
+
+
+def test_a_name_in_the_code_of_a_message_begins_no_unit() -> None:
+    code = "```yaml\nname: x\nsteps: y\n```"
+    talk = f"**User:** How?\n\n**Assistant:** So:\n{code}\n\n**User:** And?\n\n**Assistant:** Done."
+    assert units(talk) == ["**User:** How?", "**Assistant:** So:", "**User:** And?", "**Assistant:** Done."]
 
 
 @pytest.fixture

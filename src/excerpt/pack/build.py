@@ -217,8 +217,8 @@ def build_pack(
     in_order = partial(_order_packs, hit_spans=hit_spans, overrides=overrides, ranked=ranked)
     choice, taken = _fill_budget(pieces, gathered, in_order)
     passages = tuple(replace(pack, tokens=costs.count(pack.text)) for pack in choice.packs)
-    left = (piece for piece, is_in in zip(pieces, taken, strict=True) if not (is_in or choice.has(piece.hit)))
-    unfit = list({piece.hit.fragment.id: piece for piece in left}.values())
+    left = [piece for piece, is_in in zip(pieces, taken, strict=True) if not (is_in or choice.has(piece))]
+    unfit = list({piece.hit.fragment.id: piece for piece in left if not choice.has_part(piece.hit)}.values())
     needs = [choice.filling.count_alone(piece) for piece in unfit]
     # Of a pack with less than the requested budget, no larger one would hold a hit.
     is_lowered = settings.budget < requested_budget
@@ -242,7 +242,7 @@ def build_pack(
         value=choice.value,
         source_tokens=sum(notes[path].tokens for path in dict.fromkeys(pack.path for pack in passages)),
         format=settings.format,
-        stopped=_explain_stop(gathered, pieces, is_unsure=is_unsure, is_full=bool(unfit)),
+        stopped=_explain_stop(gathered, pieces, is_unsure=is_unsure, is_full=bool(left)),
         costs=_count_pack_tokens(choice),
         needs=() if is_lowered else tuple(needs),
         confidence=confidence,
@@ -252,7 +252,7 @@ def build_pack(
 
 
 def _explain_stop(gathered: HitCollector, pieces: Sequence[Piece], *, is_unsure: bool, is_full: bool) -> StopReason:
-    """Return why a pack has no more passages; `is_full`: a hit did not fit."""
+    """Return why a pack has no more passages; `is_full`: a hit, or a part of one, did not fit."""
     if is_unsure:
         return StopReason.UNSURE
     if is_full:
@@ -314,7 +314,15 @@ class _PackChoice(Struct, frozen=True):
     tokens: int
     value: float
 
-    def has(self, hit: Hit) -> bool:
+    def has(self, piece: Piece) -> bool:
+        """Return whether the lines of a piece are in a passage of its note."""
+        lines = piece.line_span
+        return any(
+            pack.path == lines.path and pack.line_start <= lines.line_start and lines.line_end <= pack.line_end
+            for pack in self.packs
+        )
+
+    def has_part(self, hit: Hit) -> bool:
         return any(hit.fragment.id in pack.fragment_ids for pack in self.packs)
 
 

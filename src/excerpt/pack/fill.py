@@ -8,6 +8,7 @@ from operator import attrgetter
 
 from msgspec import Struct
 
+from excerpt.base.cancellation import check_cancelled
 from excerpt.base.kinds import Scope
 from excerpt.base.model import Hit, Pack
 from excerpt.pack.expand import HitSpan, LineSpan, build_line_span, build_span_pack, find_header_above
@@ -84,11 +85,14 @@ class Filling:
             for side in _iterate_sides(piece, self._notes[piece.hit.fragment.path], digests, neighbors)
         ]
         while sides:
+            check_cancelled()
             sides = [side for side in sides if side and self._add(side.pop(0))]
 
     def _add(self, piece: Piece) -> bool:
         """Add a piece, joined with what is beside it, unless it does not fit; return whether it is in."""
         held = self._drafts.get(piece.line_span.path, [])
+        if any(_holds(draft, piece) for draft in held):
+            return True
         joined = [draft for draft in held if self._is_beside(draft.line_span, piece.line_span)]
         if any(draft.is_cut for draft in joined):
             return False
@@ -182,6 +186,12 @@ def _iterate_sides(piece: Piece, note: CachedNote, digests: Mapping[str, str], n
                 break
             steps.append(Piece(piece.hit_span, line_span))
         yield steps
+
+
+def _holds(draft: DraftPack, piece: Piece) -> bool:
+    """Return whether a whole passage has the lines of a piece, for its hit too."""
+    ids = (each.hit.fragment.id for each in draft.hit_spans)
+    return not draft.is_cut and _contains(draft.line_span, piece.line_span) and piece.hit.fragment.id in ids
 
 
 def _contains(outer: LineSpan, inner: LineSpan) -> bool:

@@ -121,7 +121,7 @@ class CachedNote:
 
     @cached_property
     def _chunker(self) -> Chunker:
-        return choose_chunker(self.lines)
+        return choose_chunker(tuple(self.lines))  # a copy: a chunker of another package may change it
 
     def fragment_infos(self, first: int, last: int) -> Sequence[FragmentInfo]:
         """Return the existing fragments with the ordinals `first` to `last`."""

@@ -16,7 +16,7 @@ from excerpt.base.entry_points import find_entry_points, load_entry_point
 from excerpt.base.errors import SettingsError
 from excerpt.text.fragments import DEFAULT_LIMITS, count_words
 from excerpt.text.line_context import FENCES
-from excerpt.text.transcripts import begins_message, find_messages
+from excerpt.text.transcripts import find_messages, find_speakers
 
 ENTRY_POINT_GROUP = "excerpt.chunkers"
 
@@ -56,7 +56,7 @@ class TranscriptChunker:
         return bool(find_messages(lines))
 
     def unit_starts(self, lines: Sequence[str], /) -> Sequence[int]:
-        messages = sorted({0, *(number for number, line in enumerate(lines) if begins_message(line))})
+        messages = sorted({0, *(number - 1 for number in find_speakers(lines))})
         starts = []
         for first, after in zip(messages, [*messages[1:], len(lines)], strict=True):
             message = lines[first:after]
@@ -69,23 +69,27 @@ class TranscriptChunker:
 def _iterate_block_starts(lines: Sequence[str]) -> Iterator[int]:
     """Yield the index of the first line of each block, list item and table row; a heading goes with what is below."""
     fence, indent, rows = "", -1, 0
-    is_open = False
+    is_open = is_heading = False  # what the lines so far end with: an open block, a heading
     for number, line in enumerate(lines):
         text = line.lstrip("> \t")
         if fence:
             fence = "" if text.startswith(fence) else fence
             continue
         if not text.strip():
-            is_open = is_open and bool(_HEADING.match(lines[number - 1]))
+            is_open = is_heading
             continue
         item = _ITEM.match(line)
         rows = rows + 1 if _ROW.match(line) else 0
         is_item = item is not None and (indent < 0 or len(item[1]) <= indent)
-        if not is_open or is_item or rows > _HEADER_ROWS or _HEADING.match(line):
+        is_below_item = not is_item and 0 <= indent < len(line) - len(line.lstrip())
+        begins_heading = _HEADING.match(line) is not None
+        is_new = begins_heading or is_item or rows > _HEADER_ROWS or not (is_open or is_below_item)
+        if is_new and not is_heading:
             yield number
+        if is_new:
             indent = len(item[1]) if item else -1
-        is_open = True
-        fence = text[:3] if text.startswith(FENCES) else ""
+        is_open, is_heading = True, begins_heading
+        fence = text[: len(text) - len(text.lstrip(text[0]))] if text.startswith(FENCES) else ""
 
 
 _HEADER_ROWS = 3  # the header of a table, the line below it and the first row are one unit

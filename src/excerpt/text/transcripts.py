@@ -56,9 +56,9 @@ def find_messages(lines: Sequence[str]) -> tuple[int, ...]:
     return tuple(each.line for each in messages)
 
 
-def begins_message(line: str) -> bool:
-    """Return whether a line of a transcript begins a message."""
-    return _SPEAKER.match(line) is not None
+def find_speakers(lines: Sequence[str]) -> tuple[int, ...]:
+    """Return the numbers of the lines of a passage that may begin a message, from 1; none in fenced code."""
+    return tuple(each.line for each in _iterate_speakers(lines, 1))
 
 
 def _iterate_speakers(lines: Sequence[str], start: int) -> Iterator[_Speaker]:
