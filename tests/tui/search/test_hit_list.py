@@ -497,6 +497,16 @@ async def test_while_a_pack_is_built_the_rule_stays_without_a_text(scripted: Scr
 
 
 @pytest.mark.programs
+async def test_a_rule_that_appears_leaves_the_best_hit_in_sight(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show(pilot, [hit(f"{name}.md") for name in "abcdefghijklmnop"])
+        rows.cursor = 3
+        rows.packed_ids = frozenset({rows.hits[0].fragment.id})
+        rows.show_pack_end("enough: 1 passage, 475 tokens")
+        assert rows.scroll_offset.y == 0
+
+
+@pytest.mark.programs
 async def test_a_click_on_the_rule_selects_nothing(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         rows = await show_packed(pilot, [0, 1, 2])

@@ -314,7 +314,7 @@ class HitList(RowList):
 
     def _list_rows(self, rows: tuple[HitRow, ...], cursor: int, *, has_pack_end: bool = True) -> None:
         """List `rows` with the cursor on one of them; without a pack end, without the rule."""
-        in_view = self.first_line_of(self.cursor) - self.scroll_offset.y
+        in_view, was_scrolled = self.first_line_of(self.cursor) - self.scroll_offset.y, self.scroll_offset.y > 0
         ranked = [row.hit for row in rows if row.rank and row.hit.confidence is not None]
         top_score = max((hit.score for hit in ranked), default=0.0)
         has_dates = any(row.hit.created is not None for row in rows)
@@ -330,7 +330,7 @@ class HitList(RowList):
         self._pack_end = pack_end
         self._first_lines = tuple(accumulate(map(self._row_lines, range(len(rows))), initial=0))
         self.redraw_rows(cursor, unchanged)
-        if self.has_user_moved and self.first_line_of(self.cursor) - self.scroll_offset.y != in_view:
+        if was_scrolled and self.has_user_moved and self.first_line_of(self.cursor) - self.scroll_offset.y != in_view:
             self.scroll_to(y=self.first_line_of(self.cursor) - in_view, animate=False, force=True)
 
     def _row_lines(self, row: int) -> int:
@@ -500,7 +500,7 @@ class HitList(RowList):
                 (f" · source {state}" if state else "", self.style_of("hit--stale")),
                 (_format_memory_source(hit.fragment), soft),
             ]
-        folded, folded_count = self._draw_folded(row, selected=selected)
+        folded, key, folded_count = self._draw_folded(row, selected=selected)
         suffix = [(f" · {row.lines}" if row.lines and not has_snippet else "", soft), folded_count]
         names = [(text, self._spans_to_highlight(text, spans)) for text, spans in list_names(hit)]
         if row.repeats_note and len(names) > 1:
@@ -515,23 +515,22 @@ class HitList(RowList):
         parts = [*before, *name_parts([first], title, soft, match), after]
         if others:
             parts += [(NAME_SEPARATOR, soft), *name_parts(others, soft, soft, match)]
-        if total_cells([*parts, suffix[0], folded]) <= cells:
-            return [*parts, suffix[0], folded]
-        return [*parts, *suffix]
+        longest_first = ([*parts, suffix[0], folded, key], [*parts, suffix[0], folded])
+        return next((each for each in longest_first if total_cells(each) <= cells), [*parts, *suffix])
 
-    def _draw_folded(self, row: HitRow, *, selected: bool) -> tuple[StyledPart, StyledPart]:
+    def _draw_folded(self, row: HitRow, *, selected: bool) -> tuple[StyledPart, StyledPart, StyledPart]:
         """Return how many further hits of its note a row folds, and how many of them are marked or packed.
 
-        The first text is a phrase, with the key that lists them in the selected row, the second only the number.
+        The first text is a phrase, the second the key that lists them in the selected row, the third only the number.
         """
         count = len(row.folded)
         if not count:
-            return ("", Style.null()), ("", Style.null())
+            return ("", Style.null()), ("", Style.null()), ("", Style.null())
         marked, packed = (sum(each in ids for each in row.folded) for ids in (self.marked_ids, self.packed_ids))
         state = f", {marked} marked" if marked else f", {packed} in the pack" if packed else ""
         key = f" {key_sign('list-unfold')}" if selected and self.has_focus else ""
         style = self.style_of("hit--mark" if marked else "hit--heading" if packed else "row--faint") + _UNFOLDS
-        return (f" +{count} in this note{state}{key}", style), (f" +{count}", style)
+        return (f" +{count} in this note{state}", style), (key, style), (f" +{count}", style)
 
     def _draw_figures(self, row: HitRow) -> list[StyledPart]:
         """Return the score, tinted by its share of the best score, and in a wide terminal the note's age.
