@@ -13,7 +13,7 @@ from excerpt.base.settings import Paths, Settings
 from excerpt.index.build import build
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.line_drawing import WrittenLink, draw_line
-from excerpt.tui.search.preview import find_links, heading_path_at, link_at, next_heading, wrap_lines
+from excerpt.tui.search.preview import MAX_JOINED_LINES, find_links, heading_path_at, link_at, next_heading, wrap_lines
 from tests.tui.driver import drawn_text, press, preview_of, search, until, until_answered
 
 SECTIONS = (
@@ -51,6 +51,14 @@ def test_a_paragraph_wrapped_by_its_author_is_wrapped_again_with_the_numbers_of_
 
 
 WRAPPED_LINES = ((7, "one two three"), (8, "four five six seven"), (9, "eight nine ten eleven"), (10, "twelve"))
+
+
+def test_of_a_long_paragraph_a_limited_number_of_lines_is_joined_at_once() -> None:
+    lines = [
+        structs.replace(draw_line(number, "one two three four"), is_continued=number > 1) for number in range(1, 61)
+    ]
+    begun = [row.line.number for row in wrap_lines(lines, 30) if row.row_in_line == 0]
+    assert begun == [1, 1 + MAX_JOINED_LINES, 1 + 2 * MAX_JOINED_LINES]
 
 
 def test_continuation_rows_in_a_quote_keep_its_bar() -> None:

@@ -490,15 +490,20 @@ class WrappedRow(NamedTuple):
         return first <= self.last_number and self.line.number <= last
 
 
+MAX_JOINED_LINES = 24
+"""Lines that are joined at most: the time of wrapping grows with the square of a text (2,000 lines joined: 15 s)."""
+
+
 def wrap_lines(lines: Iterable[DrawnLine], width: int, *, reflows: bool = True) -> list[WrappedRow]:
     """Return the rows of `lines` wrapped to `width` cells. A table row that fits is shown with aligned columns.
 
-    With `reflows`, the lines of a paragraph that was wrapped at a fixed width are joined before they are wrapped.
+    With `reflows`, the lines of a paragraph that was wrapped at a fixed width are joined before they are wrapped, up to
+    MAX_JOINED_LINES at once.
     """
     rows: list[WrappedRow] = []
     paragraph: list[DrawnLine] = []
     for line in lines:
-        if paragraph and not (line.is_continued and reflows):
+        if paragraph and not (line.is_continued and reflows and len(paragraph) < MAX_JOINED_LINES):
             rows += _wrap_paragraph(paragraph, width)
             paragraph = []
         paragraph.append(line)
