@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.widgets._toast import Toast
 
-from excerpt.tui.common.help import HelpDialog
+from excerpt.tui.common.help import HelpDialog, HelpRows
 from tests.tui.driver import AppPilot, ScriptedApp, drawn_text, until, until_screen, until_tabs
 
 pytestmark = pytest.mark.programs
@@ -53,7 +53,8 @@ async def test_the_help_has_the_whole_text_of_the_notices(scripted: ScriptedApp)
         await pilot.press("f1")
         await until_screen(pilot, HelpDialog)
         await pilot.pause()
-        shown = " ".join(drawn_text(scripted).replace("│", " ").split())
+        rows = scripted.screen.query_one(HelpRows)
+        shown = " ".join(" ".join(rows.render_line(row).text for row in range(rows.size.height)).split())
         assert "Notices" in shown and "no line holds them." in shown
 
 

@@ -96,7 +96,7 @@ async def test_a_wide_bar_shows_everything_and_a_narrow_one_the_size_of_the_pack
             assert part in text_of(bar)
         await pilot.resize_terminal(30, 24)
         await pilot.pause()
-        assert text_of(bar).rstrip() == "2 passages · 280/4,000"
+        assert text_of(bar).rstrip() == "2 passages · 243/4,000"
 
 
 @pytest.mark.programs

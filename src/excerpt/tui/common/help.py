@@ -127,7 +127,7 @@ class HelpDialog(Dialog[None]):
     HelpDialog {
         & > .box { height: 90%; padding: 0 1; }
         Field { background: $background; }
-        #about-key { height: 4; color: $text-soft; }
+        #about-key { height: auto; min-height: 2; max-height: 4; color: $text-soft; }
     }
     """
 
@@ -182,7 +182,7 @@ class HelpDialog(Dialog[None]):
             text = f"Not now: {selected.disabled_reason}"
         else:
             text = _key_change_hint() if has_filter else _key_names_hint()
-        about = f"{selected.what}  {selected.id}".rstrip() if selected is not None else ""
+        about = f"{selected.what}  {selected.id}".rstrip() if selected is not None and selected.id else ""
         self.query_one("#about-key", Static).update("\n".join(filter(None, (about, text))))
 
     def action_scroll(self, pages: float) -> None:
