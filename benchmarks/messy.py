@@ -224,7 +224,7 @@ def _in_the_app(vault: Path, home: Mapping[str, str], notes: int) -> bytes:
             app.wait_gone(f"❯ {query}")
         app.press("ctrl+g")
         app.type("The index:")
-        app.wait_for("skipped files and the reasons")
+        app.wait_for("why files were skipped")
         app.press("enter")
         app.wait_for("not valid UTF-8")
         app.press("ctrl+q")

@@ -165,8 +165,13 @@ def first_hit(app: Terminal) -> str:
 
 
 def wait_selected(app: Terminal, row: int) -> None:
-    """Wait until that row of the list is selected; the first is 1."""
-    app.wait_until(lambda: app.lines[2 + row].startswith("▌"), f"to select row {row}")
+    """Wait until that row of the list is selected; the first is 1. The rule where the pack ends is no row."""
+
+    def is_selected() -> bool:
+        rows = [line for line in app.lines[3:] if not line.startswith("╌╌")]
+        return rows[row - 1].startswith("▌")
+
+    app.wait_until(is_selected, f"to select row {row}")
 
 
 def press(app: Terminal, *offers: str) -> None:
@@ -195,7 +200,7 @@ def key_by_help(app: Terminal, what: str) -> str:
 
 def rows_of_help(app: Terminal, what: str) -> list[str]:
     """Return the rows of the help that list a key for `what`, each from the key on."""
-    rows = (line.partition("│ ")[2] for line in app.lines)
+    rows = (line.partition("│ ")[2].replace("▌", "", 1) for line in app.lines)
     return [row for row in rows if what in row and not row.startswith((" ", what))]
 
 
@@ -406,7 +411,7 @@ def test_someone_follows_a_link_of_the_passage_and_returns(shell: Mapping[str, s
 def test_someone_asks_why_a_hit_has_its_rank(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "compost heap", "Compost")
-        app.press(key_by_help(app, "Why the passage").replace("^", "ctrl+"))
+        app.press(key_by_help(app, "why the passage").replace("^", "ctrl+"))
         app.wait_for("[why]", "1st: it has both words, one of them in its title.", "words", "proximity")
         app.press("down")
         wait_selected(app, 2)

@@ -46,7 +46,7 @@ def test_changes_by_other_programs_and_the_editor_appear_in_the_list(shell: Mapp
         app.press("ctrl+g")
         app.wait_for("Search for commands")
         app.type("The index")
-        app.wait_for("skipped files and the reasons")
+        app.wait_for("why files were skipped")
         app.press("enter")
         app.wait_for("changes    noticed at once", "no file was skipped", " Pause ")
         app.press("tab", "enter")

@@ -124,7 +124,7 @@ async def test_the_preview_is_visible_without_a_key_and_returns_after_the_other_
     scripted: ScriptedApp,
 ) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
-        pane = await list_many_hits(pilot)
+        pane = await list_hits(pilot)
         assert is_view(PanelView.PASSAGE)(pane, ())
         await pilot.press("escape")
         for view in (PanelView.WHY, PanelView.RELATED, PanelView.MAP, PanelView.PASSAGE):
@@ -138,7 +138,7 @@ async def test_actions_without_a_typing_key_are_reachable_from_the_list(
 ) -> None:
     reached = REACHED[what]
     async with scripted.run_test(size=(80, 24)) as pilot:
-        pane = await list_many_hits(pilot)
+        pane = await list_hits(pilot)
         await pilot.press("escape")
         assert not reached.is_there(pane, files())
         await pilot.press(*reached.letters)
@@ -151,7 +151,7 @@ async def test_actions_without_a_typing_key_are_reachable_from_the_palette(
 ) -> None:
     reached = REACHED[what]
     async with scripted.run_test(size=(80, 24)) as pilot:
-        pane = await list_many_hits(pilot)
+        pane = await list_hits(pilot)
         assert not reached.is_there(pane, files())
         for name in reached.names:
             await run_by_name(pilot, name)
@@ -160,17 +160,17 @@ async def test_actions_without_a_typing_key_are_reachable_from_the_palette(
 
 async def test_earlier_queries_are_reachable_from_the_palette(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
-        pane = await list_many_hits(pilot)
+        pane = await list_hits(pilot)
         await pilot.press("escape", "slash", "ctrl+u")
         await run_by_name(pilot, "history")
         await until(pilot, lambda: [one.label for one in pane.query_one(QueryMenu).choices] == ["e"], "the query")
 
 
-async def list_many_hits(pilot: AppPilot) -> SearchPane:
-    """Show more hits than fit beside a preview."""
+async def list_hits(pilot: AppPilot) -> SearchPane:
+    """Show the hits of several notes."""
     pane = pane_of(pilot.app)
     await pilot.press("e")
-    await until(pilot, lambda: pane.query_one(HitList).row_count > 12 and pane.is_up_to_date, "the hits")
+    await until(pilot, lambda: pane.query_one(HitList).row_count > 3 and pane.is_up_to_date, "the hits")
     return pane
 
 
