@@ -287,7 +287,7 @@ def test_someone_copies_a_thousand_tokens_with_five_keys_after_the_query(
         assert key_by_help(app, "then go to the list") == "esc"
         assert key_by_help(app, "Type the token budget") == "b"
         app.type("sow peas in week 2")
-        app.wait_for("❯ sow peas in week 2", " hit", "/4,000 tokens")
+        app.wait_for("❯ sow peas in week 2", " hit", "/4,000")
         app.press("shift+tab", "b")
         app.wait_for("^y set and copy the pack", "such as 4000 or 4k")
         app.press("1", "k")

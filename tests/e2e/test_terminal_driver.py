@@ -25,8 +25,8 @@ def test_the_screen_is_redrawn_after_a_suspension_and_on_request(shell: Mapping[
     with Terminal([*EXCERPT, "demo"], shell) as app:
         app.wait_for("Search", " notes")
         app.type("token budget")
-        app.wait_for("▌  ", " hits", "/4,000 tokens")
-        shown = ("Search", "❯ token budget", "▌  ", "Token budget.md", "/4,000 tokens", "F1 more")
+        app.wait_for("▌  ", " hits", "/4,000")
+        shown = ("Search", "❯ token budget", "▌  ", "Token budget.md", "/4,000", "F1 more")
         for kill in (app.suspend, lambda: app.press("ctrl+z")):
             kill()
             app.wait_stopped()
@@ -56,7 +56,7 @@ def test_the_app_ends_with_its_terminal_and_leaves_no_process(shell: Mapping[str
     with Terminal([*parent, *EXCERPT, "demo"], shell) as app:
         app.wait_for("Search", " notes")
         app.type("token budget")
-        app.wait_for("▌  ", " hits", "/4,000 tokens")
+        app.wait_for("▌  ", " hits", "/4,000")
         left = app.processes()
         app.hang_up()
         app.wait_ended(left)
