@@ -7,6 +7,9 @@ import select
 import time
 from pathlib import Path
 
+PATIENCE_SECONDS = 60.0
+"""Longer than any process takes to end, also beside other work."""
+
 
 def processes_of(home: Path) -> dict[int, str]:
     """Return the command line of each process whose EXCERPT_HOME is this folder, by process id."""
@@ -23,9 +26,9 @@ def processes_of(home: Path) -> dict[int, str]:
     return found
 
 
-def left_after(seconds: float, home: Path) -> dict[int, str]:
-    """Wait until all processes of a home have ended or `seconds` have passed; return those still running."""
-    deadline = time.monotonic() + seconds
+def wait_for_end(home: Path) -> dict[int, str]:
+    """Wait until all processes of a home have ended, at most PATIENCE_SECONDS; return those still running."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while (left := processes_of(home)) and (remaining := deadline - time.monotonic()) > 0:
         try:
             watched = os.pidfd_open(next(iter(left)))

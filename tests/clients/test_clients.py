@@ -17,7 +17,7 @@ import pytest
 from tests.clients.conftest import APIARY
 from tests.clients.driven_client import Driven
 from tests.clients.install import HERE, Clients
-from tests.clients.processes import left_after, processes_of
+from tests.clients.processes import processes_of, wait_for_end
 from tests.clients.serving import Served, Stdio
 
 pytestmark = pytest.mark.clients
@@ -164,4 +164,4 @@ def test_a_client_that_disconnects_ends_the_server(
     with Driven(client.command(clients), reached, tmp_path / "errors.txt") as driven:
         driven.call("status")
         assert processes_of(own.home)
-    assert left_after(3, own.home) == {}
+    assert wait_for_end(own.home) == {}

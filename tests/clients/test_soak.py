@@ -20,7 +20,7 @@ import pytest
 
 from tests.clients.conftest import APIARY
 from tests.clients.install import HERE
-from tests.clients.processes import left_after, resident_memory
+from tests.clients.processes import resident_memory, wait_for_end
 from tests.clients.serving import Served, Stdio
 
 pytestmark = pytest.mark.clients
@@ -67,14 +67,14 @@ def test_a_killed_client_leaves_no_process(kill: int, apiary: Path, indexed: Std
         with pytest.raises(subprocess.TimeoutExpired):
             client.wait(random.Random(kill).uniform(START, LONGEST))
         client.kill()
-    assert left_after(3, server.home) == {}
+    assert wait_for_end(server.home) == {}
 
 
 def test_a_killed_server_leaves_no_child(apiary: Path, tmp_path: Path) -> None:
     served = Served(Stdio(apiary, tmp_path / "home"))
     served.process.kill()
     served.process.wait()
-    assert left_after(3, tmp_path / "home") == {}
+    assert wait_for_end(tmp_path / "home") == {}
 
 
 async def test_concurrent_clients_lose_no_call_and_memory_does_not_grow(served: Served) -> None:
@@ -190,5 +190,5 @@ def test_a_terminated_server_ends_within_two_seconds(indexed: Stdio, tmp_path: P
     shutil.copytree(indexed.home, home)
     served = Served(Stdio(indexed.vault, home))
     served.process.terminate()
-    assert left_after(2, home) == {}
+    assert wait_for_end(home) == {}
     assert served.process.wait(1) in {0, -signal.SIGTERM}

@@ -333,21 +333,28 @@ def _fill_budget(
 ) -> tuple[_PackChoice, Sequence[bool]]:
     """Return the pack of as many pieces as fit, and whether each is in.
 
-    Token counts of parts do not add up exactly: if the rendered text is too long, there is less room for the parts.
+    Token counts of parts do not add up exactly: if the rendered text is too long, it is counted for each piece.
     """
     settings, notes, costs = gathered.settings, gathered.notes, gathered.costs
     room = settings.budget - (_count_shared_tokens(pieces[0], notes, costs) if pieces else 0)
-    while True:
+
+    def count(packs: Sequence[Pack]) -> tuple[str, int]:
+        text = costs.renderer.render(packs)
+        return text, costs.tokenizer.count(text) if text else 0
+
+    def is_within_budget(drafts: Sequence[DraftPack]) -> bool:
         check_cancelled()
-        filling = Filling(gathered.hit_spans, notes, costs, room)
+        return count(in_order(drafts))[1] <= settings.budget
+
+    for check in (None, is_within_budget):
+        filling = Filling(gathered.hit_spans, notes, costs, room, check)
         taken = filling.add_all(pieces)
         filling.add_context(pieces, settings.neighbors)
         packs = in_order(filling.drafts)
-        text = costs.renderer.render(packs)
-        tokens = costs.tokenizer.count(text) if text else 0
+        text, tokens = count(packs)
         if tokens <= settings.budget or not packs:
-            return _PackChoice(filling, packs, text, tokens, _compute_value(pieces, taken, filling)), taken
-        room -= max(tokens - settings.budget, 1)
+            break
+    return _PackChoice(filling, packs, text, tokens, _compute_value(pieces, taken, filling)), taken
 
 
 def _compute_value(pieces: Sequence[Piece], taken: Sequence[bool], filling: Filling) -> float:

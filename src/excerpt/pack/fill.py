@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
 from operator import attrgetter
 
@@ -48,15 +48,24 @@ class Filling:
     """The passages of a pack that is being filled, with at most `room` tokens.
 
     What fits depends only on what was added before. So with more room, the first piece in which two fillings differ is
-    in the larger one: a larger budget never holds less of what is worth more.
+    in the larger one: a larger budget never holds less of what is worth more. `is_within_budget` says whether drafts
+    can be packed together, where their tokens do not add up.
     """
 
-    def __init__(self, hit_spans: Sequence[HitSpan], notes: NoteCache, costs: TokenCosts, room: int) -> None:
+    def __init__(
+        self,
+        hit_spans: Sequence[HitSpan],
+        notes: NoteCache,
+        costs: TokenCosts,
+        room: int,
+        is_within_budget: Callable[[Sequence[DraftPack]], bool] | None = None,
+    ) -> None:
         self._hit_spans = hit_spans
         self._ranks = {each.hit.fragment.id: rank for rank, each in enumerate(hit_spans)}
         self._notes = notes
         self._costs = costs
         self._room = room
+        self._is_within_budget = is_within_budget
         self._drafts: dict[str, list[DraftPack]] = {}
         self._used = 0
 
@@ -68,20 +77,24 @@ class Filling:
     def add_all(self, pieces: Sequence[Piece]) -> tuple[bool, ...]:
         """Add as many of the pieces as fit, in their order; return whether each is in.
 
-        The first one, and any that is larger than the whole room, is cut if it does not fit.
+        The first one is cut if it does not fit; then, any other that is larger than the whole room.
         """
-        return tuple(
-            self._add(piece) or ((number == 0 or self.count_alone(piece) > self._room) and self._add_part(piece))
-            for number, piece in enumerate(pieces)
-        )
+        alone = list(map(_without_scope, pieces))
+        taken = [self._add(piece) or (number == 0 and self._add_part(piece)) for number, piece in enumerate(alone)]
+        for number, piece in enumerate(alone[1:], start=1):
+            taken[number] = taken[number] or (self.count_alone(piece) > self._room and self._add_part(piece))
+        return tuple(taken)
 
     def add_context(self, pieces: Sequence[Piece], neighbors: int) -> None:
-        """Extend pieces that are in, up to the scopes that their hits ask for: all by a little before one by more."""
+        """Extend pieces that are in, up to the scopes that their hits ask for: all by a little before one by more.
+
+        First each gets the signs that its section or note continues: with any scope, as many pieces are in as alone.
+        """
         digests = {each.hit.fragment.digest: each.hit.fragment.id for each in self._hit_spans}
         sides = [
             side
             for piece in pieces
-            if piece.hit_span.line_span.scope is not Scope.NONE and self._can_grow(piece)
+            if piece.hit_span.line_span.scope is not Scope.NONE and self._can_grow(piece) and self._add(piece)
             for side in _iterate_sides(piece, self._notes[piece.hit.fragment.path], digests, neighbors)
         ]
         while sides:
@@ -100,12 +113,12 @@ class Filling:
         for draft in joined:
             line_span = _unite_lines(line_span, draft.line_span)
         hit_spans = {each.hit.fragment.id: each for draft in joined for each in draft.hit_spans}
-        hit_spans.setdefault(piece.hit.fragment.id, piece.hit_span)
+        hit_spans[piece.hit.fragment.id] = piece.hit_span
         return self._replace(joined, self._draft(line_span, hit_spans.values()))
 
     def _add_part(self, piece: Piece) -> bool:
         """Add the largest part of a piece's best block that fits, if any does; return whether one is in."""
-        hit = piece.hit
+        hit, hit_spans = piece.hit, (piece.hit_span,)
         if any(self._is_beside(draft.line_span, piece.line_span) for draft in self._drafts.get(hit.fragment.path, ())):
             return False
         note = self._notes[hit.fragment.path]
@@ -113,12 +126,12 @@ class Filling:
         block = find_block_span(hit)
         parts = []
         for line_span in iterate_block_parts(hit, begins_in_table=begins_in_table):
-            part = self._draft(line_span, (piece.hit_span,), is_cut=True)
+            part = self._draft(line_span, hit_spans, is_cut=True)
             if part.cost > self._room - self._used:
                 break
             parts.append(part)
         if block is not None:
-            parts.append(self._draft(block, (piece.hit_span,), is_cut=True))
+            parts.append(self._draft(block, hit_spans, is_cut=True))
         return any(self._replace((), part) for part in reversed(parts))
 
     def count_alone(self, piece: Piece) -> int:
@@ -137,6 +150,10 @@ class Filling:
         if used > self._room:
             return False
         held = self._drafts.get(draft.line_span.path, [])
+        if self._is_within_budget:
+            remaining = [each for each in self.drafts if each not in joined]
+            if not self._is_within_budget([*remaining, draft]):
+                return False
         self._drafts[draft.line_span.path] = [*(each for each in held if each not in joined), draft]
         self._used = used
         return True
@@ -188,10 +205,14 @@ def _iterate_sides(piece: Piece, note: CachedNote, digests: Mapping[str, str], n
         yield steps
 
 
+def _without_scope(piece: Piece) -> Piece:
+    """Return a piece of which no more is asked for than its own fragment."""
+    return Piece(HitSpan(piece.hit, piece.line_span), piece.line_span)
+
+
 def _holds(draft: DraftPack, piece: Piece) -> bool:
     """Return whether a whole passage has the lines of a piece, for its hit too."""
-    ids = (each.hit.fragment.id for each in draft.hit_spans)
-    return not draft.is_cut and _contains(draft.line_span, piece.line_span) and piece.hit.fragment.id in ids
+    return not draft.is_cut and _contains(draft.line_span, piece.line_span) and piece.hit_span in draft.hit_spans
 
 
 def _contains(outer: LineSpan, inner: LineSpan) -> bool:

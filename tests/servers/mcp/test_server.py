@@ -35,7 +35,7 @@ from excerpt.servers.served_vaults import ServedVaults
 from excerpt.vault.watched import mark_watched
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
-from tests.clients.processes import left_after, processes_of
+from tests.clients.processes import processes_of, wait_for_end
 from tests.servers.line_server.conftest import failure_text as line_failed
 from tests.servers.line_server.conftest import talk_with
 from tests.servers.mcp.conftest import Ask, failure_text, indexed_vaults, tool_caller, write_vault
@@ -436,7 +436,7 @@ def test_only_one_of_several_servers_watches_and_another_takes_over_after_its_en
     assert parent_of(second) in {each.pid for each in servers} - {server.pid}
     for each in servers:
         each.kill()
-    assert not left_after(SECONDS, home)
+    assert not wait_for_end(home)
 
 
 @pytest.mark.programs

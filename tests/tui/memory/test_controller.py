@@ -37,6 +37,7 @@ from excerpt.vault.known_vaults import VaultFolders
 from tests.service.manual_loop import TIMEOUT_SECONDS, ManualLoop
 from tests.tui.driver import (
     ManualEngine,
+    drawn_lines,
     pane_of,
     preview_of,
     screen_of,
@@ -162,8 +163,11 @@ async def test_a_listed_memory_says_that_its_source_has_changed(
     async with app.run_test(size=(80, 24)) as pilot:
         rows = await search_and_wait(pilot, "red lentils with cumin")
         await until(pilot, lambda: bool(rows.source_states), "the check of the source")
-        memory = next(at for at, row in enumerate(rows.rows) if is_memory(row.hit))
-        assert " Memory · source changed › " in rows.render_line(rows.first_line_of(memory)).text
+        await until(
+            pilot,
+            lambda: any(" Memory · source changed › " in text for text in drawn_lines(rows)),
+            "the row of the memory",
+        )
 
 
 @pytest.mark.programs
