@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 SURROUNDING = dict(os.environ)
 """The environment of the shell. Only what installs packages uses it: a proxy, an index or a cache may be set there."""
@@ -49,6 +50,9 @@ settings.register_profile("thorough", deadline=None, max_examples=1_000)
 PROFILE = os.environ.get("EXCERPT_PROPERTIES", "excerpt")
 THOROUGH = PROFILE == "thorough"
 settings.load_profile(PROFILE)
+if not THOROUGH:  # or examples depend on the constants in those modules that a process has imported
+    assert hasattr(providers, "_get_local_constants")
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 def scaled_examples(examples: int) -> int:

@@ -263,7 +263,10 @@ def test_every_hit_is_packed_or_omitted_with_a_reason(case: Case, options: PackS
 @pytest.mark.programs
 @given(cases(), pack_settings)
 def test_if_everything_fits_the_ranking_is_kept_and_every_hit_is_whole(case: Case, options: PackSettings) -> None:
-    """Allow for neighbours, which are units: a passage may end within the fragment beside the hit."""
+    """Allow for neighbours, which are units: a passage may end within the fragment beside the hit.
+
+    A section is neighbours too in a note without headings.
+    """
     result = packed(case, replace(options, budget=PLENTY))
     scores = [pack.entry.score for pack in result.passages]
     assert scores == sorted(scores, reverse=True)
@@ -271,8 +274,7 @@ def test_if_everything_fits_the_ranking_is_kept_and_every_hit_is_whole(case: Cas
     for fragment in (hit.fragment for hit in case.hits[: options.limit]):
         if (fragment.path, fragment.line_start) not in copies:
             assert any(pack.path == fragment.path and fragment.text.strip() in pack.text for pack in result.passages)
-    if options.scope is not Scope.NEIGHBORS:
-        assert not any(pack.cut_above or pack.cut_below for pack in result.passages)
+    assert not any(pack.cut_above or pack.cut_below for pack in result.passages if pack.scope is not Scope.NEIGHBORS)
     assert all(left.reason.startswith(COPIES) for left in result.left_out)
 
 

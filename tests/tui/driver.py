@@ -208,6 +208,7 @@ async def search_and_wait(pilot: AppPilot, query: str) -> HitList:
 
 async def type_query(pilot: AppPilot, query: str) -> None:
     """Type a query, and wait until everything is answered and drawn."""
+    await until(pilot, lambda: bool(screen_of(pilot.app).query(Preview)), "the Search tab")
     await type_text(pilot, query)
     await settle(pilot)
 

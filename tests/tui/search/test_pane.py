@@ -34,6 +34,7 @@ from tests.tui.driver import (
     preview_of,
     screen_of,
     search,
+    search_and_wait,
     status_text,
     top_screen,
     until,
@@ -354,7 +355,7 @@ async def test_without_hits_there_is_no_empty_panel_beside_the_list(app: Excerpt
 
 async def test_the_status_of_an_unsure_list_names_the_missing_words(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, "conflict")
+        await search_and_wait(pilot, "conflict")
         pane = pane_of(app)
         assert pane.result is not None
         lack = "No passage has “[b]rain;bow”, “labels” together"
