@@ -60,9 +60,12 @@ def scaled_examples(examples: int) -> int:
     return examples * 20 if THOROUGH else examples
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Return one more worker than cores: tests sometimes wait, but each worker imports and collects all of them."""
-    return (os.cpu_count() or 1) + 1
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return one more worker than cores: tests sometimes wait, but each worker imports and collects all of them.
+
+    Tests of whole programs wait for them most of the time.
+    """
+    return (os.cpu_count() or 1) + (3 if config.option.markexpr == "programs" else 1)
 
 
 def pytest_collection_finish() -> None:

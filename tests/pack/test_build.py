@@ -121,6 +121,13 @@ def test_the_opening_section_ends_before_the_first_heading(vault: Vault) -> None
     assert result.passages[0].id == f"{note_id('guide.md')}:s:0"
 
 
+def test_a_section_of_one_table_in_several_fragments_is_packed_whole() -> None:
+    vault = Vault({"prices.md": "# Prices\n\n" + long_table("nail", 90)})
+    (pack,) = packed(vault, vault.hit("nail0"), scope=Scope.SECTION).passages
+    assert len(vault.fragments) > 1
+    assert (pack.line_start, pack.line_end, pack.cut_below) == (1, 94, False)
+
+
 def test_with_the_scope_section_a_hit_in_a_note_without_headings_gets_its_neighbours(vault: Vault) -> None:
     result = packed(vault, vault.hit("beta0"), scope=Scope.SECTION, neighbors=1)
     assert words(result) == [["alpha", "beta", "gamma"]]

@@ -187,12 +187,12 @@ def _iterate_sides(piece: Piece, note: CachedNote, digests: Mapping[str, str], n
     """
     bound, own = piece.hit_span.line_span, piece.line_span
     units = note.units(bound.line_start, bound.line_end)
-    above = [first for first, last in units if last < own.line_start][::-1]
-    below = [last for first, last in units if first > own.line_end]
     if bound.scope is Scope.NEIGHBORS:
-        above, below = above[:neighbors], below[:neighbors]
-    else:  # the heading of the section, above the first fragment of it
-        above = [first for first, last in units if first < own.line_start <= last] + above
+        above = [first for first, last in units if last < own.line_start][-neighbors:][::-1] if neighbors else []
+        below = [last for first, last in units if first > own.line_end][:neighbors]
+    else:  # also the rest of a unit of several fragments, and the heading above the first fragment of a section
+        above = [first for first, _ in units if first < own.line_start][::-1]
+        below = [last for _, last in units if last > own.line_end]
     for edges in (above, below):
         steps: list[Piece] = []
         for count in accumulate(2**power for power in range(len(edges).bit_length())):
