@@ -52,7 +52,7 @@ def measure(data: Data) -> None:
             )
             print(f"{verdict(times <= MAX_TIMES, said)}\n")
             _print_parts(vault)
-    print("Growth (a million fragments: `make million`; ten: docs/design/scale.md)\n")
+    print("Growth (a million fragments: `make million`; ten: docs/design/index.md)\n")
     table(("", "fragments", "CPU ms a fragment", "peak MB", "disk KB a fragment"), growth)
 
 
