@@ -507,6 +507,47 @@ async def test_a_rule_that_appears_leaves_the_best_hit_in_sight(scripted: Script
 
 
 @pytest.mark.programs
+async def test_a_rule_that_appears_leaves_a_scrolled_list_where_it_is(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show(pilot, [hit(f"{at:02}.md") for at in range(40)])
+        rows.scroll_to(y=20, animate=False)
+        rows.packed_ids = frozenset({rows.hits[0].fragment.id})
+        rows.show_pack_end("enough: 1 passage, 475 tokens")
+        assert (rows.cursor, drawn_lines(rows)[0][3:5]) == (0, "20")
+
+
+@pytest.mark.programs
+async def test_a_repeated_answer_leaves_a_scrolled_list_where_it_is_and_a_new_query_shows_its_best_hit(
+    scripted: ScriptedApp,
+) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        hits = tuple(hit(f"{at:02}.md") for at in range(40))
+        rows = await show(pilot, hits)
+        rows.scroll_to(y=20, animate=False)
+        rows.show(hits, "x", is_repeat=True)
+        assert drawn_lines(rows)[0][3:5] == "20"
+        rows.show(hits, "y", is_repeat=False)
+        assert drawn_lines(rows)[0][3:5] == "00"
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("size", [(80, 24), (80, 40)])
+async def test_a_pack_with_the_last_hit_has_its_rule_below_the_last_row(
+    scripted: ScriptedApp, size: tuple[int, int]
+) -> None:
+    async with scripted.run_test(size=size) as pilot:
+        rows = await show_packed(pilot, [0, 7])
+        last = rows.first_line_of(8) - 1
+        assert drawn_lines(rows)[last].startswith("╌╌ enough: 3 passages, 930 tokens ╌╌╌")
+        await pilot.click(HitList, offset=(9, last))
+        assert rows.cursor == 0
+        await pilot.click(HitList, offset=(9, last - 1))
+        assert rows.cursor == 7
+        rows.show((*rows.hits, hit("i.md")), "x", is_repeat=True)
+        assert [line[:2] for line in drawn_lines(rows)[last : last + 2]] == ["╌╌", "  "]
+
+
+@pytest.mark.programs
 async def test_a_click_on_the_rule_selects_nothing(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         rows = await show_packed(pilot, [0, 1, 2])

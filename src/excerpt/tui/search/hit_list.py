@@ -271,8 +271,12 @@ class HitList(RowList):
         self._has_dates = False
         """Whether a note of the hits has a date of creation."""
         self._stop_words: frozenset[str] = frozenset()
-        self.has_user_moved = False
+        self._has_moved_cursor = False
+
+    @property
+    def has_user_moved(self) -> bool:
         """Whether the user has moved in the list. Until then the best hit is selected, also when it changes."""
+        return self._has_moved_cursor or self.scroll_offset.y > 0
 
     @property
     def row_count(self) -> int:
@@ -299,22 +303,33 @@ class HitList(RowList):
         If so, a hit that the user selected stays selected, at the same place on the screen. If that hit is gone, the
         nearest fragment of its note is selected, else the same row. In all other cases the best hit is selected.
         """
-        self.has_user_moved = self.has_user_moved and is_repeat
+        keeps_place = self.has_user_moved and is_repeat
+        self._has_moved_cursor = self._has_moved_cursor and is_repeat
         if not is_repeat:
             self._unfolded, self._rule = frozenset(), ""
         self._stop_words = matched_stop_words(query, hits)
         selected = self.selected
         self.hits, self._best_first = hits, best_first
         rows = make_rows(hits, best_first, self._unfolded)
-        if selected is not None and self.has_user_moved:
+        if selected is not None and keeps_place:
             self._list_rows(rows, _find_row(rows, find_successor(selected, hits), self.cursor))
             return
         self._list_rows(rows, next((index for index, row in enumerate(rows) if row.rank), 0))
         self.scroll_to(y=0, animate=False, force=True)
 
     def _list_rows(self, rows: tuple[HitRow, ...], cursor: int, *, has_pack_end: bool = True) -> None:
-        """List `rows` with the cursor on one of them; without a pack end, without the rule."""
-        in_view, was_scrolled = self.first_line_of(self.cursor) - self.scroll_offset.y, self.scroll_offset.y > 0
+        """List `rows` with the cursor on one of them; without a pack end, without the rule.
+
+        A scrolled list stays where it is: the selected row keeps its place on the screen, or the top row if the
+        selected one is out of sight.
+        """
+        scrolled = self.scroll_offset.y
+        top, bottom = self.row_at_line(scrolled), self.row_at_line(scrolled + self.size.height - 1)
+        is_cursor_in_sight = not scrolled or top <= self.cursor <= bottom
+        anchor = self.cursor if is_cursor_in_sight else min(top, max(0, self.row_count - 1))
+        line_of_anchor = self.first_line_of(anchor) - scrolled
+        was_top = self.rows[anchor].hit if self.rows else None
+        new_anchor = cursor if is_cursor_in_sight else _find_row(rows, was_top, anchor)
         ranked = [row.hit for row in rows if row.rank and row.hit.confidence is not None]
         top_score = max((hit.score for hit in ranked), default=0.0)
         has_dates = any(row.hit.created is not None for row in rows)
@@ -323,19 +338,20 @@ class HitList(RowList):
             unchanged = sum(
                 1 for _ in takewhile(lambda pair: _is_drawn_alike(*pair), zip(self.rows, rows, strict=False))
             )
+        row_count = self.row_count
         self.rows, self._top_score, self._has_dates = rows, top_score, has_dates
         pack_end = self._find_pack_end() if self._rule else min(self._pack_end, len(rows)) * has_pack_end
-        if pack_end != self._pack_end:
-            unchanged = min(unchanged, pack_end, self._pack_end)
+        if (pack_end, len(rows)) != (self._pack_end, row_count):
+            unchanged = max(0, min(unchanged, pack_end - 1, self._pack_end - 1))
         self._pack_end = pack_end
         self._first_lines = tuple(accumulate(map(self._row_lines, range(len(rows))), initial=0))
         self.redraw_rows(cursor, unchanged)
-        if was_scrolled and self.has_user_moved and self.first_line_of(self.cursor) - self.scroll_offset.y != in_view:
-            self.scroll_to(y=self.first_line_of(self.cursor) - in_view, animate=False, force=True)
+        if scrolled and self.first_line_of(new_anchor) - self.scroll_offset.y != line_of_anchor:
+            self.scroll_to(y=self.first_line_of(new_anchor) - line_of_anchor, animate=False, force=True)
 
     def _row_lines(self, row: int) -> int:
         """Return the number of lines of a row: its names, and what is above and below them."""
-        return 1 + self._lines_above(row) + self._has_snippet(row)
+        return 1 + self._lines_above(row) + self._has_snippet(row) + self._is_above_last_rule(row)
 
     def _lines_above(self, row: int) -> int:
         """Return the number of lines of a row above its names: the rule below the pack, and a heading."""
@@ -343,6 +359,14 @@ class HitList(RowList):
 
     def _is_below_rule(self, row: int) -> bool:
         return row == self._pack_end > 0
+
+    def _is_on_hit(self, row: int, line: int) -> bool:
+        """Return whether a line of a row, from 0, is about its hit, and not a rule or a heading."""
+        return self._lines_above(row) <= line < self._row_lines(row) - self._is_above_last_rule(row)
+
+    def _is_above_last_rule(self, row: int) -> bool:
+        """Return whether the rule is below this row, because no other row follows."""
+        return row + 1 == self._pack_end == self.row_count
 
     def _has_snippet(self, row: int) -> bool:
         return self.has_snippets and row < (self._pack_end or _SNIPPETS_WITHOUT_PACK)
@@ -356,7 +380,8 @@ class HitList(RowList):
             return
         self._rule = text or ""
         self._list_rows(self.rows, self.cursor, has_pack_end=text != "")
-        for row in (*filter(self._is_left_out, range(self._pack_end)), self._pack_end):
+        rule_row = min(self._pack_end, max(0, self.row_count - 1))
+        for row in (*filter(self._is_left_out, range(self._pack_end)), rule_row):
             self.redraw_row(row)
 
     def _is_left_out(self, row: int) -> bool:
@@ -372,7 +397,7 @@ class HitList(RowList):
         self._list_rows(self.rows, self.cursor)
 
     def watch_cursor(self, old: int, new: int) -> None:
-        self.has_user_moved = True
+        self._has_moved_cursor = True
         super().watch_cursor(old, new)
 
     def move(self, rows: int) -> None:
@@ -408,7 +433,7 @@ class HitList(RowList):
     def action_unfold(self, unfolds: bool) -> None:
         """List the further hits of the selected note below its first one, or fold them."""
         if self.selected is not None:
-            self.has_user_moved = True
+            self._has_moved_cursor = True
             self._unfold(self.selected.fragment.path, unfolds=unfolds)
 
     def _unfold(self, path: str, *, unfolds: bool) -> None:
@@ -434,7 +459,7 @@ class HitList(RowList):
         """
         clicked = event.y + self.scroll_offset.y
         row = self.row_at_line(clicked)
-        if row < self.row_count and clicked < self.first_line_of(row) + self._lines_above(row):
+        if row < self.row_count and not self._is_on_hit(row, clicked - self.first_line_of(row)):
             event.prevent_default()  # Textual calls the method of the base class too
             return
         super().on_click(event)
@@ -459,13 +484,15 @@ class HitList(RowList):
             lines.insert(0, line([(f" {hit_row.heading}", self.style_of("hit--day"))], (), width, self.base_style))
         if self._is_below_rule(row):
             lines.insert(0, self._draw_rule(width))
-        if not self._has_snippet(row):
-            return lines
-        hit = hit_row.hit
-        text, matches = _cut_snippet(hit, self._spans_to_highlight(hit.fragment.text, hit.spans), width - _INDENT)
-        second: list[StyledPart] = [bar, (" " * (_INDENT - 1), Style.null())]
-        second.extend(parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match")))
-        return [*lines, line(second, (), width, base)]
+        if self._has_snippet(row):
+            hit = hit_row.hit
+            text, matches = _cut_snippet(hit, self._spans_to_highlight(hit.fragment.text, hit.spans), width - _INDENT)
+            second: list[StyledPart] = [bar, (" " * (_INDENT - 1), Style.null())]
+            second.extend(parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match")))
+            lines.append(line(second, (), width, base))
+        if self._is_above_last_rule(row):
+            lines.append(self._draw_rule(width))
+        return lines
 
     def _draw_rule(self, width: int) -> Strip:
         rule = self.style_of("hit--rule")
