@@ -72,13 +72,22 @@ def test_equal_scores_are_described_by_their_order(engine: Engine) -> None:
 def test_the_reason_for_a_hit_moved_down_names_the_other_hits_of_its_note(engine: Engine) -> None:
     told = verdict_of_note(engine, "sync conflict ", "Sync/Devices.md")
     behind = replace(told, signal_gaps=(replace(told.signal_gaps[0], cost=-0.2),))
-    assert behind.reason.endswith("; other fragments of its note are among the first hits.")
+    assert behind.reason.endswith("; other passages of its note are among the first hits.")
 
 
 def test_the_reason_for_a_note_that_is_not_found_is_stated(engine: Engine) -> None:
     told = verdict_of_note(engine, "!a tablet", "Cooking/Soup.md")
     assert told.absence is not None
     assert told.reason == told.absence.reason
+
+
+def test_the_rank_of_a_note_is_stated_if_it_differs_from_that_of_its_hit(engine: Engine) -> None:
+    told = verdict_of_note(engine, "sync conflict ", "Sync/Devices.md")
+    assert told.explanation is not None
+    seventh = replace(told, explanation=replace(told.explanation, rank=7))
+    assert seventh.describe(note_rank=5).startswith("7th hit, in the 5th note: it has ")
+    assert seventh.describe(note_rank=7) == seventh.reason
+    assert seventh.reason.startswith("7th: it has ")
 
 
 def test_ranks_are_written_as_ordinal_numbers() -> None:

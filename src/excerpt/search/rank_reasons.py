@@ -124,9 +124,13 @@ class NoteExplanation:
     @property
     def reason(self) -> str:
         """A sentence that says why the note has its rank or is not listed; empty if neither is known."""
+        return self.describe()
+
+    def describe(self, note_rank: int = 0) -> str:
+        """Return the sentence `reason`, with the rank of the note in a list of one row a note; 0 for no such list."""
         if self.explanation is None:
             return self.absence.reason if self.absence is not None else ""
-        return describe_rank(self.explanation, self.signal_gaps, self.compared)
+        return describe_rank(self.explanation, self.signal_gaps, self.compared, note_rank)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, which `excerpt search --why --json` prints."""
@@ -146,14 +150,22 @@ def format_ordinal(number: int) -> str:
     return f"{number:,}{ending}"
 
 
-def describe_rank(explanation: Explanation, gaps: Sequence[SignalGap], compared: int) -> str:
+def format_rank(rank: int, note_rank: int = 0) -> str:
+    """Return the rank of a hit, such as `7th`, with the rank of its note if that is known and differs."""
+    if note_rank in (0, rank):
+        return format_ordinal(rank)
+    return f"{format_ordinal(rank)} hit, in the {format_ordinal(note_rank)} note"
+
+
+def describe_rank(explanation: Explanation, gaps: Sequence[SignalGap], compared: int, note_rank: int = 0) -> str:
     """Return a sentence on why a fragment has its rank: its query words, and why other hits are above.
 
-    `gaps` are the differences from the `compared` first hits above the fragment, largest first.
+    `gaps` are the differences from the `compared` first hits above the fragment, largest first. `note_rank` is the rank
+    of its note among those of the hits; 0 if not known.
     """
     is_answer = is_past_answer(explanation.hit)
     clause = f"you once asked this as “{explanation.hit.asked_before}”" if is_answer else _describe_match(explanation)
-    statement = f"{format_ordinal(explanation.rank)}: {clause}"
+    statement = f"{format_rank(explanation.rank, note_rank)}: {clause}"
     orders = explanation.hit.orders
     is_raised = is_answer or (orders is not None and orders.is_raised)
     gap_reason = "" if is_raised else _describe_gap(explanation, gaps, compared)
@@ -304,11 +316,11 @@ def _describe_gap(explanation: Explanation, gaps: Sequence[SignalGap], compared:
     difference = sum(gap.cost for gap in gaps)
     is_held_back = any(signal.name == "place" and signal.part < 0 for signal in explanation.hit.signals)
     if is_held_back:
-        return "other fragments of its note are among the first hits"
+        return "other passages of its note are among the first hits"
     if abs(difference) < _MIN_DIFFERENCE:
         return f"{subject['who']} {subject['has']} the same score and an earlier path or line"
     if difference < 0:
-        return "other fragments of its note are among the first hits"
+        return "other passages of its note are among the first hits"
     signal = gaps[0].signal
     if signal == "words" and any(word.is_missing for word in _select_important_words(explanation.words)):
         signal = "coverage"

@@ -12,7 +12,7 @@ from textual.widgets import Input, Static
 
 from excerpt.base.kinds import Confidence, Strategy
 from excerpt.base.settings import PackSettings, Paths, Settings
-from excerpt.search.rank_reasons import format_ordinal
+from excerpt.search.rank_reasons import format_rank
 from excerpt.search.ranking import BOOST_WEIGHTS, SIGNALS
 from excerpt.service.questions import AskSearch
 from excerpt.tui.app import ExcerptApp
@@ -395,7 +395,8 @@ async def test_why_shows_the_part_of_each_word_and_why_the_rank_is_not_higher(ap
         selected = pane_of(app).selected
         assert result is not None
         assert selected is not None
-        rank = f"{format_ordinal(result.hits.index(selected) + 1)}: "
+        notes = list(dict.fromkeys(hit.fragment.path for hit in result.hits))
+        rank = f"{format_rank(result.hits.index(selected) + 1, notes.index(selected.fragment.path) + 1)}: "
         assert rank in drawn
         assert f"{selected.score:.3f}" in drawn
         assert drawn.index(rank) < drawn.index("signal")

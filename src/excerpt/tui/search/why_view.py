@@ -25,7 +25,7 @@ from textual.widgets import Input, Static
 
 from excerpt.base.locations import format_location
 from excerpt.base.model import Hit, Result, Signal
-from excerpt.search.rank_reasons import format_ordinal
+from excerpt.search.rank_reasons import format_rank
 from excerpt.service.questions import AskWhy
 from excerpt.text.columns import GAIN_CHARACTER, LOSS_CHARACTER
 from excerpt.text.display import format_count, format_percent, visible, visible_line
@@ -103,6 +103,7 @@ class WhyView(VerticalScroll):
         super().__init__(Static(), id=id, classes=classes)
         self._send_request = send_request
         self._hit_or_name: Hit | str = ""
+        self._result: Result | None = None
         self._draw_content: Callable[[Colours], RenderableType] = lambda _: ""
 
     def on_mount(self) -> None:
@@ -119,9 +120,10 @@ class WhyView(VerticalScroll):
         """Explain the rank of a hit of `result`, or of the note with a name."""
         is_repeat = hit_or_name == self._hit_or_name
         self._set_subject(hit_or_name)
+        self._result = result
         if isinstance(hit_or_name, Hit) and not is_repeat:
             rank, top = result.best_first.index(hit_or_name) + 1, result.best_first[0].score
-            heading = Text(f"{format_ordinal(rank)}.\n", "bold")
+            heading = Text(f"{format_rank(rank, _find_note_rank(result, hit_or_name.fragment.path))}.\n", "bold")
             self._show(
                 lambda colours: Group(
                     heading, *render_hit(hit_or_name, hit_or_name.score / top if top > 0 else 0.0, colours)
@@ -137,7 +139,8 @@ class WhyView(VerticalScroll):
     def _handle_answer(self, answer: NoteExplanation) -> None:
         if self.is_attached and self._hit_or_name:
             can_forget = self._reopened_hit is not None
-            self._show(lambda colours: render_explanation(answer, colours, can_forget=can_forget))
+            note_rank = _find_note_rank(self._result, answer.path)
+            self._show(lambda colours: render_explanation(answer, colours, can_forget=can_forget, note_rank=note_rank))
             self.post_message(self.Answered(answer))
 
     def _show(self, draw_content: Callable[[Colours], RenderableType]) -> None:
@@ -167,13 +170,22 @@ class WhyView(VerticalScroll):
 # --- tables and texts -------------------------------------------------------------------------------------------------
 
 
-def render_explanation(answer: NoteExplanation, colours: Colours, *, can_forget: bool = False) -> RenderableType:
+def _find_note_rank(result: Result | None, path: str | None) -> int:
+    """Return the rank of a note, which is that of its row in the list of hits; 0 if none of its hits is listed."""
+    notes = list(dict.fromkeys(hit.fragment.path for hit in result.best_first)) if result is not None else []
+    return notes.index(path) + 1 if path in notes else 0
+
+
+def render_explanation(
+    answer: NoteExplanation, colours: Colours, *, can_forget: bool = False, note_rank: int = 0
+) -> RenderableType:
     """Return the explanation of a rank for the terminal: a sentence, then the tables of numbers behind it.
 
-    `can_forget` adds a line to click that forgets the past uses, which the sentence names.
+    `can_forget` adds a line to click that forgets the past uses, which the sentence names. `note_rank` is the rank of
+    the note in the list; 0 if it is not listed.
     """
     explanation = answer.explanation
-    parts: list[RenderableType] = [Text(visible_line(answer.reason), "bold")]
+    parts: list[RenderableType] = [Text(visible_line(answer.describe(note_rank)), "bold")]
     if can_forget:
         # A click gives the view the focus before it runs the action.
         style = Style.parse(f"underline {colours['accent']}") + click_style("focused.forget")
@@ -244,7 +256,7 @@ def _word_table(words: Sequence[WordContribution], colours: Colours) -> Table:
     for word in words:
         where = Text(", ".join(word.where), soft if word.is_missing else "")
         if word.fragments:
-            rarity = f"; in {format_count(word.fragments, 'fragment')}, rarity {word.idf * word.term_weight:.2f}"
+            rarity = f"; in {format_count(word.fragments, 'passage')}, rarity {word.idf * word.term_weight:.2f}"
             where.append("\n".join((rarity, *map(visible_line, word.remarks))), soft)
         table.add_row(Text(visible_line(word.word), no_wrap=True, overflow="ellipsis"), f"{word.part:.3f}", where)
     return table
