@@ -21,6 +21,7 @@ from benchmarks.measure import result, table, write_option
 from benchmarks.packs import SETS, TOKENIZER, Found, inside, questions_with_hits
 from benchmarks.targets import verdict
 from excerpt.base.kinds import Confidence, Fill
+from excerpt.base.model import QuestionWord
 from excerpt.base.settings import PackSettings, Settings, user_paths
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
@@ -33,6 +34,8 @@ CURVE = (250, 500, 1_000, 2_000, 4_000, 16_000)
 """Budgets of filled packs, the curve that packs that end early must not be below."""
 FIXED = (1, 2, 3, 4, 5)
 """Numbers of hits in packs of a fixed number, at the middle one of BUDGETS."""
+FILLING_HITS = 8
+"""Number of hits in packs that are filled."""
 MAX_QUESTIONS = 500
 """Number of questions of each set, evenly spaced."""
 
@@ -46,11 +49,13 @@ MAX_TOKENS = 0.5
 class Asked:
     """A question with its hits, without the notes that its words were taken from.
 
-    `answers` says whether any of the first hits, with those notes, is likely to answer, as in the program.
+    `answers` says whether any of the first hits, with those notes, is likely to answer, as in the program, and `words`
+    are the content words of the question.
     """
 
     found: Found
     answers: bool
+    words: tuple[QuestionWord, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +78,18 @@ def ask_questions(query_set: QuerySet, snapshot: Snapshot) -> list[Asked]:
     """Search for up to MAX_QUESTIONS questions of a set."""
     engine = Engine(snapshot, Settings())
     found = questions_with_hits(query_set, snapshot)
+    chosen = found[:: max(1, -(-len(found) // MAX_QUESTIONS))]
+    results = (engine.search(each.question.text, highlight_count=0) for each in chosen)
     return [
-        Asked(each, engine.search(each.question.text, highlight_count=0).confidence is not Confidence.NOTHING)
-        for each in found[:: max(1, -(-len(found) // MAX_QUESTIONS))]
+        Asked(each, result.confidence is not Confidence.NOTHING, tuple(result.words))
+        for each, result in zip(chosen, results, strict=True)
     ]
 
 
-def measure_packs(snapshot: Snapshot, asked: Sequence[Asked], settings: PackSettings, *, judged: bool) -> Packed:
-    """Build the pack of each question and measure what it holds."""
+def measure_packs(
+    snapshot: Snapshot, asked: Sequence[Asked], settings: PackSettings, *, judged: bool, hit_count: int = FILLING_HITS
+) -> Packed:
+    """Build the pack of each question and measure what it holds; of filled packs, from the first `hit_count` hits."""
     answered, recall, tokens, empty = 0, [], [], 0
     for each in asked:
         question, hits = each.found.question, each.found.hits
@@ -92,7 +101,13 @@ def measure_packs(snapshot: Snapshot, asked: Sequence[Asked], settings: PackSett
         if each.answers and hits:  # without the left out notes, the first five could all be nothing
             hits = (replace(hits[0], confidence=Confidence.WEAK), *hits[1:])
         packed = build_pack(
-            snapshot, hits, query=question.text, strategy=each.found.strategy, settings=settings, tokenizer=TOKENIZER
+            snapshot,
+            hits if settings.fill is Fill.ENOUGH else hits[:hit_count],
+            query=question.text,
+            strategy=each.found.strategy,
+            settings=settings,
+            tokenizer=TOKENIZER,
+            words=each.words,
         )
         lines = [Place(pack.path, pack.line_start, pack.line_end) for pack in packed.passages]
         has_answer = any(inside(question, line) for line in lines)
@@ -133,16 +148,17 @@ def measure_set(query_set: QuerySet) -> Measured:
     try:
         asked = ask_questions(query_set, snapshot)
 
-        def measure(budget: int, fill: Fill, limit: int = PackSettings().limit) -> Packed:
-            settings = PackSettings(budget=budget, fill=fill, limit=limit)
-            return measure_packs(snapshot, asked, settings, judged=query_set.collection is not None)
+        def measure(budget: int, fill: Fill, hit_count: int = FILLING_HITS) -> Packed:
+            settings = PackSettings(budget=budget, fill=fill)
+            judged = query_set.collection is not None
+            return measure_packs(snapshot, asked, settings, judged=judged, hit_count=hit_count)
 
         return Measured(
             query_set.name,
             len(asked),
             {budget: measure(budget, Fill.BUDGET) for budget in CURVE},
             {budget: measure(budget, Fill.ENOUGH) for budget in BUDGETS},
-            {limit: measure(BUDGETS[1], Fill.BUDGET, limit) for limit in FIXED},
+            {count: measure(BUDGETS[1], Fill.BUDGET, count) for count in FIXED},
         )
     finally:
         snapshot.close()

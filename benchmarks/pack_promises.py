@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from excerpt.base.kinds import Scope, Strategy
+from excerpt.base.kinds import Fill, Scope, Strategy
 from excerpt.base.model import Fragment, Hit, PackResult
 from excerpt.base.settings import PackSettings, Settings
 from excerpt.index.build import build
@@ -25,7 +25,6 @@ BUDGETS = (0, 1, 60, 150, 250, 300, 500, 501, 1000, 1500, 3000, 8000, 1_000_000)
 TOKENIZERS = ("o200k", "cl100k", "llama3", "deepseek", "mistral", "chars/4")
 RENDERERS: tuple[Renderer, ...] = (MARKDOWN_RENDERER, XmlRenderer(("What?",)), PlainRenderer())
 
-Packing = Callable[[PackSettings], PackResult]
 Asked = tuple[str, tuple[Hit, ...]]
 """A query and its hits."""
 
@@ -39,15 +38,16 @@ def broken_promises(snapshot: Snapshot, asked: Sequence[Asked]) -> Iterator[str]
         tokenizer = TOKENIZERS[number % len(TOKENIZERS)]
         renderer = RENDERERS[number % len(RENDERERS)]
         for scope in Scope:
-            settings = PackSettings(scope=scope, limit=8 if scope is Scope.NOTE else 20)
+            settings = PackSettings(scope=scope, fill=Fill.BUDGET)
 
-            packed = partial(_packed, snapshot, (query, hits), tokenizer, renderer)
+            considered = hits[: 8 if scope is Scope.NOTE else 20]
+            packed = partial(_packed, snapshot, (query, considered), tokenizer, renderer)
             results = [packed(replace(settings, budget=budget)) for budget in BUDGETS]
             for broken in (
                 *_of_budgets(results),
                 *_of_first_hit(results, hits),
                 *_of_text(snapshot, results[-1]),
-                *_of_limits(packed),
+                *_of_fewer_hits(snapshot, (query, considered), tokenizer, renderer),
             ):
                 yield f"{query!r}, {scope}, {tokenizer}, {type(renderer).__name__}: {broken}"
             if render_json(results[7]) != render_json(packed(replace(settings, budget=BUDGETS[7]))):
@@ -104,13 +104,16 @@ def _of_text(snapshot: Snapshot, result: PackResult) -> Iterator[str]:
             yield f"not the lines {pack.line_start}-{pack.line_end} of {pack.path}"
 
 
-def _of_limits(packed: Packing) -> Iterator[str]:
-    settings = PackSettings(budget=1_000_000, scope=Scope.NONE)
-    for limit in (1, 4, 9):
-        fewer, next_ones = (packed(replace(settings, limit=number)) for number in (limit, limit + 1))
-        ids = [{one for pack in result.passages for one in pack.fragment_ids} for result in (fewer, next_ones)]
+def _of_fewer_hits(snapshot: Snapshot, asked: Asked, tokenizer: str, renderer: Renderer) -> Iterator[str]:
+    settings = PackSettings(budget=1_000_000, scope=Scope.NONE, fill=Fill.BUDGET)
+    query, hits = asked
+    for count in (1, 4, 9):
+        fewer, more = (
+            _packed(snapshot, (query, hits[:number]), tokenizer, renderer, settings) for number in (count, count + 1)
+        )
+        ids = [{one for pack in result.passages for one in pack.fragment_ids} for result in (fewer, more)]
         if not ids[0] <= ids[1]:
-            yield f"limit {limit} has what limit {limit + 1} has not"
+            yield f"a pack of {count} hits has what one of {count + 1} has not"
 
 
 def changed_by_rebuilding(vault: Path, snapshot: Snapshot, asked: Sequence[Asked]) -> Iterator[str]:
@@ -124,9 +127,9 @@ def changed_by_rebuilding(vault: Path, snapshot: Snapshot, asked: Sequence[Asked
         for query, hits in asked:
             here = [found for hit in hits if (found := again.fragment(hit.fragment.id))]
             same = [replace(hit, fragment=fragment) for hit, fragment in zip(hits, here, strict=True)]
-            settings = PackSettings(limit=20)
+            settings = PackSettings(fill=Fill.BUDGET)
             results = [
-                _packed(source, (query, found), "o200k", MARKDOWN_RENDERER, settings)
+                _packed(source, (query, found[:20]), "o200k", MARKDOWN_RENDERER, settings)
                 for source, found in ((snapshot, hits), (again, tuple(same)))
             ]
             if render_json(results[0]) != render_json(results[1]) or results[0].text != results[1].text:

@@ -87,10 +87,10 @@ def inside(question: Question, lines: Place) -> bool:
 def packed(snapshot: Snapshot, found: Found, budget: int, scope: Scope) -> PackResult:
     return build_pack(
         snapshot,
-        found.hits,
+        found.hits[:TOP],
         query=found.question.text,
         strategy=found.strategy,
-        settings=PackSettings(budget=budget, scope=scope, limit=TOP, fill=Fill.BUDGET),
+        settings=PackSettings(budget=budget, scope=scope, fill=Fill.BUDGET),
         tokenizer=TOKENIZER,
     )
 

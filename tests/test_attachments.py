@@ -221,9 +221,13 @@ def test_peek_shows_the_headings_of_a_notebook_instead_of_the_cells_below_them(o
     assert [(entry.heading, entry.place) for entry in opened.peek("tides.ipynb").outline] == [("Tides", "cell=1")]
 
 
+def found_ids(opened: excerpt.Vault) -> tuple[str, ...]:
+    return (opened.search("spring tides full moon").hits[0].fragment_id,)
+
+
 @pytest.mark.parametrize("form", ["markdown", "xml", "json", "plain"])
 def test_a_pack_names_the_location_and_the_check_finds_it(opened: excerpt.Vault, form: str) -> None:
-    packed = opened.pack("spring tides full moon", limit=1, scope="none", format=form)
+    packed = opened.pack(ids=found_ids(opened), scope="none", format=form)
     text = json.dumps(packed.to_dict()) if form == "json" else packed.text
     assert ("tides.ipynb#cell=2 (notebook, cell 2)" in text) == (form in ("markdown", "plain"))
     checked = opened.check("They come “at new moon and at full moon” [1].", text)
@@ -233,12 +237,12 @@ def test_a_pack_names_the_location_and_the_check_finds_it(opened: excerpt.Vault,
 
 
 def test_a_pack_over_several_locations_names_the_first_and_last(opened: excerpt.Vault) -> None:
-    (pack,) = opened.pack("spring tides full moon", limit=1, scope="note").passages
+    (pack,) = opened.pack(ids=found_ids(opened), scope="note").passages
     assert pack.place == "cell=1-3"
 
 
 def test_a_citation_is_fresh_if_only_the_lines_of_its_location_moved(opened: excerpt.Vault, vault: Path) -> None:
-    pack = opened.pack("spring tides full moon", limit=1, scope="none").text
+    pack = opened.pack(ids=found_ids(opened), scope="none").text
     longer = f"{TIDES[0]}\n\nAnd the sun pulls too."
     (vault / "tides.ipynb").write_text(notebook(longer, *TIDES[1:]), encoding="utf-8")
     opened.refresh()

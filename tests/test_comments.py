@@ -241,7 +241,7 @@ def test_the_app_finds_comments_but_leaves_them_out_of_packs(vault: Path, author
 
     assert author_engine.search("giraffe", Strategy.AUTO, 50).hits[0].spans
     hidden = pack("giraffe")
-    assert (hidden.passages, stop_label(hidden, settings)) == ((), "only comments answer")
+    assert (hidden.passages, stop_label(hidden)) == ((), "only comments answer")
     packed = pack("red barn roof")
     assert "The red barn needs a roof." in packed.text
     assert packed.left_out_comments == 1

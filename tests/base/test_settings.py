@@ -15,9 +15,11 @@ from excerpt.base.settings import (
     LANGUAGES,
     BoostSettings,
     Fusion,
+    PackSettings,
     Paths,
     Settings,
     VaultSettings,
+    find_retired_settings,
     load_settings,
     load_vault_settings,
     open_vault,
@@ -74,9 +76,9 @@ def test_every_kind_of_value_is_read(file: Path) -> None:
     [
         ("[pakc]\nbudget = 1\n", "unknown key pakc. Did you mean pack?"),
         ("[pack]\nbugdet = 1\n", "unknown key pack.bugdet. Did you mean pack.budget?"),
-        ("[pack]\nxyz = 1\n", "unknown key pack.xyz. Known: budget, tokenizer, scope, neighbors, limit, "),
+        ("[pack]\nxyz = 1\n", "unknown key pack.xyz. Known: budget, tokenizer, scope, neighbors, fill, "),
         ('[pack]\nbudget = "many"\n', "pack.budget is not valid"),
-        ("[pack]\nlimit = 0\n", "pack.limit is not valid"),
+        ("[pack]\nneighbors = -1\n", "pack.neighbors is not valid"),
         ("[pack]\nneighbors = 99999999999999999999\n", "pack.neighbors is not valid"),
         ("[search]\nfuzzy_threshold = 1.5\n", "search.fuzzy_threshold is not valid"),
         ('[pack]\nscope = "chapter"\n', "pack.scope is not valid"),
@@ -108,6 +110,15 @@ def test_an_error_names_the_file_and_the_wrong_key_and_the_most_similar_valid_ke
     assert str(file) in str(error.value)
 
 
+def test_a_setting_of_an_older_version_is_named_with_what_took_its_place(tmp_path: Path, where: Paths) -> None:
+    files = where.settings_file, where.vault_settings_file(tmp_path)
+    files[0].write_text("[pack]\nlimit = 3\nbudget = 90\n[screen]\ndensity = 1\n", encoding="utf-8")
+    assert load_vault_settings(tmp_path, where).pack == PackSettings(budget=90)
+    assert list(find_retired_settings(*files)) == [
+        f"{files[0]}: pack.limit has no effect any more: packs end by pack.fill and pack.budget."
+    ]
+
+
 def test_settings_of_a_vault_override_those_for_all(tmp_path: Path, where: Paths) -> None:
     vault = tmp_path / "notes"
     where.settings_file.write_text(
@@ -132,12 +143,12 @@ def test_settings_of_a_vault_are_in_the_settings_folder_not_in_the_vault(tmp_pat
     assert file.suffix == ".toml"
 
 
-@pytest.mark.parametrize("fault", ["[pack]\nbugdet = 1\n", "[pack]\nlimit = 0\n", "[pack", "pack = 3\n"])
+@pytest.mark.parametrize("fault", ["[pack]\nbugdet = 1\n", "[pack]\nbudget = -1\n", "[pack", "pack = 3\n"])
 @pytest.mark.parametrize("of_vault", [True, False])
 def test_a_mistake_in_either_file_names_that_file(tmp_path: Path, where: Paths, fault: str, of_vault: bool) -> None:
     files = where.settings_file, where.vault_settings_file(tmp_path)
     files[of_vault].write_text(fault, encoding="utf-8")
-    files[not of_vault].write_text("[pack]\nlimit = 3\n", encoding="utf-8")
+    files[not of_vault].write_text("[pack]\nneighbors = 3\n", encoding="utf-8")
     with pytest.raises(SettingsError) as error:
         load_vault_settings(tmp_path, where)
     assert str(files[of_vault]) in str(error.value)

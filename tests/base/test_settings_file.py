@@ -85,7 +85,7 @@ def test_an_invalid_file_is_not_changed(tmp_path: Path) -> None:
     for broken in ("[pack\n", "[pack]\nbudgett = 3\n"):
         file.write_text(broken)
         with pytest.raises(SettingsError):
-            change_setting(file, "pack.limit", 3)
+            change_setting(file, "pack.neighbors", 3)
         assert file.read_text() == broken
 
 

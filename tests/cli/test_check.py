@@ -30,7 +30,8 @@ def write_pack(
     excerpt: Excerpt, vault: Path, folder: Path, pack_format: str = "markdown", query: str = "sync conflict"
 ) -> Path:
     """Write a pack of the one passage about conflicts to a file and return its path."""
-    options = ("--limit", "1", "--expand", "none", "--format", pack_format, "--vault", vault)
+    found = excerpt("search", query, "--json", "--vault", vault).json["hits"][0]["fragment_id"]
+    options = ("--id", found, "--expand", "none", "--format", pack_format, "--vault", vault)
     file = folder / "pack"
     file.write_text(excerpt("pack", query, *options).out, encoding="utf-8")
     return file

@@ -126,10 +126,10 @@ def test_settings_of_a_vault_are_beside_those_for_all_vaults(vault_file: Path, h
 def test_the_effective_settings_of_a_vault_are_printed(
     excerpt: Excerpt, settings_file: Path, vault_file: Path, vault: Path
 ) -> None:
-    settings_file.write_text("[pack]\nbudget = 123\nlimit = 4\n", encoding="utf-8")
+    settings_file.write_text("[pack]\nbudget = 123\nneighbors = 4\n", encoding="utf-8")
     vault_file.write_text("[pack]\nbudget = 456\n", encoding="utf-8")
     assert "budget = 456\n" in excerpt("config", "--vault", vault).out
-    assert "limit = 4\n" in excerpt("config", "--vault", vault).out
+    assert "neighbors = 4\n" in excerpt("config", "--vault", vault).out
     assert "budget = 123\n" in excerpt("config").out
 
 

@@ -85,8 +85,10 @@ def test_the_json_has_the_documented_keys(excerpt: Excerpt, vault: Path) -> None
 
 
 def test_the_scope_of_a_pack_can_be_chosen_by_an_option(excerpt: Excerpt, vault: Path) -> None:
+    found = found_fragment_ids(excerpt, vault, "sync conflict")[0]
+
     def texts(*options: str) -> list[str]:
-        asked = ("pack", "sync conflict", "--limit", "1", "--vault", str(vault), "--format", "json", *options)
+        asked = ("pack", "--id", found, "--vault", str(vault), "--format", "json", *options)
         return [pack["text"] for pack in excerpt(*asked).json["passages"]]
 
     hit = "A sync conflict arises when two devices change one note before they meet."
@@ -105,7 +107,7 @@ def test_an_unknown_tokenizer_is_wrong_usage_that_names_the_known_ones(excerpt: 
 
 
 def test_the_summary_of_a_pack_of_one_passage_uses_the_singular(excerpt: Excerpt, vault: Path) -> None:
-    answer = excerpt("pack", "lentils", "--vault", vault, "--limit", "1")
+    answer = excerpt("pack", "lentils", "--vault", vault)
     assert answer.err.startswith("excerpt: strong · 1 passage · ")
 
 
@@ -152,7 +154,7 @@ def test_a_paragraph_above_the_budget_is_cut_and_its_part_can_be_checked(
 
 
 def test_several_queries_make_one_pack(excerpt: Excerpt, vault: Path) -> None:
-    answer = excerpt("pack", "red lentils", "ripe banana", "--vault", vault, "--limit", "2", "--json")
+    answer = excerpt("pack", "red lentils", "ripe banana", "--vault", vault, "--json")
     assert set(paths(answer)) == {"Cooking/Lentil soup.md", "Colour.md"}
     assert answer.json["query"] == "red lentils | ripe banana"
 
@@ -249,7 +251,7 @@ def test_the_format_of_the_settings_is_the_default(excerpt: Excerpt, vault: Path
     file.parent.mkdir(parents=True)
     file.write_text('[pack]\nformat = "template"\ntemplate = "own.j2"\nquestion = true\n')
     (file.parent / "own.j2").write_text("{% for s in sources %}{{ s.path }}\n{% endfor %}")
-    assert excerpt("pack", "lentils", "--limit", "1", "--vault", vault).out == "Cooking/Lentil soup.md\n"
+    assert excerpt("pack", "lentils", "--vault", vault).out == "Cooking/Lentil soup.md\n"
     assert excerpt("pack", "lentils", "--vault", vault, "--format", "plain", "--no-question").out.startswith("[1] ")
 
 
@@ -358,7 +360,7 @@ def test_a_closed_pipe_is_not_an_error(excerpt: Excerpt, vault: Path) -> None:
 
 def test_status_sums_the_tokens_that_packs_saved(excerpt: Excerpt, vault: Path) -> None:
     assert excerpt("status", "--vault", vault, "--json").json["savings"] is None
-    one = excerpt("pack", "devices", "--vault", vault, "--limit", "1", "--expand", "none")
+    one = excerpt("pack", "devices", "--vault", vault, "--expand", "none")
     excerpt("pack", "devices", "--vault", vault, "--json")  # JSON is for a program and counts as no paste
     status = excerpt("status", "--vault", vault, "--json").json
     savings = status["savings"]
@@ -370,7 +372,7 @@ def test_status_sums_the_tokens_that_packs_saved(excerpt: Excerpt, vault: Path) 
 
 
 def test_savings_are_counted_in_the_tokens_of_the_pack(excerpt: Excerpt, vault: Path) -> None:
-    answer = excerpt("pack", "lentils", "--vault", vault, "--limit", "1", "--tokenizer", "chars/4", "--json")
+    answer = excerpt("pack", "lentils", "--vault", vault, "--tokenizer", "chars/4", "--json")
     assert answer.json["source_tokens"] == open_tokenizer("chars/4").count(
         (vault / "Cooking/Lentil soup.md").read_text()
     )

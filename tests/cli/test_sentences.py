@@ -298,7 +298,7 @@ def pack_into_a_file(stage: Stage) -> None:
 
 def check(stage: Stage) -> None:
     stage.write("vault/Keys.md", "You must not delete the key.\n")
-    stage.call("pack", "sync conflict", "delete key", "--limit", "2", "--expand", "none", "-o", "{tmp}/pack.md")
+    stage.call("pack", "sync conflict", "delete key", "--fill", "enough", "--expand", "none", "-o", "{tmp}/pack.md")
     stage.write(
         "answer.md",
         'It says "a sync conflict arises when three devices change one note" [1].\n\n'

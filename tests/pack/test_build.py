@@ -12,7 +12,7 @@ import pytest
 from excerpt.base.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
 from excerpt.base.model import TOO_LARGE, Hit, HitRerank, PackResult, QuestionWord, Span, TableHeader
 from excerpt.base.settings import PackSettings
-from excerpt.pack.build import MARK_SCORE, UNSURE_REASON, PackCache, build_pack
+from excerpt.pack.build import MARK_SCORE, UNSCORED_HITS, UNSURE_REASON, PackCache, build_pack
 from excerpt.pack.coverage import RIVAL_SHARE, SECOND_SHARE
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
@@ -247,7 +247,7 @@ def test_a_copy_is_omitted_and_replaced_by_the_next_hit() -> None:
     text = sentence("same", 100)
     vault = Vault({"a.md": text, "b.md": f"# Copy\n\n{text}", "c.md": sentence("other", 100)})
     first, copy = (vault.fragments_by_path[path][0] for path in ("a.md", "b.md"))
-    result = packed(vault, Hit(first, 0.9), Hit(copy, 0.8), vault.hit("other0", 0.7), scope=Scope.NONE, limit=2)
+    result = packed(vault, Hit(first, 0.9), Hit(copy, 0.8), vault.hit("other0", 0.7), scope=Scope.NONE)
     assert [pack.path for pack in result.passages] == ["a.md", "c.md"]
     assert [(left.path, left.reason) for left in result.left_out] == [("b.md", "same text as a.md:1")]
 
@@ -270,9 +270,10 @@ def test_only_marked_fragments_are_packed_in_their_order(vault: Vault) -> None:
     assert [pack.entry.score for pack in result.passages] == [MARK_SCORE] * 3
 
 
-def test_the_limit_does_not_apply_to_marks(vault: Vault) -> None:
-    marks = tuple(vault.holding(word).id for word in ("delta0", "open0", "alpha0"))
-    assert len(packed(vault, scope=Scope.NONE, marked=marks, limit=1).passages) == 3
+def test_all_marks_are_packed() -> None:
+    vault, hits = make_unscored(UNSCORED_HITS + 2)
+    marks = tuple(hit.fragment.id for hit in hits)
+    assert len(packed(vault, scope=Scope.NONE, marked=marks).passages) == len(hits)
 
 
 def test_a_mark_missing_from_the_index_is_reported(vault: Vault) -> None:
@@ -291,14 +292,27 @@ def test_a_fragment_marked_or_found_twice_is_packed_once(vault: Vault) -> None:
         assert result.left_out == ()
 
 
-def test_a_dropped_pack_is_replaced_by_the_next_hit(vault: Vault) -> None:
-    hits = vault.hit("open0", 0.9), vault.hit("alpha0", 0.8), vault.hit("gamma0", 0.7)
-    first = packed(vault, *hits, scope=Scope.NONE, limit=2)
-    assert words(first) == [["open"], ["alpha"]]
-    dropped = NO_OVERRIDES.with_dropped(first.passages[1].fragment_ids)
-    result = packed(vault, *hits, scope=Scope.NONE, limit=2, overrides=dropped)
-    assert words(result) == [["open"], ["gamma"]]
-    assert [(left.path, left.reason) for left in result.left_out] == [("plain.md", "dropped by hand")]
+def make_unscored(count: int) -> tuple[Vault, list[Hit]]:
+    """Return a vault of `count` notes with one fragment each, and these as hits of a filter."""
+    vault = Vault({f"{number}.md": sentence(f"w{number}x", 40) for number in range(count)})
+    return vault, [Hit(vault.fragments_by_path[f"{number}.md"][0], 1.0) for number in range(count)]
+
+
+def test_of_hits_without_a_score_the_first_are_packed_unless_the_budget_is_to_be_filled() -> None:
+    vault, hits = make_unscored(UNSCORED_HITS + 2)
+    first, filled = (packed(vault, *hits, scope=Scope.NONE, fill=fill) for fill in (Fill.ENOUGH, Fill.BUDGET))
+    assert [pack.path for pack in first.passages] == [hit.fragment.path for hit in hits[:UNSCORED_HITS]]
+    assert first.stopped is StopReason.LIMIT
+    assert [pack.path for pack in filled.passages] == [hit.fragment.path for hit in hits]
+    assert filled.stopped is StopReason.END
+
+
+def test_a_dropped_pack_is_replaced_by_the_next_hit() -> None:
+    vault, hits = make_unscored(UNSCORED_HITS + 1)
+    dropped = NO_OVERRIDES.with_dropped([hits[1].fragment.id])
+    result = packed(vault, *hits, scope=Scope.NONE, overrides=dropped)
+    assert [pack.path for pack in result.passages] == [hit.fragment.path for hit in (hits[0], *hits[2:])]
+    assert [(left.path, left.reason) for left in result.left_out] == [("1.md", "dropped by hand")]
 
 
 def test_no_neighbour_beyond_a_dropped_fragment_is_added(vault: Vault) -> None:
@@ -557,14 +571,13 @@ def test_a_hit_dropped_from_its_pack_is_listed_as_omitted_with_its_lines(vault: 
 
 
 def test_the_stop_reason_and_the_needs_of_the_next_hit_are_stated(vault: Vault) -> None:
-    hits = vault.hit("alpha0", 0.9), vault.hit("gamma0", 0.5), vault.hit("open0", 0.4)
+    hits = vault.hit("alpha0", 0.9), vault.hit("gamma0", 0.5)
     alone = packed(vault, hits[0], scope=Scope.NONE)
-    both = packed(vault, *hits[:2], scope=Scope.NONE)
-    full = packed(vault, *hits[:2], scope=Scope.NONE, budget=alone.tokens + 20)
+    both = packed(vault, *hits, scope=Scope.NONE)
+    full = packed(vault, *hits, scope=Scope.NONE, budget=alone.tokens + 20)
     assert full.stopped is StopReason.BUDGET
     (needs,) = full.needs
     assert needs == pytest.approx(both.tokens - alone.tokens, abs=2)
-    assert packed(vault, *hits, scope=Scope.NONE, limit=2).stopped is StopReason.LIMIT
     assert (both.stopped, both.needs) == (StopReason.END, ())
 
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from msgspec import structs
 
-from excerpt.base.kinds import Confidence, Scope, Strategy
+from excerpt.base.kinds import Confidence, Fill, Scope, Strategy
 from excerpt.base.model import TOO_LARGE, Fragment, Hit, PackResult, QuestionWord
 from excerpt.base.settings import PackSettings, Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.pack.build import DROPPED_REASON, MARKDOWN_RENDERER, OUT_OF_BUDGET_REASON, build_pack
+from excerpt.pack.build import DROPPED_REASON, EXAMINED_HITS, MARKDOWN_RENDERER, OUT_OF_BUDGET_REASON, build_pack
 from excerpt.pack.check.source_state import SourceState, compare_source
 from excerpt.pack.formats.json_format import render_json
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
@@ -70,7 +70,7 @@ pack_settings = st.builds(
     budget=st.integers(0, 3000),
     scope=st.sampled_from(Scope),
     neighbors=st.integers(0, 3),
-    limit=st.integers(1, 10),
+    fill=st.sampled_from(Fill),
 )
 
 
@@ -240,7 +240,7 @@ def test_the_check_finds_every_source_of_a_new_pack_in_the_vault(case: Case, opt
 @pytest.mark.programs
 @given(cases(), st.sampled_from([(Scope.NONE, 1), (Scope.NEIGHBORS, 0)]))
 def test_with_the_scope_none_the_passages_are_exactly_the_hits(case: Case, scope: tuple[Scope, int]) -> None:
-    result = packed(case, PackSettings(budget=PLENTY, scope=scope[0], neighbors=scope[1], limit=10))
+    result = packed(case, PackSettings(budget=PLENTY, scope=scope[0], neighbors=scope[1], fill=Fill.BUDGET))
     needless = {(left.path, left.line_start) for left in result.left_out}
     hits = {hit.fragment.id: (hit.fragment.path, hit.fragment.line_start) for hit in case.hits}
     assert set(fragment_ids(result)) == {each for each, place in hits.items() if place not in needless}
@@ -249,7 +249,7 @@ def test_with_the_scope_none_the_passages_are_exactly_the_hits(case: Case, scope
 
 @given(cases(), pack_settings)
 def test_every_hit_is_packed_or_omitted_with_a_reason(case: Case, options: PackSettings) -> None:
-    result = packed(case, replace(options, limit=10))
+    result = packed(case, replace(options, fill=Fill.BUDGET))
     for hit in case.hits:
         fragment = hit.fragment
         reasons = [
@@ -268,11 +268,11 @@ def test_if_everything_fits_the_ranking_is_kept_and_every_hit_is_whole(case: Cas
 
     A section is neighbours too in a note without headings.
     """
-    result = packed(case, replace(options, budget=PLENTY))
+    result = packed(case, replace(options, budget=PLENTY, fill=Fill.BUDGET))
     scores = [pack.entry.score for pack in result.passages]
     assert scores == sorted(scores, reverse=True)
     copies = {(left.path, left.line_start) for left in result.left_out}
-    for fragment in (hit.fragment for hit in case.hits[: options.limit]):
+    for fragment in (hit.fragment for hit in case.hits):
         if (fragment.path, fragment.line_start) not in copies:
             assert any(pack.path == fragment.path and fragment.text.strip() in pack.text for pack in result.passages)
     repeated = Counter(fragment.digest for fragment in case.vault.fragments)
@@ -283,12 +283,13 @@ def test_if_everything_fits_the_ranking_is_kept_and_every_hit_is_whole(case: Cas
     assert all(left.reason.startswith(COPIES) for left in result.left_out)
 
 
-@given(cases(), pack_settings)
-def test_the_passages_for_a_limit_are_the_first_passages_for_a_higher_limit(case: Case, options: PackSettings) -> None:
+@given(cases(), pack_settings, st.integers(0, 10))
+def test_the_passages_of_some_hits_are_the_first_passages_of_one_more(
+    case: Case, options: PackSettings, count: int
+) -> None:
     """Allow for hits that join packs: the joined pack takes the position of the first of them."""
-    options = replace(options, budget=PLENTY, scope=Scope.NONE)
-    fewer = packed(case, options)
-    more = packed(case, replace(options, limit=options.limit + 1))
+    options = replace(options, budget=PLENTY, scope=Scope.NONE, fill=Fill.BUDGET)
+    fewer, more = (packed(replace(case, hits=case.hits[:number]), options) for number in (count, count + 1))
     assert set(fragment_ids(fewer)) <= set(fragment_ids(more))
     kept = [pack.id for pack in fewer.passages if pack in more.passages]
     if len(kept) == len(fewer.passages):
@@ -320,7 +321,7 @@ def test_dropped_fragments_are_in_no_pack(case: Case, options: PackSettings, dat
     result = packed(case, options, overrides=NO_OVERRIDES.with_dropped(dropped))
     assert not dropped & set(fragment_ids(result))
     by_hand = {(left.path, left.line_start) for left in result.left_out if left.reason == DROPPED_REASON}
-    looked_at = case.hits[: options.limit]
+    looked_at = case.hits if options.fill is Fill.BUDGET else case.hits[:EXAMINED_HITS]
     assert by_hand >= {(h.fragment.path, h.fragment.line_start) for h in looked_at if h.fragment.id in dropped}
 
 

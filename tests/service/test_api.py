@@ -185,7 +185,6 @@ def test_a_number_out_of_range_is_refused(opened: excerpt.Vault, options: dict[s
     [
         lambda vault: vault.search("notes", limit=10_001),
         lambda vault: vault.search_many(["notes"], limit=10_001),
-        lambda vault: vault.pack("notes", limit=501),
         lambda vault: vault.pack("notes", neighbors=501),
         lambda vault: vault.pack("notes", budget=10_000_001),
         lambda vault: vault.overview("notes", budget=10_000_001),
@@ -202,7 +201,7 @@ def test_every_number_has_a_maximum(opened: excerpt.Vault, ask: Callable[[excerp
         ask(opened)
 
 
-@pytest.mark.parametrize("key", ["search.limit", "pack.limit", "pack.neighbors", "pack.budget"])
+@pytest.mark.parametrize("key", ["search.limit", "pack.neighbors", "pack.budget"])
 def test_a_setting_cannot_exceed_the_maximum_of_an_argument(home: Path, vault: Path, key: str) -> None:
     with pytest.raises(excerpt.SettingsError, match=key.partition(".")[2]):
         excerpt.open(vault, settings={key: 10_000_001})
@@ -221,11 +220,22 @@ def test_settings_and_an_index_folder_can_be_given_to_open(home: Path, vault: Pa
 def test_settings_given_to_open_override_the_users_settings(home: Path, vault: Path) -> None:
     file = user_paths().settings_file
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("[pack]\nbudget = 90\nlimit = 3\n", encoding="utf-8")
+    file.write_text("[pack]\nbudget = 90\nneighbors = 3\n", encoding="utf-8")
     with excerpt.open(vault, settings={"pack.budget": 100}) as opened:
-        assert (opened.settings.pack.budget, opened.settings.pack.limit) == (100, 3)
+        assert (opened.settings.pack.budget, opened.settings.pack.neighbors) == (100, 3)
     with pytest.raises(excerpt.SettingsError, match=r"pack\.bugdet"):
         excerpt.open(vault, settings={"pack.bugdet": 100})
+
+
+def test_a_setting_of_an_older_version_is_named_when_a_vault_is_opened(home: Path, vault: Path) -> None:
+    file = user_paths().settings_file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("[pack]\nlimit = 3\n", encoding="utf-8")
+    told: list[str] = []
+    with excerpt.open(vault, on_notice=told.append):
+        assert [sentence for sentence in told if "pack.limit" in sentence] == [
+            f"{file}: pack.limit has no effect any more: packs end by pack.fill and pack.budget."
+        ]
 
 
 def test_a_gold_run_takes_the_same_settings_as_opening_a_vault(opened: excerpt.Vault) -> None:

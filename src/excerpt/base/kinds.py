@@ -103,7 +103,7 @@ class Format(StrEnum):
 
 
 class Fill(StrEnum):
-    """How far a pack is filled: until it probably holds the answer, or until the budget or the limit of hits."""
+    """How far a pack is filled: until it probably holds the answer, or until the budget or the end of the hits."""
 
     ENOUGH = "enough"
     BUDGET = "budget"
@@ -112,7 +112,7 @@ class Fill(StrEnum):
 class StopReason(StrEnum):
     """Why packing stopped.
 
-    `budget`: the next hit did not fit. `limit`: the limit on hits was reached. `end`: there were no more hits.
+    `budget`: the next hit did not fit. `limit`: no more hits are considered. `end`: there were no more hits.
     `enough`: the next hit scores too far below the best one. `unsure`: the result is unsure, so that only its first
     hits are packed. `no_answer`: nothing near to the query was found.
     """

@@ -31,8 +31,9 @@ MEANING = "meaning"
 MAX_HITS = 10_000
 """Maximum of hits, notes or memories in one answer. Among 111,000 fragments, 10,000 hits take 2 s and 90 MB."""
 MAX_PACKED = 500
-"""Maximum of hits to pack, and of neighbors on each side. Of 500 hits, copies are found and those that fit chosen in at
-most 7 s and 240 MB; 10,000 take 7 minutes and 700 MB, as each is compared with the others."""
+"""Maximum of hits in a pack that fills its budget, and of neighbors on each side. Of 500 hits, copies are found and
+those that fit chosen in at most 7 s and 240 MB; 10,000 take 7 minutes and 700 MB, as each is compared with the others.
+"""
 MAX_TOKENS = 10_000_000
 """Maximum of tokens of a pack or an overview: the largest context of a model. Tokens cost less than the hits do."""
 MAX_COUNT = 1_000_000_000
@@ -41,7 +42,6 @@ MAX_COUNT = 1_000_000_000
 Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_COUNT)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
 Hits = Annotated[int, msgspec.Meta(ge=1, le=MAX_HITS)]
-PackedHits = Annotated[int, msgspec.Meta(ge=1, le=MAX_PACKED)]
 Neighbors = Annotated[int, msgspec.Meta(ge=0, le=MAX_PACKED)]
 Tokens = Annotated[int, msgspec.Meta(ge=0, le=MAX_TOKENS)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=600)]
@@ -67,8 +67,13 @@ Language = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["", *LANGUAGE
 MAX_SETTINGS_BYTES = 1_000_000
 """Maximum size in bytes of a settings or theme file: one written by hand has some kB."""
 
-_RETIRED_KEYS = frozenset({"screen.context", "screen.density", "search.boosts.use"})
-"""Keys of older versions: files that still have them are valid."""
+_RETIRED_KEYS: Mapping[str, str] = {
+    "screen.context": "",
+    "screen.density": "",
+    "search.boosts.use": "",
+    "pack.limit": "packs end by pack.fill and pack.budget",
+}
+"""Keys of older versions, with what a user is told of their successors; files that still have them are valid."""
 
 
 class Fusion(StrEnum):
@@ -190,7 +195,6 @@ class PackSettings:
     tokenizer: str = setting("o200k", "Tokenizer: a name, or the path of a tokenizer.json.")
     scope: Scope = setting(Scope.NEIGHBORS, "How far a hit is extended: not (none), to its neighbors, section or note.")
     neighbors: Neighbors = setting(1, "Paragraphs on each side of a hit, in the scope neighbors.")
-    limit: PackedHits = setting(8, "Number of best hits to pack when none is marked.")
     fill: Fill = setting(Fill.ENOUGH, "Stop when the pack probably holds the answer (enough), or fill the budget.")
     format: Format = setting(Format.MARKDOWN, "How a pack is written.")
     question: bool = setting(False, "Put the query below the passages.")
@@ -452,6 +456,15 @@ def load_settings(*files: Path) -> Settings:
         check_settings(raw, file)
         _merge_tables(merged, raw)
     return msgspec.convert(merged, Settings)
+
+
+def find_retired_settings(*files: Path) -> Iterator[str]:
+    """Yield a sentence for each setting in valid settings files that has no effect any more, and has a successor."""
+    for file in files:
+        raw = _read_toml(file)
+        for key, successor in _RETIRED_KEYS.items():
+            if successor and _value_at_key(raw, key) is not None:
+                yield f"{file}: {key} has no effect any more: {successor}."
 
 
 def _read_toml(file: Path) -> dict[str, Any]:

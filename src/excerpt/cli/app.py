@@ -14,6 +14,7 @@ from excerpt.base.errors import StoreUnusableError, VaultError
 from excerpt.base.settings import (
     Paths,
     Settings,
+    find_retired_settings,
     load_settings,
     load_vault_settings,
     open_vault,
@@ -87,6 +88,7 @@ def start_app(
     else:
         vaults = list(_open_folders(paths, user_folders, accept_all=accept_all, messages=messages))
     settings = load_vault_settings(vaults[0], user_folders)
+    messages += find_retired_settings(user_folders.settings_file, user_folders.vault_settings_file(vaults[0]))
     if keep_as_last:
         for path in reversed(vaults if store is None else paths):
             add_recent_vault(user_folders, path)

@@ -15,7 +15,7 @@ import msgspec
 
 from excerpt.base.errors import ExcerptError, SettingsError
 from excerpt.base.processes import find_program, program_command
-from excerpt.base.settings import Settings, load_settings, user_paths
+from excerpt.base.settings import Settings, find_retired_settings, load_settings, user_paths
 from excerpt.base.settings_file import new_settings_text, schema_text
 from excerpt.base.state_files import users_umask
 from excerpt.cli.printing import escape_for_stdout, print_line, print_message
@@ -63,6 +63,8 @@ def config_command(vault: Path | None, path: bool, check: bool, edit: bool, sche
     if check or edit:
         for each in files:
             check_settings_file(each)
+        for sentence in find_retired_settings(*files):
+            print_message(sentence)
         _check_keymap(settings, file)
         state = f"{file} is valid." if file.exists() else f"{file} does not exist: {_describe_fallback(chosen)}."
         print_line(visible_line(state))

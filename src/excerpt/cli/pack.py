@@ -46,7 +46,6 @@ class TokenCountParameter(click.IntRange):
     type=TokenCountParameter(0, MAX_TOKENS),
     help="The maximum number of tokens, such as 2000 or 2k, with headers and separators.",
 )
-@click.option("--limit", type=click.IntRange(1, MAX_PACKED), help="The maximum number of hits to pack.")
 @click.option(
     "--fill",
     type=click.Choice([f.value for f in Fill]),

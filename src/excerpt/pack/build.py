@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from excerpt.base.cancellation import check_cancelled
 from excerpt.base.kinds import Confidence, Fill, Scope, StopReason, Strategy
 from excerpt.base.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, QuestionWord
-from excerpt.base.settings import PackSettings
+from excerpt.base.settings import MAX_PACKED, PackSettings
 from excerpt.pack.coverage import cut_hit, find_best_unit, order_units
 from excerpt.pack.expand import HitSpan, build_ordinal_span, build_span_pack, expand_fragment, find_expansion_range
 from excerpt.pack.fill import DraftPack, Filling, Piece
@@ -37,10 +37,12 @@ NEAR_COPY_REASON = "near copy of"
 MARK_SCORE = 1.0
 """Score of a fragment marked by hand, whatever its score for the query."""
 
-HITS_PER_PACKED = 4
-"""Number of hits examined for each hit of the limit, because copies and dropped hits do not count."""
+EXAMINED_HITS = 32
+"""Number of hits examined for a pack that is not filled: more than are packed, because copies do not count."""
 CONSIDERED_HITS = 12
 """Number of hits, copies not counted, whose units are compared: of those after them, hardly one is ever packed."""
+UNSCORED_HITS = 8
+"""The most hits of a pack of hits without a score, as of filters alone: nothing says which of them is the last one."""
 UNSURE_PASSAGES, UNSURE_TOKENS = 4, 500
 """The most hits, and tokens, of a pack of an unsure result: few enough to be judged by a reader."""
 UNSURE_REASON = f"over the {UNSURE_TOKENS} tokens of an unsure pack"
@@ -74,13 +76,16 @@ class HitCollector:
                 self._leave_out(hit.fragment, NO_ANSWER_REASON)
             self.stopped = StopReason.NO_ANSWER
             return
-        candidates = self._without_dropped(hits[: self.settings.limit * HITS_PER_PACKED])
+        candidates = self._without_dropped(hits[: MAX_PACKED if self.settings.fill is Fill.BUDGET else EXAMINED_HITS])
         self._add_candidates(candidates, self._limit(candidates, confidence), duplicate)
 
     def _limit(self, hits: Sequence[Hit], confidence: Confidence | None) -> int:
         """Return how many hits are added: those whose units are compared, if they can be, else those to be packed."""
-        is_compared = self.settings.fill is Fill.ENOUGH and any(hit.confidence is not None for hit in hits)
-        return CONSIDERED_HITS if is_compared and confidence is not Confidence.UNSURE else self.settings.limit
+        if self.settings.fill is Fill.BUDGET:
+            return MAX_PACKED
+        if confidence is Confidence.UNSURE:
+            return UNSURE_PASSAGES
+        return CONSIDERED_HITS if any(hit.confidence is not None for hit in hits) else UNSCORED_HITS
 
     def add_marks(self, marked: Sequence[str], hits: Sequence[Hit]) -> None:
         """Add the fragments with the ids `marked`, in this order; the ids that are no longer indexed are left out.
@@ -186,8 +191,8 @@ def build_pack(
     """Return packs of the best `hits` (best first), or of the fragments with the ids `marked`, in their order.
 
     The first hit is packed whole, of others the units that cover what is left of `words`, the content words of the
-    query: at most `settings.limit` hits, not counting copies and dropped hits, but all marked fragments. Then they are
-    extended to `settings.scope`. With `settings.fill` `enough`, no hit is packed if nothing is near to the query; of an
+    query; of hits without a score, UNSCORED_HITS, and all marked fragments. Then they are extended to
+    `settings.scope`. With `settings.fill` `enough`, no hit is packed if nothing is near to the query; of an
     unsure result, at most UNSURE_PASSAGES in UNSURE_TOKENS: the first, as many others as fit, the shortest first, and
     the best unit of each that is left, without `settings.scope`; with `budget`, all other hits follow, whole. The text
     never exceeds `settings.budget` tokens of `tokenizer`, and a larger budget never gives less value. Without `ranked`,
@@ -201,7 +206,6 @@ def build_pack(
     if is_unsure:
         settings = replace(
             settings,
-            limit=min(settings.limit, UNSURE_PASSAGES),
             budget=min(settings.budget, UNSURE_TOKENS),
             scope=Scope.NONE,
         )
@@ -257,10 +261,8 @@ def _explain_stop(gathered: HitCollector, pieces: Sequence[Piece], *, is_unsure:
         return StopReason.UNSURE
     if is_full:
         return StopReason.BUDGET
-    count = len({piece.hit.fragment.id for piece in pieces})
-    if count == len(gathered.hit_spans):
-        return gathered.stopped
-    return StopReason.LIMIT if count == gathered.settings.limit else StopReason.ENOUGH
+    has_all = len({piece.hit.fragment.id for piece in pieces}) == len(gathered.hit_spans)
+    return gathered.stopped if has_all else StopReason.ENOUGH
 
 
 def _list_pieces(
@@ -271,7 +273,7 @@ def _list_pieces(
     Of marks and of hits that are not ranked, each is a piece, whole; so are those of an unsure result, the shortest
     first, and then the best unit of each. To fill the budget, all other hits follow.
     """
-    hit_spans, notes, limit = gathered.hit_spans, gathered.notes, gathered.settings.limit
+    hit_spans, notes = gathered.hit_spans, gathered.notes
     whole = [_make_piece(each, notes) for each in hit_spans]
     if is_marked or not whole or all(each.hit.confidence is None for each in hit_spans):
         return whole
@@ -284,12 +286,7 @@ def _list_pieces(
         return [whole[0], *by_size, *(_make_piece(each, notes, lines) for each, lines in parts)]
     units = [cut_hit(index, hit, notes[hit.fragment.path], known) for index, hit in enumerate(hits)]
     ordered = order_units(hits, units, [word for word in words if word.is_found])
-    packed = set(list(dict.fromkeys(unit.hit_index for unit in ordered))[: limit - 1])
-    chosen = [
-        _make_piece(hit_spans[unit.hit_index], notes, (unit.line_start, unit.line_end))
-        for unit in ordered
-        if unit.hit_index in packed
-    ]
+    chosen = [_make_piece(hit_spans[unit.hit_index], notes, (unit.line_start, unit.line_end)) for unit in ordered]
     return [whole[0], *chosen, *(whole[1:] if gathered.settings.fill is Fill.BUDGET else ())]
 
 

@@ -47,6 +47,7 @@ from excerpt.base.settings import (
     Settings,
     change_settings,
     find_changes,
+    find_retired_settings,
     load_vault_settings,
     open_vault,
     refuse_folders_in_vault,
@@ -194,7 +195,7 @@ def open(  # noqa: A001 - read as `excerpt.open`
     if is_address(str(path)):
         address, paths = parse_address(str(path)), user_paths()
         save_store_address(paths, address.folder, address.display_text)
-        chosen = _choose_settings(address.folder, paths, settings)
+        chosen = _choose_settings(address.folder, paths, settings, notice)
         return StoredVault(address, paths, chosen, on_notice=notice, learns=learn)
     vault, paths = open_vault(path), user_paths()
     refuse_folders_in_vault(vault, paths)
@@ -204,7 +205,7 @@ def open(  # noqa: A001 - read as `excerpt.open`
     index_folder = paths.index_folder(vault) if index is None else Path(index).expanduser().resolve()
     if index_folder.is_relative_to(vault):
         raise VaultError(f"{index_folder} is inside the vault {vault}, which excerpt never writes to.")
-    chosen = _choose_settings(vault, paths, settings)
+    chosen = _choose_settings(vault, paths, settings, notice)
     opened = OpenIndex(
         *(vault, index_folder, chosen, paths),
         refresh=refresh,
@@ -215,11 +216,17 @@ def open(  # noqa: A001 - read as `excerpt.open`
     return Vault(vault, chosen, paths, {"": opened}, notice, for_author=comments == "author", learns=learn)
 
 
-def _choose_settings(vault: Path, paths: Paths, settings: SettingsChoice | None) -> Settings:
-    """Return the settings to open a vault with. Raises SettingsError."""
+def _choose_settings(vault: Path, paths: Paths, settings: SettingsChoice | None, notice: OnNotice) -> Settings:
+    """Return the settings to open a vault with; `notice` is told which of the files' have no effect any more.
+
+    Raises SettingsError.
+    """
     if isinstance(settings, Settings):
         return settings
-    return change_settings(load_vault_settings(vault, paths), settings or {})
+    chosen = change_settings(load_vault_settings(vault, paths), settings or {})
+    for sentence in find_retired_settings(paths.settings_file, paths.vault_settings_file(vault)):
+        notice(sentence)
+    return chosen
 
 
 def _format_day(day: date) -> str:
@@ -625,13 +632,12 @@ class Vault:
 
         Only hits that are ranked high enough for a pack have spans, the positions of the matched words.
         """
-        from excerpt.pack.build import HITS_PER_PACKED
+        from excerpt.pack.build import EXAMINED_HITS
 
         chosen = _to_choice(Strategy, strategy, self.settings.search.strategy)
-        limit = self._search_limit(max(self.settings.pack.limit, self.settings.search.limit), rerank=None)
-        highlighted = self.settings.pack.limit * HITS_PER_PACKED
+        limit = self._search_limit(max(EXAMINED_HITS, self.settings.search.limit), rerank=None)
         engine = self._load_engine_without_comments()
-        result = engine.search((query, *wordings), chosen, limit, highlight_count=highlighted)
+        result = engine.search((query, *wordings), chosen, limit, highlight_count=EXAMINED_HITS)
         return self._add_notes(self._rerank(engine, result, rerank=None))
 
     @_run_as_query
@@ -781,7 +787,6 @@ class Vault:
         budget: int | None = None,
         scope: Scope | str | None = None,
         neighbors: int | None = None,
-        limit: int | None = None,
         fill: Fill | str | None = None,
         strategy: Strategy | str | None = None,
         ranked: bool = True,
@@ -798,23 +803,20 @@ class Vault:
 
         With several queries, a passage has the score for the query that it answers best.
 
-        `scope` and `neighbors` say how far a hit is extended, `limit` how many of the best hits are used. With `fill`
-        `enough`, hits that score far below the first are left out, and all if no hit is likely to answer; with
-        `budget`, hits are packed as long as they fit. Several queries fill the budget, unless `fill` is `enough` here:
-        then they are wordings of one question. `ids` are fragments to pack, whatever the queries find; with `marks`,
-        the fragments marked in the app are packed before them. Without `ranked`, passages are in the order of the
-        vault. `template` is a template file; it replaces `format`. With `question`, the query stands below the
-        passages. `result` is an earlier result of the queries, used instead of a new search unless the vault shows
-        comments, which no pack has. `where`, `literal` and `rerank` are as for `search`. Raises SettingsError for an
-        unknown format or tokenizer, NotFoundError for `marks` if no fragment is marked.
+        `scope` and `neighbors` say how far a hit is extended. With `fill` `enough`, hits that score far below the first
+        are left out, and all if no hit is likely to answer; with `budget`, hits are packed as long as they fit. Several
+        queries fill the budget, unless `fill` is `enough` here: then they are wordings of one question. `ids` are
+        fragments to pack, whatever the queries find; with `marks`, the fragments marked in the app are packed before
+        them. Without `ranked`, passages are in the order of the vault. `template` is a template file; it replaces
+        `format`. With `question`, the query stands below the passages. `result` is an earlier result of the queries,
+        used instead of a new search unless the vault shows comments, which no pack has. `where`, `literal` and `rerank`
+        are as for `search`. Raises SettingsError for an unknown format or tokenizer, NotFoundError for `marks` if no
+        fragment is marked.
         """
-        if limit is not None:
-            check_count("limit", limit, 1, MAX_PACKED)
         overridden = {
             "budget": budget,
             "scope": None if scope is None else _to_choice(Scope, scope, Scope.NONE),
             "neighbors": neighbors,
-            "limit": limit,
             "fill": None if fill is None else _to_choice(Fill, fill, Fill.ENOUGH),
             "format": _requested_format(format, template),
             "template": None if template is None else _absolute_template_path(template),
@@ -908,6 +910,7 @@ class Vault:
         result: Result | None,
         are_wordings: bool,
     ) -> PackResult:
+        from excerpt.pack.build import EXAMINED_HITS
         from excerpt.pack.selection import NO_MARKS
         from excerpt.service.packer import PackRequest, with_fill
 
@@ -918,7 +921,7 @@ class Vault:
         engine = self._load_engine_without_comments()
         if all_queries and not saved.marks:
             if result is None or engine is not self._load_engine():
-                search_limit = self._search_limit(max(settings.limit, self.settings.search.limit), rerank=rerank)
+                search_limit = self._search_limit(max(EXAMINED_HITS, self.settings.search.limit), rerank=rerank)
                 result = engine.search(all_queries, strategy, search_limit)
                 result = self._rerank(engine, result, rerank=rerank)
                 for warning in result.warnings:

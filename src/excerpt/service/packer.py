@@ -442,9 +442,11 @@ def _left_out_row(left_out: OmittedHit, tokens: int, ids_by_location: dict[tuple
 
 def _low_score_rows(result: PackResult, request: PackRequest, tokenizer: Tokenizer) -> Iterator[LeftOutRow]:
     """Yield a row for each of the best hits that is not packed because it scores far below the first."""
+    from excerpt.pack.build import CONSIDERED_HITS
+
     packed = _packed_ids(result) | request.overrides.dropped_ids
     listed = {_location_key(left_out) for left_out in result.left_out}
-    for hit in request.hits[: request.settings.limit]:
+    for hit in request.hits[:CONSIDERED_HITS]:
         each = hit.fragment
         if each.id not in packed and _location_key(each) not in listed:
             tokens = tokenizer.count(each.text)

@@ -53,7 +53,7 @@ def make_pack(stopped: StopReason, *, needs: tuple[int, ...] = (), not_found: tu
     [
         (make_pack(StopReason.ENOUGH), 0, "240/4,000 tokens · enough"),
         (make_pack(StopReason.BUDGET, needs=(310,)), 0, "240/4,000 tokens · full: the next needs 310"),
-        (make_pack(StopReason.LIMIT), 0, "240/4,000 tokens · best 8 hits"),
+        (make_pack(StopReason.LIMIT), 0, "240/4,000 tokens · first hits"),
         (make_pack(StopReason.END), 0, "240/4,000 tokens · all hits"),
         (make_pack(StopReason.END), 2, "240/4,000 tokens · 2 marked"),
         (make_pack(StopReason.UNSURE), 0, "240/4,000 tokens · unsure"),
@@ -64,7 +64,7 @@ def make_pack(stopped: StopReason, *, needs: tuple[int, ...] = (), not_found: tu
 def test_the_summary_of_a_pack_ends_with_the_reason_why_no_more_was_packed(
     result: PackResult, mark_count: int, end: str
 ) -> None:
-    assert pack_summary(result, PackSettings(), mark_count).endswith(end)
+    assert pack_summary(result, mark_count).endswith(end)
 
 
 @pytest.mark.programs

@@ -513,15 +513,6 @@ async def test_the_bar_shows_the_stop_reason(app: ExcerptApp) -> None:
         assert " · 1 marked" in str(bar.render())
 
 
-async def test_the_bar_says_that_only_the_best_hits_were_considered(vault: Path, user_paths: Paths) -> None:
-    app = ExcerptApp(vault, Settings(pack=PackSettings(limit=1)), user_paths)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, "conflict")
-        await until_answered(pilot)
-        await pilot.pause()
-        assert " · best hit" in str(screen_of(app).query_one(PackBar).render())
-
-
 @pytest.mark.parametrize("place", ["list", "side panel", "pack"])
 async def test_the_keys_for_budget_and_undo_and_redo_work_in_each_list(app: ExcerptApp, place: str) -> None:
     async with app.run_test(size=(80, 24)) as pilot:

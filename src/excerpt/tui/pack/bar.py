@@ -304,7 +304,7 @@ class PackBar(Widget):
         if "stop" in shown and not_found:
             text.append(f" · {not_found}")
         elif "stop" in shown and self.pack is not None:
-            stop = stop_label(self.pack, self.pack_settings, self.mark_count)
+            stop = stop_label(self.pack, self.mark_count)
             style = self._component_style("over") if self.pack.stopped is StopReason.BUDGET else ""
             text.append(" · ").append(stop + (needs_label(self.pack) if "needs" in shown else ""), style)
         if "order" in shown and self.order_name:

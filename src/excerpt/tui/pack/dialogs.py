@@ -154,7 +154,7 @@ class BudgetDialog(Dialog[BudgetDialogResult]):
         """Show the size of a pack, unless another budget has been typed or the dialog is closed."""
         if self.is_attached and result.budget == self._typed_budget:
             controller = self._controller
-            self._show_message(pack_summary(result, controller.pack_settings, len(controller.choices.marks)))
+            self._show_message(pack_summary(result, len(controller.choices.marks)))
 
     def _show_message(self, text: str, *, is_wrong: bool = False) -> None:
         message = self.query_one("#message", Static)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from excerpt.base.kinds import Scope, StopReason
-from excerpt.base.settings import PackSettings
 from excerpt.text.columns import truncate
 from excerpt.text.display import format_count, visible_line
 
@@ -27,17 +26,20 @@ def scope_label(scope: Scope) -> str:
     return _SCOPE_LABELS[scope]
 
 
-def stop_label(result: PackResult, settings: PackSettings, mark_count: int = 0) -> str:
+def stop_label(result: PackResult, mark_count: int = 0) -> str:
     """Return why a pack has no more passages. `mark_count` is the number of marks, 0 for a pack of the best hits."""
     if result.stopped is StopReason.BUDGET:
         return "full"
     if mark_count:
         return f"{mark_count:,} marked"
-    if result.stopped is StopReason.LIMIT:
-        return "best hit" if settings.limit == 1 else f"best {format_count(settings.limit, 'hit')}"
     if result.stopped is StopReason.NO_ANSWER and result.left_out_comments:
         return "only comments answer"
-    labels = {StopReason.ENOUGH: "enough", StopReason.UNSURE: "unsure", StopReason.NO_ANSWER: "nothing answers"}
+    labels = {
+        StopReason.ENOUGH: "enough",
+        StopReason.UNSURE: "unsure",
+        StopReason.NO_ANSWER: "nothing answers",
+        StopReason.LIMIT: "first hits",
+    }
     return labels.get(result.stopped, "all hits")
 
 
@@ -70,12 +72,12 @@ def not_found_label(result: PackResult, room: int | None = None) -> str:
     return count if cell_len(count) <= room else ""
 
 
-def pack_summary(result: PackResult, settings: PackSettings, mark_count: int) -> str:
+def pack_summary(result: PackResult, mark_count: int) -> str:
     """Return the size of a pack and why it has no more passages: `3 passages · 240/4,000 tokens · enough`.
 
     The parts of the question that no passage covers stand at the end.
     """
-    passages, stop = format_count(len(result.passages), "passage"), stop_label(result, settings, mark_count)
+    passages, stop = format_count(len(result.passages), "passage"), stop_label(result, mark_count)
     if result.stopped is StopReason.NO_ANSWER:
         return f"{passages} · {stop}"
     tokens = f"{result.tokens:,}/{format_count(result.budget, 'token')}"

@@ -266,7 +266,7 @@ class HitPane(Vertical):
         text = ""
         if packed is not None and packed.passages and not pack.choices.marks:
             size = f"{format_count(len(packed.passages), 'passage')}, {format_count(packed.tokens, 'token')}"
-            text = f"{stop_label(packed, pack.pack_settings)}: {size}"
+            text = f"{stop_label(packed)}: {size}"
         self.hit_list.show_pack_end(text)
 
     def show_earlier_count(self) -> None:
