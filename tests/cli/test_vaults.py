@@ -381,3 +381,17 @@ def test_a_command_takes_one_vault_as_an_argument_and_another_by_its_option(
 
 def test_pick_takes_the_vault_by_its_option(excerpt: Excerpt, vault: Path) -> None:
     assert "needs a terminal" in excerpt("pick", "--vault", vault).err
+
+
+@pytest.mark.parametrize("height", ["7", "0%", "101%", "few", "-15", ""])
+def test_a_height_that_the_app_cannot_have_is_wrong_usage(excerpt: Excerpt, vault: Path, height: str) -> None:
+    assert excerpt("pick", "--vault", vault, f"--height={height}").code == 2
+
+
+def test_a_height_is_refused_where_the_app_cannot_be_drawn_below_the_prompt(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("excerpt.cli.pick.DRAWS_BELOW_CURSOR", False)
+    answer = excerpt("pick", "--vault", vault, "--height", "15")
+    assert (answer.code, answer.out) == (2, "")
+    assert "Windows" in answer.err

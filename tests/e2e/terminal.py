@@ -53,6 +53,8 @@ KEYS = {
 
 _LEFT = b"\x1b[?1049l"  # leaves the alternate screen
 _READING = b"\x1b[?2004h"  # enables bracketed paste, right after the program starts reading keys
+_KITTY_KEYS = re.compile(rb"\x1b\[[<>][0-9]*u")
+"""The request for kitty's keyboard protocol and its end, which pyte does not know: it shows the letter."""
 _OSC_52 = re.compile(rb"\x1b\]52;[^;]*;([A-Za-z0-9+/=]*)(?:\x07|\x1b\\)")
 
 
@@ -156,6 +158,11 @@ class Terminal:
         """
         self.wait_until(lambda: 0 <= self.output.rfind(_LEFT) < self.output.rfind(_READING), "to read keys again")
 
+    def resize(self, columns: int, rows: int) -> None:
+        """Resize the window, of which the system notifies the program."""
+        self._screen.resize(rows, columns)
+        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
     def suspend(self) -> None:
         """Suspend the program, as `kill -TSTP` from another terminal does."""
         os.kill(self._pid, signal.SIGTSTP)
@@ -231,5 +238,5 @@ class Terminal:
         except OSError:  # how Linux reports that the other side is closed
             return False
         self.output += data
-        self._stream.feed(data)
+        self._stream.feed(_KITTY_KEYS.sub(b"", data))
         return bool(data)

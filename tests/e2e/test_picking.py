@@ -115,6 +115,59 @@ def test_picking_leaves_query_and_marks_of_the_app_unchanged(shell: Mapping[str,
         terminal.wait_for("code 0")
 
 
+HEIGHT = 12
+BELOW = f"{PROGRAM} pick {VAULT} --query '{QUERY}' --height {HEIGHT} > out"
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("above", ["seq 3", "seq 30", "seq 3; printf 'prompt> '", "seq 30; printf 'prompt> '"])
+@pytest.mark.parametrize(("keys", "code"), [(("f1", "esc", "enter"), 0), (("ctrl+c",), 130)])
+def test_below_the_prompt_the_app_leaves_the_rows_above_and_no_trace(
+    shell: Mapping[str, str], tmp_path: Path, above: str, keys: tuple[str, ...], code: int
+) -> None:
+    with run(shell, f"{above}; {BELOW}", tmp_path) as terminal:
+        terminal.wait_for("⏎ print", "best first", "in the pack", "up to date")
+        shown, top = terminal.lines, terminal.row_of("Search  Overview")
+        last = shown[top - 1]
+        assert last in {"3", "30", "prompt>"}
+        assert "⏎ print" in shown[top + HEIGHT - 1]
+        assert not any(shown[top + HEIGHT :])
+        for key in keys:
+            terminal.press(key)
+            terminal.wait_drawn()  # escape and enter at once would be one key
+        terminal.wait_for(f"code {code}")
+        ended = [*shown[: top - 1], f"{last} code {code}"] if last == "prompt>" else [*shown[:top], f"code {code}"]
+        assert terminal.lines == [*ended, *[""] * (24 - len(ended))]
+        assert "\x1b[?1049h" not in terminal.output.decode()
+    assert bool((tmp_path / "out").read_bytes()) == (code == 0)
+
+
+@pytest.mark.programs
+def test_below_the_prompt_the_app_follows_a_new_size_of_the_window(shell: Mapping[str, str], tmp_path: Path) -> None:
+    with run(shell, f"seq 3; {BELOW}", tmp_path) as terminal:
+        terminal.wait_for("⏎ print", "best first", "in the pack", "up to date")
+        terminal.resize(100, 24)
+        terminal.wait_until(lambda: any(len(line) > 80 for line in terminal.lines), "to draw a wider list")
+        terminal.wait_drawn()
+        assert terminal.lines[:3] == ["1", "2", "3"]
+        assert "⏎ print" in terminal.lines[3 + HEIGHT - 1]
+        assert len([line for line in terminal.lines if "best first" in line]) == 1
+        terminal.press("ctrl+c")
+        terminal.wait_for("code 130")
+        assert terminal.lines[:5] == ["1", "2", "3", "code 130", ""]
+
+
+@pytest.mark.programs
+def test_below_the_prompt_a_click_selects_the_row_under_the_mouse(shell: Mapping[str, str], tmp_path: Path) -> None:
+    with run(shell, f"seq 3; {BELOW}", tmp_path) as terminal:
+        terminal.wait_for("⏎ print", "best first", "in the pack", "up to date")
+        terminal.type("\x1b[4;1R")  # the terminal reports the app's first cell
+        row = terminal.row_of("▌") + 3
+        for sign in "Mm":
+            terminal.type(f"\x1b[<0;10;{row + 1}{sign}")
+        terminal.wait_until(lambda: terminal.lines[row].startswith("▌"), "to select the row")
+
+
 @pytest.mark.programs
 @pytest.mark.needs("fzf", "bash")
 def test_the_shell_function_of_the_guide_finds_in_fzf_and_opens_the_editor(

@@ -64,9 +64,13 @@ def test_the_app_ends_with_its_terminal_and_leaves_no_process(shell: Mapping[str
     assert '"query": "token budget"' in session.read_text(encoding="utf-8")
 
 
-def test_pick_prints_nothing_when_the_terminal_is_closed(shell: Mapping[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("height", [(), ("--height", "15")], ids=["screen", "below the prompt"])
+def test_pick_prints_nothing_when_the_terminal_is_closed(
+    shell: Mapping[str, str], tmp_path: Path, height: Sequence[str]
+) -> None:
     picked = tmp_path / "picked"
-    command = ["sh", "-c", f'"$@" > "{picked}"; echo "code $?" >> "{picked}"', "sh", *EXCERPT, "pick", str(DEMO)]
+    script = f'"$@" > "{picked}"; echo "code $?" >> "{picked}"'
+    command = ["sh", "-c", script, "sh", *EXCERPT, "pick", str(DEMO), *height]
     with Terminal(["sh", "-c", 'trap "" HUP; "$@"; true', "sh", *command], shell) as app:
         app.wait_for("Search", " notes")
         left = app.processes()

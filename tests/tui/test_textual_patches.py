@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 from textual import constants
-from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual._compositor import ChopsUpdate, InlineUpdate, LayoutUpdate
 from textual._xterm_parser import XTermParser
 from textual.geometry import Region
 from textual.keys import Keys
@@ -135,6 +135,21 @@ def test_a_full_frame_is_sent_whole() -> None:
     assert first == second != ""
 
 
+def test_a_frame_below_the_prompt_sends_the_difference_and_returns_to_its_first_cell() -> None:
+    sent, same = TerminalContent(), _line(("same", RED))
+    first, second = (
+        ChangedCellsUpdate(InlineUpdate([same, same, _line((text, GREEN))]), sent).render_segments(COLOURS)
+        for text in ("old", "new")
+    )
+    assert first.count("same") == 2
+    assert second == "\r\x1b[2B\x1b[38;2;0;255;0;48;2;0;0;0mnew\x1b[0m\r\x1b[2A"
+
+
+def test_an_unchanged_frame_below_the_prompt_sends_nothing() -> None:
+    sent, frame = TerminalContent(), InlineUpdate([_line(("same", RED))])
+    assert [ChangedCellsUpdate(frame, sent).render_segments(COLOURS) for _ in range(2)][1] == ""
+
+
 def test_sent_lines_are_forgotten_where_another_widget_covers_them() -> None:
     sent, line, cover = TerminalContent(), _line(("abcd", RED)), _line(("xy", RED))
     sent.record_part(0, 0, line)
@@ -235,6 +250,7 @@ EXTENSION_POINTS = frozenset(
         "DEFAULT_CSS",
         "DEFAULT_MODE",
         "HORIZONTAL_BREAKPOINTS",
+        "INLINE_PADDING",
         "NOTIFICATION_TIMEOUT",
         "TITLE",
         "VERTICAL_BREAKPOINTS",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import shutil
 import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from msgspec import structs
 from rich.console import RenderableType
 from textual import constants, events, on
-from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual._compositor import ChopsUpdate, InlineUpdate, LayoutUpdate
 from textual.actions import ActionParseResult
 from textual.app import App
 from textual.binding import Binding, BindingType
@@ -54,7 +55,7 @@ from excerpt.tui.key_table import DIALOG_BINDING_IDS
 from excerpt.tui.keymap import use_keymap, validate_keymap
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.messages import Picked
-from excerpt.tui.picking import PickOptions, runs_in_browser
+from excerpt.tui.picking import Height, PickOptions, runs_in_browser
 from excerpt.tui.session import NEW_SESSION, load_session
 from excerpt.tui.settings.themes import (
     DARK_DEFAULTS,
@@ -119,6 +120,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
     """
 
     TITLE = "excerpt"
+    INLINE_PADDING = 0
     DEFAULT_MODE = "vault-0"
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("Always"),
@@ -660,14 +662,20 @@ class ExcerptApp(App[None], inherit_bindings=False):
         return (focused, *(ancestors if screen.is_populated else ancestors[:-1]))
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
-        if isinstance(renderable, ChopsUpdate | LayoutUpdate):
+        if isinstance(renderable, ChopsUpdate | LayoutUpdate | InlineUpdate):
             renderable = cast("RenderableType", ChangedCellsUpdate(renderable, self._terminal_content))
         super()._display(screen, renderable)
 
     def action_redraw(self) -> None:
         """Redraw the whole screen, for example after another program has written over it."""
+        self._terminal_content = TerminalContent()
         self.refresh(layout=True)
         self.screen._compositor._dirty_regions.add(self.screen.region)
+
+    @on(events.Resize)
+    def _redraw_resized_rows(self) -> None:
+        if self.is_inline:  # `InlineDriver` has cleared them
+            self.action_redraw()
 
     @on(Driver.SignalResume)
     def _redraw_after_resume(self) -> None:
@@ -706,6 +714,14 @@ def check_terminal(environment: Mapping[str, str]) -> None:
         )
 
 
+def _run_below_cursor(app: ExcerptApp, height: Height) -> None:
+    from excerpt.tui.terminal_driver import InlineDriver  # there is none on Windows
+
+    app.driver_class = InlineDriver
+    columns, rows = shutil.get_terminal_size()
+    app.run(size=(columns, height.rows(rows)))
+
+
 def run_app(
     vault: Path | None,
     settings: Settings,
@@ -725,7 +741,10 @@ def run_app(
     """
     check_terminal(os.environ)
     app = ExcerptApp(vault, settings, user_paths, message=message, store=store, others=others, pick=pick)
-    app.run()
+    if pick is None or pick.height is None:
+        app.run()
+    else:
+        _run_below_cursor(app, pick.height)
     if app.fatal_exception is not None:
         raise app.fatal_exception
     return app.picked_text

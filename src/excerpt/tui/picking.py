@@ -16,11 +16,36 @@ from excerpt.base.kinds import LinkForm
 class PickOptions(Struct, frozen=True):
     """What the app prints when the user has picked: links in a form, or the pack if `form` is None.
 
-    `query` is in the query field at the start.
+    `query` is in the query field at the start. With a `height` the app is drawn below the cursor, else on the whole
+    screen.
     """
 
     form: LinkForm | None = None
     query: str = ""
+    height: Height | None = None
+
+
+class Height(Struct, frozen=True):
+    """Rows on which the app is drawn, or the share of the terminal's rows in percent."""
+
+    count: int
+    is_share: bool = False
+
+    def rows(self, terminal_rows: int) -> int:
+        """Return the number of rows that the app uses on a terminal. A small share is as many as the app needs."""
+        wanted = max(MIN_ROWS, terminal_rows * self.count // 100) if self.is_share else self.count
+        return visible_rows(wanted, terminal_rows)
+
+
+DRAWS_BELOW_CURSOR = os.name == "posix"
+"""Whether the app can be drawn on the rows below the cursor."""
+MIN_ROWS = 8
+"""Rows that the app needs: tabs, query, a list of three hits, its pack and the footer."""
+
+
+def visible_rows(rows: int, terminal_rows: int) -> int:
+    """Return how many of the app's rows a terminal shows below a prompt of one row."""
+    return max(1, min(rows, terminal_rows - 1))
 
 
 def runs_in_browser(environment: Mapping[str, str]) -> bool:

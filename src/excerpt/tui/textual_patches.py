@@ -7,7 +7,8 @@ The version of Textual is pinned. Overrides for a single widget are in the widge
   on a busy machine, its frames 22 instead of 35. It also redraws where a removed widget was, which Textual sometimes
   forgets. Breaks with `Compositor._render_chops`; a test compares it with Textual's drawing.
 - `ChangedCellsUpdate` writes only what the terminal does not show yet: 19 kB a letter instead of 56 at 140x45. Breaks
-  with the shape of `ChopsUpdate` and `LayoutUpdate`; the same test reads what is written through a terminal.
+  with the shape of `ChopsUpdate`, `LayoutUpdate` and `InlineUpdate`; the same test reads what is written through a
+  terminal.
 - `LowLatencyScreen` draws after 8 ms instead of 17, and computes styles once before the first frame instead of thrice.
   Breaks with `Screen._update_timer`, `_compose` and `_on_screen_resume`: slower, not wrong.
 - `limit_colours` chooses the nearest of 256 colours. rich draws a dark slate as navy, and in the shipped themes brings
@@ -32,7 +33,7 @@ from rich.control import Control
 from rich.segment import Segment
 from rich.style import Style
 from textual import constants, events
-from textual._compositor import ChopsUpdate, Compositor, CompositorMap, CompositorUpdate, LayoutUpdate
+from textual._compositor import ChopsUpdate, Compositor, CompositorMap, CompositorUpdate, InlineUpdate, LayoutUpdate
 from textual._xterm_parser import XTermParser
 from textual.color import Color as TextualColor
 from textual.color import Lab, rgb_to_lab
@@ -187,7 +188,7 @@ class TerminalContent:
 class ChangedCellsUpdate(CompositorUpdate):
     """A screen update that writes only the cells and colours of a frame that the terminal does not show yet."""
 
-    def __init__(self, frame: ChopsUpdate | LayoutUpdate, terminal_content: TerminalContent) -> None:
+    def __init__(self, frame: ChopsUpdate | LayoutUpdate | InlineUpdate, terminal_content: TerminalContent) -> None:
         self._frame = frame
         self._terminal_content = terminal_content
 
@@ -195,25 +196,33 @@ class ChangedCellsUpdate(CompositorUpdate):
         """Return the text to write to the terminal.
 
         Only cells that differ from the frame written before are included, except in a full frame, which has every
-        cell, because the terminal may then show something else than the frame before.
+        cell, because the terminal may then show something else than the frame before. A frame of an app that has only
+        some rows of the terminal begins and ends with the cursor in its first cell.
         """
         colours = console._color_system or ColorSystem.TRUECOLOR
         written: list[str] = []
         style = _NULL_STYLE
+        row = 0
         for y, x, part in self._parts():
             previous = self._terminal_content.record_part(y, x, part)
-            if previous is not None and isinstance(self._frame, ChopsUpdate):
+            if previous is not None and not isinstance(self._frame, LayoutUpdate):
                 skipped_cells, segments = _changed_segments(previous, part)
             else:
                 skipped_cells, segments = 0, list(part)
-            if segments:
+            if segments and isinstance(self._frame, InlineUpdate):
+                written.append(f"\r{Control.move(x + skipped_cells, y - row).segment.text}")
+                row = y
+            elif segments:
                 written.append(Control.move_to(x + skipped_cells, y).segment.text)
             for segment in segments:
                 last_style, style = style, segment.style or _NULL_STYLE
                 if style is not last_style:
                     written.append(_style_change_sequence(last_style, style, colours))
                 written.append(segment.text)
-        return "".join((*written, _style_change_sequence(style, _NULL_STYLE, colours)))
+        written.append(_style_change_sequence(style, _NULL_STYLE, colours))
+        if isinstance(self._frame, InlineUpdate) and written != [""]:
+            written.append(f"\r{Control.move(0, -row).segment.text}")
+        return "".join(written)
 
     def _parts(self) -> Iterator[tuple[int, int, Strip]]:
         """Yield line, first column and content of each part of the frame."""
@@ -223,6 +232,8 @@ class ChangedCellsUpdate(CompositorUpdate):
                 for x, part in frame.chops[y].items():
                     if part is not None and x < end and x + part.cell_length > start:
                         yield y, x, part
+        elif isinstance(frame, InlineUpdate):
+            yield from ((y, 0, strip) for y, strip in enumerate(frame.strips))
         else:
             for y, line in enumerate(frame.strips, frame.region.y):
                 x = frame.region.x

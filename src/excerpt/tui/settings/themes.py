@@ -73,6 +73,7 @@ _SOURCE_OF_TEXTUAL_VARIABLE = {
 """For each theme variable of Textual's widgets, the variable or colour whose value it gets."""
 
 TEXTUAL_CSS = """
+Screen:inline { height: 100%; border: none; }
 Input:focus, TextArea:focus { background-tint: $background 0%; }
 TextArea { background: $background; & > .text-area--cursor-line { background: $background; } }
 ToastRack { height: 1; margin: 0; padding: 0 10 0 0; overflow: hidden; }
