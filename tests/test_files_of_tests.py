@@ -19,6 +19,7 @@ OF_NO_MODULE = {
     "test_comments.py",
     "test_files_of_tests.py",
     "test_no_network.py",
+    "test_platforms.py",
     "test_release.py",
     "test_site.py",
     "tui/pictures/test_dialogs.py",

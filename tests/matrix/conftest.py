@@ -37,7 +37,10 @@ class Installed:
         return str(self.folder / "bin" / "excerpt")
 
     def install(self, *what: str) -> None:
-        run([self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what])
+        self.run_pip("install", *what)
+
+    def run_pip(self, command: str, *arguments: str) -> None:
+        run([self.python, "-m", "pip", command, "--quiet", "--disable-pip-version-check", *arguments])
 
 
 def run(command: Sequence[str | Path], env: Mapping[str, str] = SURROUNDING) -> str:

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -111,25 +112,33 @@ def test_the_command_line_finds_packs_and_remembers(installed: Installed, vault:
     assert "bitter" in told("recall", "--tag", "kitchen")
 
 
-def test_the_tests_of_the_engine_pass_on_the_newest_python(installed: Installed, tmp_path: Path) -> None:
+def test_the_tests_of_the_engine_pass_on_the_newest_python(installed: Installed) -> None:
+    _install_test_tools(installed)
+    _run_tests(installed, ENGINE)
+
+
+def test_the_tests_of_the_index_pass_with_another_fork_of_whoosh(installed: Installed) -> None:
+    """The fork that is installed is released by one automatic agent: this is what would replace it."""
+    _install_test_tools(installed)
+    installed.run_pip("uninstall", "--yes", "whoosh3")
+    installed.install("--no-deps", "--force-reinstall", "whoosh-reloaded>=2.7.5")
+    _run_tests(installed, ["index"])
+
+
+def _install_test_tools(installed: Installed) -> None:
+    """Install what the suite needs on the newest Python, or skip the test: one Python runs the suite."""
     if installed.version != list(pythons_here())[-1]:
         pytest.skip("the newest does it")
     installed.install("--upgrade", "pip>=25.1")  # Python 3.13 and before ship one without dependency groups
     installed.install("--group", f"{ROOT / 'pyproject.toml'}:dev")
-    folders = [str(ROOT / "tests" / name) for name in ENGINE]
+
+
+def _run_tests(installed: Installed, folders: Sequence[str]) -> None:
     command = [
         installed.python,
-        "-m",
-        "pytest",
-        "-n",
-        "auto",
-        "--dist",
-        "worksteal",
-        "-p",
-        "no:cacheprovider",
-        "-m",
-        "not (hypothesis or programs or store)",
-        *folders,
+        *("-m", "pytest", "-n", "auto", "--dist", "worksteal", "-p", "no:cacheprovider"),
+        *("-m", "not (hypothesis or programs or store)"),
+        *(str(ROOT / "tests" / name) for name in folders),
     ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-2_000:]

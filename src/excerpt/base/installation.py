@@ -31,6 +31,11 @@ def install_command(requirements: Sequence[str]) -> str:
         words = _uv_pip_command(requirements)
     else:
         words = [sys.executable, "-m", "pip", "install", *requirements]
+    return quote_command(words)
+
+
+def quote_command(words: Sequence[str]) -> str:
+    """Return a command as text that the shell of the system reads as these words."""
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 

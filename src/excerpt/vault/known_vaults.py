@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import filecmp
 import os
-import shlex
 import shutil
 import sys
 import time
@@ -19,6 +18,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from excerpt.base.errors import ExcerptError, VaultError
+from excerpt.base.installation import quote_command
 from excerpt.base.settings import Paths, contains_home, vault_slug
 from excerpt.base.state_files import make_folder, read_value, write_value
 from excerpt.text.display import format_count
@@ -416,11 +416,7 @@ def adopt_vault_data(paths: Paths, vault: Path, source: str) -> str:
 def adopt_command(former: FormerVault, vault: Path | None) -> str:
     """Return the shell command that transfers the data of a former vault to `vault`; None gives a placeholder."""
     argv = ("excerpt", "doctor", "--vault", str(vault or "ITS-FOLDER-NOW"), "--adopt", former.path or former.slug)
-    if os.name == "posix":
-        return shlex.join(argv)
-    import subprocess
-
-    return subprocess.list2cmdline(argv)
+    return quote_command(argv)
 
 
 def _is_other_folder(path: str, vault: Path | None) -> bool:
