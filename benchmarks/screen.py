@@ -76,6 +76,7 @@ async def _count_all(vault: Path, queries: Sequence[str], size: tuple[int, int])
             pane.query_bar.set_query(query)
             await until(pilot, lambda query=query: pane.result is not None and pane.result.query == query)  # type: ignore[misc]
             await settled(pilot)
+            await until(pilot, lambda: not pane.is_filling)
             lines = [rows.render_line(y).text for y in range(rows.size.height)]
             last = min(rows.row_at_line(rows.scroll_offset.y + rows.size.height - 1), rows.row_count - 1)
             hits.append(last + 1)

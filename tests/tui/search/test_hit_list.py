@@ -641,6 +641,42 @@ async def test_at_the_end_of_the_list_more_hits_are_requested(
 
 
 @pytest.mark.programs
+async def test_more_hits_are_requested_where_the_list_is_scrolled_to_its_end(
+    scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show(pilot, [hit(f"{at}.md") for at in range(50)], matched=118)
+        asked = limits_asked_for(scripted, monkeypatch)
+        rows.scroll_to(y=20, animate=False)
+        await pilot.pause()
+        assert asked == []
+        rows.scroll_end(animate=False)
+        await until(pilot, lambda: asked == [100], "the question for more hits")
+
+
+@pytest.mark.programs
+async def test_a_list_that_folded_hits_leave_short_is_filled_after_a_pause(
+    scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with scripted.run_test(size=(140, 45)) as pilot:
+        asked = limits_asked_for(scripted, monkeypatch)
+        await show(pilot, [hit(f"{at % 9}.md", at + 1) for at in range(50)], matched=118)
+        pane_of(scripted)._handle_built_pack()
+        assert 100 not in asked
+        await until(pilot, lambda: 100 in asked, "the question for more hits")
+
+
+@pytest.mark.programs
+async def test_a_full_list_is_not_filled(scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with scripted.run_test(size=(140, 45)) as pilot:
+        asked = limits_asked_for(scripted, monkeypatch)
+        await show(pilot, [hit(f"{at}.md") for at in range(50)], matched=118)
+        pane_of(scripted)._handle_built_pack()
+        await until(pilot, lambda: not pane_of(scripted)._fill_timer.is_pending, "the end of the pause")
+        assert 100 not in asked
+
+
+@pytest.mark.programs
 async def test_at_the_end_of_a_complete_list_nothing_is_requested(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:

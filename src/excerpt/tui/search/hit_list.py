@@ -251,7 +251,7 @@ class HitList(RowList):
         """Sent when the mark of a row is clicked."""
 
     class EndReached(Message):
-        """Sent when the cursor is moved to the last row, or down from it."""
+        """Sent when the cursor is moved to the last row, or down from it, or the list is scrolled to its end."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
@@ -287,6 +287,11 @@ class HitList(RowList):
 
     def row_at_line(self, line: int) -> int:
         return bisect_right(self._first_lines, line) - 1
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more rows are in sight than the list has."""
+        return self._first_lines[-1] < self.size.height
 
     @property
     def selected(self) -> Hit | None:
@@ -403,6 +408,11 @@ class HitList(RowList):
     def move(self, rows: int) -> None:
         super().move(rows)
         if rows > 0 and self.cursor == self.row_count - 1:
+            self.post_message(self.EndReached())
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if old_value < new_value and new_value >= self.max_scroll_y:
             self.post_message(self.EndReached())
 
     def watch_marked_ids(self, old: frozenset[str], new: frozenset[str]) -> None:

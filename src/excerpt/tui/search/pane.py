@@ -25,6 +25,7 @@ from excerpt.service.note_questions import Location
 from excerpt.service.offers import list_offers
 from excerpt.text.display import visible_line
 from excerpt.tui.active_keys import HasDisabledReason, bindings
+from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import DEFAULT_LIST_SHARE, Split
@@ -65,6 +66,9 @@ _LIST_ACTIONS = frozenset({"copy_fragment", "obsidian", "next_view", "enter_side
 _MENU_ACTIONS = frozenset({"move", "mark", "edit", "accept", "back"})
 """Actions whose keys control the menu of the query bar instead while that menu is open."""
 
+
+_FILL_DELAY_SECONDS = 0.3
+"""Seconds after the answer and its pack until more hits fill the list, so that they never delay the next letter."""
 
 _STACKED_SHARE, _STACKED_SHARE_FOR_VIEW = 0.58, 0.35
 """Share of the height for the list above the side panel, 0 to 1: above a passage, and above the other views.
@@ -157,6 +161,7 @@ class SearchPane(Vertical):
         self._has_new_vectors = False
         """Whether query vectors became ready that no search has used yet."""
         self._hit_limit = settings.search.limit
+        self._fill_timer = Debouncer(self.set_timer)
         self._pending_actions: list[Callable[[], Awaitable[object]]] = []
         """Actions to run when the newest query is answered, in order."""
         self._search_error: EmptyState | None = None
@@ -261,6 +266,11 @@ class SearchPane(Vertical):
         """Whether the list and the pack show the answers to the newest requests."""
         return not self._is_searching and self.pack.is_answered
 
+    @property
+    def is_filling(self) -> bool:
+        """Whether more hits may still be requested to fill the list."""
+        return self._fill_timer.is_pending or not self.is_up_to_date
+
     def apply_settings(self, settings: Settings) -> None:
         """Apply `settings`. A value that the user has set by a key stays if its setting has not changed."""
         old, self._settings = self._settings, settings
@@ -354,6 +364,7 @@ class SearchPane(Vertical):
 
     def search(self) -> None:
         """Request the hits of the current query, and show when they arrive; clear the list if the query is empty."""
+        self._fill_timer.stop()
         if not self.is_populated:
             return
         query = self.query_text.strip()
@@ -484,7 +495,7 @@ class SearchPane(Vertical):
         self.hits.show_rows(self.result, is_repeat=is_repeat)
         self.hits.select_pending_fragment()
         self.ask_memories()
-        self._ask_pack()
+        self._ask_pack(keeps_rule=is_repeat)
         self._show_selection(is_repeat=is_repeat)
 
     def _show_result(self) -> None:
@@ -523,9 +534,17 @@ class SearchPane(Vertical):
         return self.result.hits if self.result is not None else ()
 
     @on(HitList.EndReached)
-    def _request_more_hits(self, event: HitList.EndReached) -> None:
-        """Request more hits if the cursor reaches the last row and more fragments match."""
+    def _extend_list(self, event: HitList.EndReached) -> None:
         event.stop()
+        self._request_more_hits()
+
+    def _fill_list(self) -> None:
+        """Request more hits if the rows of the hits do not fill the list, because further hits of a note are folded."""
+        if self.hits.hit_list.display and self.hits.hit_list.has_room:
+            self._request_more_hits()
+
+    def _request_more_hits(self) -> None:
+        """Request as many more hits if more fragments match."""
         result = self.result
         if result is not None and len(result.hits) == self._hit_limit < result.matched and not self._is_searching:
             self._hit_limit += self._settings.search.limit
@@ -573,12 +592,16 @@ class SearchPane(Vertical):
         self.ask_memories()
         self._show_selection()
 
-    def _ask_pack(self) -> None:
-        """Request the pack of the marks, else of the first hits in the order of the list."""
+    def _ask_pack(self, *, keeps_rule: bool = False) -> None:
+        """Request the pack of the marks, else of the first hits in the order of the list.
+
+        With `keeps_rule`, the rule in the list keeps its text until the pack is there.
+        """
         result = self.result
         listed = replace(result, hits=arrange_hits(result)) if result is not None and result.sort else result
         self.pack.ask_pack(listed, self.strategy, self._unhighlighted)
-        self.hits.show_pack_end()
+        if not keeps_rule:
+            self.hits.show_pack_end()
         self.hits.show_earlier_count()
 
     def _apply_decision(self, is_changed: bool) -> None:
@@ -613,6 +636,7 @@ class SearchPane(Vertical):
         self._refresh_keys()
 
     def _handle_built_pack(self) -> None:
+        self._fill_timer.schedule(_FILL_DELAY_SECONDS, self._fill_list)
         self._refresh_keys()
         self.hits.show_pack_end()
         self.pack_bar.handle_built_pack()
