@@ -453,6 +453,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
     async def _shutdown(self) -> None:
         # Textual's test harness shuts down without exiting, where `_handle_exception` would report a half-mounted tab.
         self._exit = True
+        self.workers.cancel_group(self, "vault")  # a vault that is being opened would change what is closed
+        await asyncio.sleep(0)
         await super()._shutdown()
 
     def _handle_exception(self, error: Exception) -> None:
