@@ -4,8 +4,8 @@ The version of Textual is pinned. Overrides for a single widget are in the widge
 `Palette`). See docs/design/screen.md.
 
 - `DirtyRegionCompositor` renders only the lines that are drawn: a key takes the event loop 44 ms of CPU instead of 55
-  on a busy machine, its frames 22 instead of 35. It also redraws where a removed widget was, which Textual sometimes
-  forgets. Breaks with `Compositor._render_chops`; a test compares it with Textual's drawing.
+  on a busy machine, its frames 22 instead of 35. It also redraws where a widget has come, gone or moved, which Textual
+  sometimes forgets. Breaks with `Compositor._render_chops`; a test compares it with Textual's drawing.
 - `ChangedCellsUpdate` writes only what the terminal does not show yet: 19 kB a letter instead of 56 at 140x45. Breaks
   with the shape of `ChopsUpdate`, `LayoutUpdate` and `InlineUpdate`; the same test reads what is written through a
   terminal.
@@ -60,15 +60,15 @@ class DirtyRegionCompositor(Compositor):
 
     @property
     def full_map(self) -> CompositorMap:
-        """Position of every widget. Those that are no longer there are marked to be redrawn.
+        """Position of every widget. Those that have come, gone or moved are marked to be redrawn.
 
-        Textual computes the map again when it is read, also between a removal and the layout after it. The layout then
+        Textual computes the map again when it is read, also between a change and the layout after it. The layout then
         sees no difference, and a notice that has ended would stay on the screen.
         """
         before, after = self._full_map, super().full_map
         if after is not before:
-            gone = (before[widget] for widget in before.keys() - after.keys())
-            self._dirty_regions.update(filter(None, (each.clip.intersection(each.region) for each in gone)))
+            changed = (geometry for _, geometry in before.items() ^ after.items())
+            self._dirty_regions.update(filter(None, (each.clip.intersection(each.region) for each in changed)))
         return after
 
     def render_partial_update(self) -> ChopsUpdate | None:

@@ -6,6 +6,7 @@ import pytest
 from textual.widgets._toast import Toast
 
 from excerpt.tui.common.help import HelpDialog, HelpRows
+from excerpt.tui.search.query_bar import QueryStatus
 from tests.tui.driver import AppPilot, ScriptedApp, drawn_text, until, until_screen, until_tabs
 
 pytestmark = pytest.mark.programs
@@ -88,4 +89,21 @@ async def test_the_area_of_a_notice_is_redrawn_even_if_the_map_was_read_before_t
         toast.display = False
         compositor._full_map_invalidated = True
         assert toast not in compositor.full_map
+        assert region in compositor._dirty_regions
+
+
+async def test_the_area_of_a_widget_shown_again_is_redrawn_even_if_the_map_was_read_before_the_layout(
+    scripted: ScriptedApp,
+) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        compositor = scripted.screen._compositor
+        status = scripted.screen.query_one(QueryStatus)
+        region = status.region
+        status.display = False
+        await pilot.pause()
+        assert status not in compositor.full_map
+        status.display = True
+        compositor._full_map_invalidated = True
+        assert status in compositor.full_map
         assert region in compositor._dirty_regions
