@@ -177,6 +177,12 @@ MAIN_SCREEN_KEYS: Sequence[KeyBinding] = (
     KeyBinding(
         "index", "", "open_index", "index", "The index: progress, and why files were skipped", opens_dialog=True
     ),
+    KeyBinding(
+        "smaller-list", "less_than_sign", "move_border(-1)", "smaller list", "Make the list smaller, the panel larger"
+    ),
+    KeyBinding(
+        "larger-list", "greater_than_sign", "move_border(1)", "larger list", "Make the list larger, the panel smaller"
+    ),
     KeyBinding("settings", "", "settings", "settings", "Settings: open the file in your editor"),
     KeyBinding("help-sign", "question_mark", "app.help", "help", "List the keys that work here", opens_dialog=True),
     KeyBinding("update", "", "update_index", "update", "Update the index: check all files now"),

@@ -503,6 +503,19 @@ class MainScreen(LowLatencyScreen):
         for split in self.query(Split):
             split.share = message.share
 
+    @property
+    def _visible_split(self) -> Split:
+        return self.query_one(f"#{self.query_one(TabBar).active}").query_one(Split)
+
+    def action_move_border(self, steps: int) -> None:
+        """Move the border between the list and what is beside or below it."""
+        self._visible_split.move_border(steps)
+
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - as others have it
+        """Return why the border cannot be moved now; "" for any other action."""
+        is_without_border = action == "move_border" and not self._visible_split.arrangement.is_divided
+        return "Only one pane is open: there is no border to move." if is_without_border else ""
+
     def _resume_session(self) -> None:
         """Restore query, strategy, pack options and window division of the previous session, before the first frame."""
         session, pane = self._session.previous, self._search_pane

@@ -111,12 +111,27 @@ async def test_the_border_can_be_dragged_beside_and_below(scripted: ScriptedApp)
         await pilot.mouse_up(offset=(80, 12))
         await until(pilot, lambda: splitter.region.x == 80, "the border where it was dragged to")
         await pilot.resize_terminal(90, 30)
+        await until(pilot, lambda: preview_of(scripted).region.x == 0, "the panel below the list")
         await pilot.pause()
         await pilot.mouse_down(offset=(50, preview_of(scripted).region.y))
         await pilot.hover(offset=(50, 8))
         await pilot.mouse_up(offset=(50, 8))
-        await pilot.pause()
-        assert preview_of(scripted).region.y == 8
+        await until(pilot, lambda: preview_of(scripted).region.y == 8, "the panel where its border was dragged to")
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("size", [(120, 30), (80, 24), (80, 18)])
+async def test_keys_move_the_border_beside_and_below(scripted: ScriptedApp, size: tuple[int, int]) -> None:
+    async with scripted.run_test(size=size) as pilot:
+        await type_query(pilot, "sync")
+        await pilot.press("escape")
+        split = screen_of(scripted).query_one("#body", Split)
+        before = split.arrangement.list_cells
+        await pilot.press(">")
+        larger = split.arrangement.list_cells
+        assert larger > before
+        await pilot.press("<")
+        assert before <= split.arrangement.list_cells < larger
 
 
 @pytest.mark.programs

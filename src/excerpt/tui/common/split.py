@@ -1,4 +1,4 @@
-"""Two panes of a tab, side by side or stacked, with a border between them that the user can drag.
+"""Two panes of a tab, side by side or stacked, with a border between them that the user can drag, or move by keys.
 
 The first pane is a list. The second pane has a context (a view of the selected row), a panel (such as the pack), or
 both.
@@ -28,6 +28,8 @@ MIN_ROWS_FOR_CONTEXT_AND_PANEL = 16
 _MIN_COLUMNS = 28
 _MIN_ROWS = 3
 _MIN_SHARE, _MAX_SHARE = 0.15, 0.85
+_STEP_SHARE = 0.05
+"""Share of the width or height by which a key moves the border."""
 
 
 class SplitArrangement(Struct, frozen=True):
@@ -159,6 +161,12 @@ class Split(Container):
     def _divided_length(self) -> int:
         """Columns or rows that the two panes share."""
         return self.size.width if self._arrangement.is_side_by_side else self.size.height
+
+    def move_border(self, steps: int) -> None:
+        """Move the border by a twentieth of the window, at least by a cell, towards the end or, below 0, the start."""
+        if self._arrangement.is_divided:
+            cells = steps * max(1, round(_STEP_SHARE * self._divided_length))
+            self.resize((self._arrangement.list_cells + cells) / self._divided_length - self._extra)
 
     def resize(self, share: float) -> None:
         """Request a share for the first pane, 0 to 1, that the user chose."""
