@@ -5,13 +5,18 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import os
 import pkgutil
 import re
+import shutil
+import subprocess
+import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import textual
 from rich.color import Color, ColorSystem
 from rich.console import Console
 from rich.segment import Segment
@@ -404,3 +409,29 @@ def test_each_method_that_textual_finds_by_name_is_called(cls: type[MessagePump]
         if not reached.get(kind, True):
             unreached.append(name)
     assert not unreached
+
+
+# --- patches for Textual's maintainers --------------------------------------------------------------------------------
+
+PATCHES = sorted((Path(__file__).parents[2] / "tools" / "textual").glob("*.patch"))
+
+
+@pytest.mark.programs
+@pytest.mark.needs("git")
+@pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.stem)
+def test_a_patch_for_textual_mends_what_its_own_test_finds_in_the_pinned_version(patch: Path, tmp_path: Path) -> None:
+    without_cache = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(textual.__file__).parent, tmp_path / "src" / "textual", ignore=without_cache)
+
+    def run_test_of_patch() -> int:
+        command = [sys.executable, "-m", "pytest", "-q", "-c", "/dev/null", "-o", "asyncio_mode=auto", "tests"]
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False).returncode
+
+    def apply(*options: str) -> None:
+        subprocess.run(["git", "apply", *options, str(patch)], cwd=tmp_path, check=True)
+
+    apply("--include=tests/*")
+    assert run_test_of_patch() == 1
+    apply("--include=src/*")
+    assert run_test_of_patch() == 0

@@ -1,4 +1,4 @@
-"""Overrides of private parts of Textual: what each gains, and which change of Textual would break it.
+"""Overrides of private parts of Textual: what each gains, which change breaks it, and which makes it needless.
 
 The version of Textual is pinned. Overrides for a single widget are in the widget's module (`LineView`, `Field`,
 `Palette`). See docs/design/screen.md.
@@ -6,16 +6,19 @@ The version of Textual is pinned. Overrides for a single widget are in the widge
 - `DirtyRegionCompositor` renders only the lines that are drawn: a key takes the event loop 44 ms of CPU instead of 55
   on a busy machine, its frames 22 instead of 35. It also redraws where a widget has come, gone or moved, which Textual
   sometimes forgets. Breaks with `Compositor._render_chops`; a test compares it with Textual's drawing.
+  Needless if Textual renders only dirty parts; `full_map`, with tools/textual/map-read-before-layout.patch.
 - `ChangedCellsUpdate` writes only what the terminal does not show yet: 19 kB a letter instead of 56 at 140x45. Breaks
   with the shape of `ChopsUpdate`, `LayoutUpdate` and `InlineUpdate`; the same test reads what is written through a
-  terminal.
+  terminal. Needless if Textual writes only what differs from the frame before.
 - `LowLatencyScreen` draws after 8 ms instead of 17, and computes styles once before the first frame instead of thrice.
   Breaks with `Screen._update_timer`, `_compose` and `_on_screen_resume`: slower, not wrong.
+  Needless if the frame interval is a setting, and styles are computed once.
 - `limit_colours` chooses the nearest of 256 colours. rich draws a dark slate as navy, and in the shipped themes brings
-  48 pairs of text and background below a contrast of 4.5, this 8. A colour takes 0.08 ms, once.
+  48 pairs of text and background below a contrast of 4.5, this 8. A colour takes 0.08 ms, once. Needless
+  if rich compares colours by lightness too.
 - `patch_parser` reads an escape and a character as alt with that character, and the terminal's report of its background
   colour, which Textual would type into the focused field. Breaks with `XTermParser._sequence_to_key_events` and
-  `constants.ESCAPE_DELAY`; tests feed such keys and reports.
+  `constants.ESCAPE_DELAY`; tests feed such keys and reports. Needless if Textual reads both.
 """
 
 from __future__ import annotations
