@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import os
 import random
 import shutil
 import signal
@@ -25,7 +26,7 @@ from tests.clients.serving import Served, Stdio
 
 pytestmark = pytest.mark.clients
 
-KILLS = 20
+KILLS = int(os.environ.get("EXCERPT_KILLS", "8"))
 CLIENTS, CALLS = 8, 1_000
 
 START, LONGEST = 0.7, 5.0
