@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from excerpt.base.model import Fragment, Hit, Result, Span
 from excerpt.cli.hits import print_hits
 from excerpt.text.columns import wrap
 from excerpt.text.display import title_and_headings
+from excerpt.vault.known_vaults import VaultFolders
 from tests.cli.conftest import Excerpt
 
 
@@ -71,17 +73,50 @@ def test_a_hit_takes_three_lines_whatever_its_text(is_terminal: bool, monkeypatc
     assert text == "     red ␛[31mtext"
 
 
-def test_matches_are_highlighted_on_a_terminal_with_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+def open_screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """Make stdout a terminal with colours, and return what it shows."""
+
     class Screen(io.StringIO):
         def isatty(self) -> bool:
             return True
 
-    screen = Screen()
-    monkeypatch.setattr("sys.stdout", screen)
+    shown = Screen()
+    monkeypatch.setattr("sys.stdout", shown)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
+    return shown
+
+
+def test_matches_are_highlighted_on_a_terminal_with_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = open_screen(monkeypatch)
     print_hits(result(fragment("one two three"), Span(4, 7)).hits)
     assert "one \x1b[33m\x1b[1mtwo\x1b[0m three" in screen.getvalue()
+
+
+def test_on_a_terminal_the_path_is_a_link_to_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = open_screen(monkeypatch)
+    hostile = "Tea; \x1b]8;;http:x\x1b\\[link=http:x].md"
+    print_hits(result(fragment("Text.", path=hostile)).hits, VaultFolders.of([tmp_path]))
+    addresses = re.findall(r"\x1b\]8;;(.*?)\x1b\\", screen.getvalue())
+    assert addresses == [(tmp_path / hostile).as_uri(), ""]
+    assert addresses[0].isprintable()
+    assert not set("; []\x1b") & set(addresses[0])
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb"), ("TERM", "linux")])
+def test_a_terminal_that_may_not_know_links_gets_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    screen = open_screen(monkeypatch)
+    monkeypatch.setenv(name, value)
+    print_hits(result(fragment("Text.")).hits, VaultFolders.of([tmp_path]))
+    assert "Note.md:5-7" in screen.getvalue()
+    assert "\x1b]8" not in screen.getvalue()
+
+
+@pytest.mark.parametrize("command", [("search", "lentils"), ("search", "lentils", "--why", "Sync"), ("peek", "Sync")])
+def test_into_a_pipe_no_command_prints_links(excerpt: Excerpt, vault: Path, command: tuple[str, ...]) -> None:
+    assert "\x1b" not in excerpt(*command, "--vault", vault).out
 
 
 @given(st.text(alphabet=st.sampled_from("ab 日")), st.integers(2, 20))

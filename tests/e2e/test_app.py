@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -73,6 +74,22 @@ def test_escape_sequences_in_file_names_are_shown_and_not_executed(shell: Mappin
     written = app.output.decode()
     assert "owned\x07" not in written
     assert "\u202e" not in written
+
+
+@pytest.mark.parametrize(("terminal", "is_linked"), [("xterm-256color", True), ("linux", False)])
+def test_the_path_of_the_passage_is_a_link_where_the_terminal_knows_links(
+    shell: Mapping[str, str], tmp_path: Path, terminal: str, is_linked: bool
+) -> None:
+    note = tmp_path / "My vault" / "Trap [link=x].md"
+    note.parent.mkdir()
+    note.write_text("A zeppelin.\n", encoding="utf-8")
+    with Terminal([*EXCERPT, str(note.parent)], {**shell, "TERM": terminal}) as app:
+        app.wait_for("1 note")
+        app.type("zeppelin")
+        app.wait_for("▌  ", "Trap [link=x].md · line")
+        app.wait_drawn()
+        links = set(re.findall(rb"\x1b\]8;;(.*?)\x1b\\", app.output))
+    assert links == ({note.as_uri().encode(), b""} if is_linked else set())
 
 
 def test_the_guide_is_never_written_to(shell: Mapping[str, str]) -> None:

@@ -128,6 +128,16 @@ def test_between_two_styles_that_look_the_same_no_escape_sequence_is_sent() -> N
     assert "redred\x1b[0m" in _sent(_line(("red", RED), ("red", clickable)))[0]
 
 
+def test_a_link_begins_and_ends_with_its_text() -> None:
+    linked = RED + Style(link="file:///note.md")
+    sent = _sent(_line(("a", RED), ("note", linked), ("b", RED)))[0]
+    assert [re.sub(r"\x1b\[[0-9;]*m", "", part) for part in sent.split("\x1b]8;;")] == [
+        "\x1b[1;1Ha",
+        "file:///note.md\x1b\\note",
+        "\x1b\\b",
+    ]
+
+
 def test_a_line_with_wide_characters_is_sent_whole() -> None:
     before, now = _line(("絵 ", RED), ("old", GREEN)), _line(("絵 ", RED), ("new", GREEN))
     assert "絵" in _sent(before, now)[1]

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from excerpt.base.model import Signal
-from excerpt.cli.hits import INDENT, confidence_label, format_bar, format_share, style_text
+from excerpt.cli.hits import INDENT, confidence_label, format_bar, format_share, style_path, style_text
 from excerpt.cli.printing import print_line
 from excerpt.text.columns import count_columns, truncate, wrap
 from excerpt.text.display import format_source_location, title_and_headings, visible_line
 
 if TYPE_CHECKING:
     from excerpt import Explanation, NoteExplanation, StrategyRank, WordContribution
+    from excerpt.vault.known_vaults import VaultFolders
 
 _TABLE_COLUMNS = 80  # width of a table
 _WORD_COLUMNS = 15  # for a query word
@@ -89,11 +90,12 @@ def _format_word_lines(word: WordContribution, width: int) -> Iterator[str]:
 # --- a note -----------------------------------------------------------------------------------------------------------
 
 
-def print_note_explanation(explanation: NoteExplanation, usual_limit: int) -> None:
+def print_note_explanation(explanation: NoteExplanation, folders: VaultFolders | None, usual_limit: int) -> None:
     """Print why a note is not ranked higher, or is not found.
 
     Prints its rank and location, its rank under each strategy, the signals in which the hits above it score more, and
-    its own score as a sum. `usual_limit` is the number of hits that a search lists by default.
+    its own score as a sum. `folders` are the vaults, None for a store. `usual_limit` is the number of hits that a
+    search lists by default.
     """
     explained = explanation.explanation
     if explanation.absence is not None:
@@ -103,7 +105,7 @@ def print_note_explanation(explanation: NoteExplanation, usual_limit: int) -> No
         named = visible_line(title_and_headings(fragment.title, fragment.heading_path))
         print_line(f"{style_text(f'{explained.rank:>3}', fg='cyan')}  {style_text(named, bold=True)}")
         lines = format_source_location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
-        print_line(f"{INDENT}{style_text(lines, fg='green')}")
+        print_line(f"{INDENT}{style_path(lines, fragment.path, folders)}")
         verdict = visible_line(explanation.reason)
         for start, end in wrap(verdict, _TABLE_COLUMNS - len(INDENT)):
             print_line(f"{INDENT}{verdict[start:end]}")

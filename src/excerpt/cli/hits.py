@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import click
 
@@ -14,7 +14,16 @@ from excerpt.base.locations import format_kind
 from excerpt.base.model import Fragment, Hit
 from excerpt.cli.printing import MAX_COLUMNS, output_columns, print_line
 from excerpt.text.columns import GAIN_CHARACTER, LOSS_CHARACTER, truncate, wrap
-from excerpt.text.display import format_count, format_percent, format_source_location, title_and_headings, visible_line
+from excerpt.text.display import (
+    file_address,
+    format_count,
+    format_percent,
+    format_source_location,
+    knows_links,
+    link_sequence,
+    title_and_headings,
+    visible_line,
+)
 from excerpt.tui.picking import path_for_shell
 from excerpt.vault.known_vaults import VaultFolders
 
@@ -30,10 +39,12 @@ def confidence_label(hit: Hit) -> str:
     return "" if hit.confidence is None else hit.confidence.value
 
 
-def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None) -> None:
+def print_hits(
+    hits: Sequence[Hit], folders: VaultFolders | None = None, explain: Callable[[int], None] | None = None
+) -> None:
     """Print hits, each with its rank, title, location, tokens, score, confidence and a snippet around its matches.
 
-    `explain` is called with the index of each hit, to print more below the hit.
+    `folders` are the vaults, None for stores. `explain` is called with the index of each hit, to print more below it.
     """
     from excerpt.text.snippet import snippet
 
@@ -49,7 +60,9 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
         kind = f" · {format_kind(fragment.kind, fragment.place)}" if fragment.kind else ""
         size = format_count(fragment.tokens, "token")
         day = f" · {hit.date}" if hit.date else ""
-        print_line(f"{INDENT}{style_text(lines, fg='green')}{kind}{day} · {size} · score {hit.score:.3f}{sure}")
+        print_line(
+            f"{INDENT}{style_path(lines, fragment.path, folders)}{kind}{day} · {size} · score {hit.score:.3f}{sure}"
+        )
         room = width * _SNIPPET_LINES - 10
         text, matches = snippet(fragment.text, hit.spans, room)
         text = truncate(text, room)
@@ -104,6 +117,17 @@ def style_text(text: str, fg: str | None = None, bold: bool | None = None, dim: 
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return click.style(text, fg=fg, bold=bold, dim=dim)
+
+
+def style_path(text: str, path: str, folders: VaultFolders | None) -> str:
+    """Return `text`, which names the note at `path`, in green, and as a link to its file if the terminal knows links.
+
+    `folders` are the vaults; None for a store, which has no files.
+    """
+    shown = style_text(text, fg="green")
+    if folders is None or not sys.stdout.isatty() or not knows_links(os.environ):
+        return shown
+    return f"{link_sequence(file_address(Path(*folders.locate(path))))}{shown}{link_sequence('')}"
 
 
 def _highlight(text: str, start: int, end: int, matches: Sequence[tuple[int, int]]) -> str:

@@ -10,13 +10,21 @@ import click
 
 from excerpt.base.settings import MAX_HITS
 from excerpt.cli.completing import complete_notes
-from excerpt.cli.hits import style_text
+from excerpt.cli.hits import style_path, style_text
 from excerpt.cli.printing import print_json, print_line
-from excerpt.cli.vaults import add_vaults, load_vault, note_in_vault, refresh_option, vaults_option
+from excerpt.cli.vaults import (
+    add_vaults,
+    folders_of_files,
+    load_vault,
+    note_in_vault,
+    refresh_option,
+    vaults_option,
+)
 from excerpt.text.display import format_count, line_range, visible, visible_line
 
 if TYPE_CHECKING:
     from excerpt import Peek
+    from excerpt.vault.known_vaults import VaultFolders
 
 
 @click.command()
@@ -37,14 +45,14 @@ def peek_command(*, note: str, vaults: tuple[Path, ...], lines: int, as_json: bo
     if as_json:
         print_json(add_vaults(notes, peek.to_dict()))
     else:
-        for line in _format_peek_lines(peek):
+        for line in _format_peek_lines(peek, folders_of_files(notes)):
             print_line(line)
     return 0
 
 
-def _format_peek_lines(peek: Peek) -> Iterator[str]:
+def _format_peek_lines(peek: Peek, folders: VaultFolders | None) -> Iterator[str]:
     yield style_text(visible_line(peek.title), bold=True)
-    yield style_text(visible_line(peek.path), fg="green")
+    yield style_path(visible_line(peek.path), peek.path, folders)
     changed = f" · changed {peek.modified}" if peek.modified else " · day of change unknown"
     lines, size = format_count(peek.lines, "line"), format_count(peek.size, "byte")
     yield f"{format_count(peek.tokens, 'token')} · {lines} · {size}{changed}"

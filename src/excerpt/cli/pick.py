@@ -11,6 +11,7 @@ import click
 from excerpt.base.kinds import LinkForm
 from excerpt.cli.app import start_app
 from excerpt.cli.vaults import find_last_vault, vaults_parameter
+from excerpt.text.display import format_count
 from excerpt.tui.picking import DRAWS_BELOW_CURSOR, MIN_ROWS, Height, PickOptions
 from excerpt.tui.startup import configure_interpreter
 from excerpt.vault.obsidian import find_obsidian_vault
@@ -28,7 +29,7 @@ class HeightParameter(click.ParamType[Height]):
         if match is None or (match[2] and int(match[1]) not in range(1, 101)):
             self.fail("Give a number of rows, such as 15, or a share of the terminal, such as 40%.", param, ctx)
         if not match[2] and int(match[1]) < MIN_ROWS:
-            self.fail(f"{match[1]} rows are too few: the app needs {MIN_ROWS}.", param, ctx)
+            self.fail(f"The app needs at least {format_count(MIN_ROWS, 'row')}.", param, ctx)
         if not DRAWS_BELOW_CURSOR:
             self.fail("On Windows the app is drawn on the whole screen. Leave out --height.", param, ctx)
         return Height(int(match[1]), bool(match[2]))

@@ -10,14 +10,22 @@ import click
 
 from excerpt.base.settings import MAX_HITS
 from excerpt.cli.completing import complete_notes
-from excerpt.cli.hits import INDENT, style_text
+from excerpt.cli.hits import INDENT, style_path, style_text
 from excerpt.cli.printing import output_columns, print_json, print_line, print_message
-from excerpt.cli.vaults import add_vaults, load_vault, note_in_vault, refresh_option, vaults_option
+from excerpt.cli.vaults import (
+    add_vaults,
+    folders_of_files,
+    load_vault,
+    note_in_vault,
+    refresh_option,
+    vaults_option,
+)
 from excerpt.text.columns import truncate
 from excerpt.text.display import format_count, line_range, visible_line
 
 if TYPE_CHECKING:
     from excerpt import MatchedFragment, RelatedNote, RelatedNotes
+    from excerpt.vault.known_vaults import VaultFolders
 
 _MAX_SHOWN_LINKS = 3  # that both notes link to, or are linked from
 
@@ -43,11 +51,11 @@ def related_command(
     if as_json:
         print_json(add_vaults(notes, related.to_dict()))
     else:
-        _print_related(related)
+        _print_related(related, folders_of_files(notes))
     return 0 if related.notes else 1
 
 
-def _print_related(related: RelatedNotes) -> None:
+def _print_related(related: RelatedNotes, folders: VaultFolders | None) -> None:
     width = output_columns()
     for rank, note in enumerate(related.notes, 1):
         if rank > 1:
@@ -55,7 +63,8 @@ def _print_related(related: RelatedNotes) -> None:
         missing = style_text(" · no link yet", fg="yellow") if note.missing_link else ""
         print_line(f"{style_text(f'{rank:>3}', fg='cyan')}  {style_text(visible_line(note.title), bold=True)}{missing}")
         print_line(
-            f"{INDENT}{style_text(visible_line(f'{note.path}:{note.line}'), fg='green')} · {_format_score_sum(note)}"
+            f"{INDENT}{style_path(visible_line(f'{note.path}:{note.line}'), note.path, folders)}"
+            f" · {_format_score_sum(note)}"
         )
         for name, value in _iterate_reasons(note):
             print_line(f"{INDENT}{name:<6} {truncate(visible_line(value), width - len(INDENT) - 7)}")

@@ -20,6 +20,7 @@ from excerpt.cli.memories import print_answering_memories
 from excerpt.cli.printing import print_json, print_message, read_input
 from excerpt.cli.vaults import (
     add_vaults,
+    folders_of_files,
     has_store,
     load_vault,
     refresh_option,
@@ -135,11 +136,11 @@ def search_command(
     for message in (*(hint.message for hint in result.hints), *result.warnings):
         print_message(message)
     if as_lines:
-        print_hit_lines(result.hits, None if opened_vault.address else opened_vault.folders)
+        print_hit_lines(result.hits, folders_of_files(opened_vault))
     elif as_json:
         print_json(add_vaults(opened_vault, result_to_json(result, explanations)))
     else:
-        _print_result(result, explanations, in_store=bool(opened_vault.address))
+        _print_result(result, explanations, folders_of_files(opened_vault))
     return 0 if result.hits else 1
 
 
@@ -225,11 +226,11 @@ def _print_why_not(
     if as_json:
         print_json(add_vaults(vault, explanation.to_dict()))
     else:
-        print_note_explanation(explanation, _DEFAULT_HITS)
+        print_note_explanation(explanation, folders_of_files(vault), _DEFAULT_HITS)
     return 0 if explanation.explanation is not None else 1
 
 
-def _print_result(result: Result, explanations: Sequence[Explanation], *, in_store: bool) -> None:
+def _print_result(result: Result, explanations: Sequence[Explanation], folders: VaultFolders | None) -> None:
     if result.hits and result.confidence is Confidence.NOTHING:
         print_message(NO_ANSWER)
     elif result.notice:
@@ -241,8 +242,8 @@ def _print_result(result: Result, explanations: Sequence[Explanation], *, in_sto
         def explain(at: int) -> None:
             print_explanation(explanations[at])
 
-    print_hits(result.hits, explain)
-    print_message(_summarize_result(result, in_store=in_store))
+    print_hits(result.hits, folders, explain)
+    print_message(_summarize_result(result, in_store=folders is None))
 
 
 def read_batch_queries(file: Path) -> list[tuple[str, str]]:

@@ -224,6 +224,11 @@ def load_vault(folder: Path | Sequence[Path] | None, *, refresh: bool = True, su
     )
 
 
+def folders_of_files(vault: Vault) -> known_vaults.VaultFolders | None:
+    """Return the folders that have the files of a vault, or of several; None for a store, which has no files."""
+    return None if vault.address else vault.folders
+
+
 def add_vaults(vault: Vault, answer: Mapping[str, Any]) -> dict[str, Any]:
     """Return an answer in JSON with the name and the folder of each vault in `vaults`, if several are open."""
     if not vault.folders.is_joined:

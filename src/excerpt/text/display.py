@@ -6,10 +6,11 @@ Characters that a terminal would interpret are replaced.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from functools import cache
+from pathlib import Path
 
 # Characters that a terminal would interpret are made visible, so that text of a vault can be printed.
 #
@@ -109,6 +110,29 @@ def format_lines(first: int, last: int, dash: str = "-") -> str:
 def format_source_location(path: str, first: int, last: int, place: str = "") -> str:
     """Return the location of a passage: `note.md:8-12`, or `book.pdf#page=12` if it has a `place`."""
     return visible_line(f"{path}#{place}" if place else f"{path}:{line_range(first, last)}")
+
+
+# --- links of terminals -----------------------------------------------------------------------------------------------
+
+_TERMINALS_WITHOUT_LINKS = frozenset({"dumb", "linux"})
+
+
+def knows_links(environment: Mapping[str, str]) -> bool:
+    """Return whether links may be written to the user's terminal: most that do not know them ignore them."""
+    return not environment.get("NO_COLOR") and environment.get("TERM") not in _TERMINALS_WITHOUT_LINKS
+
+
+def file_address(file: Path) -> str:
+    """Return the address of a file for a link: ASCII without control characters, whatever the name of the file is."""
+    return file.absolute().as_uri()
+
+
+def link_sequence(address: str) -> str:
+    """Return the sequence (OSC 8) after which a terminal takes text for a link to `address`, with "" for no link."""
+    return f"\x1b]8;;{address}\x1b\\"
+
+
+# --- times ------------------------------------------------------------------------------------------------------------
 
 
 def local_time(stamp: str) -> str:

@@ -23,7 +23,7 @@ from excerpt.index.events import VaultEmptied
 from excerpt.pack.selection import read_marks, write_marks
 from excerpt.service.event_loop import Failure, IndexOpened, MemoryChanged, QueryVectorsReady
 from excerpt.store.address import StoreAddress
-from excerpt.text.display import format_count, visible_line
+from excerpt.text.display import file_address, format_count, knows_links, visible_line
 from excerpt.tui.active_keys import OpensDialogs, bindings
 from excerpt.tui.common.background_work import start_work
 from excerpt.tui.common.footer import KeyBar
@@ -190,6 +190,13 @@ class MainScreen(LowLatencyScreen):
     def vault(self) -> Path:
         """Folder of the open vault, or of the first if several are open."""
         return self.vaults.first
+
+    def link_address(self, path: str) -> str:
+        """Return the address of the note's file for a terminal that knows links; "" for others, and for a store."""
+        has_terminal = not (self.app.is_headless or self.app.is_web)
+        if self.store is not None or not has_terminal or not knows_links(self._environment):
+            return ""
+        return file_address(Path(*self.vaults.locate(path)))
 
     def compose(self) -> ComposeResult:
         yield TabBar(id="tabs")

@@ -47,6 +47,8 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.timer import Timer
 
+from excerpt.text.display import link_sequence
+
 FRAME_SECONDS = 1 / 120
 """Minimum seconds between two frames."""
 _NULL_STYLE = Style.null()
@@ -272,8 +274,11 @@ def _style_change_sequence(old_style: Style, new_style: Style, colours: ColorSys
     """Return the escape sequence that changes the terminal's style from `old_style` to `new_style`.
 
     If only colours differ, it sets these colours, else the whole style. It is "" if both styles look the same, for
-    example if they differ only in their `meta` data.
+    example if they differ only in their `meta` data. A link of the style to a file is a link of the terminal.
     """
+    if old_style.link != new_style.link:
+        link = link_sequence(new_style.link or "")
+        return link + _style_change_sequence(old_style.update_link(new_style.link), new_style, colours)
     old_style, new_style = limit_colours(old_style, colours), limit_colours(new_style, colours)
     if old_style == new_style:
         return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct, structs
 from rich.cells import cell_len
@@ -13,9 +13,11 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
+from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
+from textual.style import Style as ContentStyle
 
 from excerpt.base.locations import format_location
 from excerpt.base.model import Section
@@ -45,6 +47,14 @@ _CONTEXT_LINES = 2
 def _fragment_location(window: NoteWindow | None) -> tuple[str, int] | None:
     """Return the path and first line of the window's fragment. An edit of its text keeps both but changes its id."""
     return (window.fragment.path, window.fragment.line_start) if window is not None else None
+
+
+@runtime_checkable
+class LinksFiles(Protocol):
+    """A screen that knows the files of notes."""
+
+    def link_address(self, path: str) -> str:
+        """Return the address of the note's file for a link; "" if the terminal is to get none."""
 
 
 class Preview(LineView):
@@ -198,10 +208,10 @@ class Preview(LineView):
         self._cached_style.cache_clear()
         self._strips.clear()
 
-    def _format_border_title(self, window: NoteWindow | None) -> str:
-        """Return the border title, escaped because Textual reads a border title as markup."""
+    def _format_border_title(self, window: NoteWindow | None) -> Content:
+        """Return the border title; the path is a link to the file where the terminal knows links."""
         if window is None:
-            return ""
+            return Content()
         fragment, picked_lines = window.fragment, self.picked_lines
         lines = format_location(fragment.place, fragment.line_start, fragment.line_end, "–")
         lines = visible_line(lines) if fragment.place else f"{lines} of {window.line_count:,}"
@@ -215,9 +225,10 @@ class Preview(LineView):
             lines += f" · {key_sign('context-return')} back"
         if memory_id_of(fragment.id) is not None and picked_lines is None:
             path = " › ".join(("Memory", *fragment.heading_path))
-            return fit(visible_line(path), max(10, self.size.width - 5)).replace("[", r"\[")
+            return Content(fit(visible_line(path), max(10, self.size.width - 5)))
         path = fit(visible_line(fragment.path), max(10, self.size.width - len(lines) - 8))
-        return f"{path} · {lines}".replace("[", r"\[")
+        address = self.screen.link_address(fragment.path) if isinstance(self.screen, LinksFiles) else ""
+        return Content.assemble((path, ContentStyle(link=address or None)), f" · {lines}")
 
     def _wrap(self) -> None:
         window = self.window
