@@ -14,7 +14,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.insight.completions import complete
 from excerpt.insight.corrections import correct, find_nearest_words
 from excerpt.insight.results import Direction, Suggestion
-from excerpt.insight.suggest import suggest_queries
+from excerpt.insight.suggest import suggest_first_queries, suggest_queries
 from excerpt.search.engine import Engine
 from tests.search.conftest import NOTES as SYNC_NOTES
 from tests.search.library import MODIFIED, NOTES, TODAY, notes_allowed, open_vault
@@ -214,3 +214,32 @@ def test_no_words_are_called_nearest_in_a_language_that_the_model_does_not_read(
         engine = Engine(snapshot, Settings())
         assert snapshot.languages[0] == "de"
         assert find_nearest_words(engine, engine.search("wie backe ich ein Brot im Regen"), 5) == ()
+
+
+# --- headings as first queries ----------------------------------------------------------------------------------------
+
+
+def first_queries(folder: Path, *headings: str) -> tuple[str, ...]:
+    notes = {f"{number}.md": f"# {heading}\n\nText.\n" for number, heading in enumerate(headings)}
+    with closing(open_vault(folder, notes, {})) as snapshot:
+        return suggest_first_queries(snapshot, 2)
+
+
+PLAIN_HEADINGS = ("Settle a sync conflict", "Sync conflict of two devices", "Bake bread with rye")
+
+
+def test_headings_that_are_questions_are_first_queries(tmp_path: Path) -> None:
+    questions = "How do I sync my notes?", "How to bake bread"
+    assert set(first_queries(tmp_path, *PLAIN_HEADINGS, *questions)) == set(questions)
+
+
+def test_of_headings_with_the_same_words_one_is_a_first_query(tmp_path: Path) -> None:
+    first, second = first_queries(tmp_path, *PLAIN_HEADINGS)
+    assert "sync" in first.casefold()
+    assert second == "Bake bread with rye"
+
+
+def test_headings_with_signs_numbers_or_few_words_and_repeated_ones_are_no_first_queries(tmp_path: Path) -> None:
+    repeated = "See also these notes"
+    others = "Sync", "Example 6 receives all results", "tag:sync and more of it"
+    assert first_queries(tmp_path, repeated, repeated, *others) == ()

@@ -46,6 +46,7 @@ from excerpt.service.questions import (
     AskCompletions,
     AskCorrection,
     AskFilteredQuery,
+    AskFirstQueries,
     AskHighlights,
     AskInterpretation,
     AskMap,
@@ -322,6 +323,7 @@ class ScriptedEngine(EngineWorker):
         self._requests = SynchronousRequests("engine", loop)
         self.notes = Vault({**SYNC_NOTES, **GARDEN}, "o200k")
         self.newest_notes: tuple[DatedNote, ...] = ()
+        self.first_queries: tuple[str, ...] = ()
         self.topic = ""
         self.marked_seen: list[str] = []
 
@@ -412,6 +414,8 @@ class ScriptedEngine(EngineWorker):
                 return narrower, wider
             case AskNewestNotes():
                 return self.newest_notes
+            case AskFirstQueries():
+                return self.first_queries
             case AskStaleMemories(memories=memories):
                 return tuple(check for check in check_sources(memories, self.notes).values() if check.is_stale)
             case AskNews(saved=saved):

@@ -7,10 +7,14 @@ shows for the suggested query. At cpp-docs size this takes 110 to 210 ms of CPU.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import log
 
 import numpy as np
 
+from excerpt.corpus.interface import Corpus
 from excerpt.insight.facet_map import MATCH_ALL_QUERY
 from excerpt.insight.filter_trees import Counts, FilterTree, load_branches
 from excerpt.insight.phrases import Phrases, extract_phrases
@@ -20,6 +24,7 @@ from excerpt.insight.topic import Topic, find_topic
 from excerpt.search.engine import Engine
 from excerpt.search.query import find_conditions
 from excerpt.text.dates import parse_date
+from excerpt.text.languages import select_stop_words
 
 MAX_NARROWER, MAX_WIDER = 6, 4
 """The most narrower, and the most wider queries that are suggested."""
@@ -35,6 +40,13 @@ MAX_TESTED_BRANCHES = 200
 """The number of folders, tags or values, those with the most matches, that are tested for distinctiveness."""
 MAX_LABEL_CHARS = 40
 """The most characters of a value or word that is suggested."""
+MIN_HEADING_CHARS, MAX_HEADING_CHARS = 8, 60
+"""The fewest and the most characters of a heading that is suggested as a query."""
+_MIN_HEADING_WORDS = 3
+"""The fewest words of a heading in letters with blanks between words."""
+_QUESTION = re.compile(r"[?？؟]$|^how to ", re.I)
+_NOT_PLAIN = re.compile(r"""[^\w\s?？؟.,'’()-]|\d|(?:^|\s)-|_""")
+"""What a plain heading does not have: signs of the query language or of code, and numbers."""
 
 
 def suggest_queries(engine: Engine, query: str) -> tuple[Suggestion, ...]:
@@ -50,6 +62,40 @@ def suggest_queries(engine: Engine, query: str) -> tuple[Suggestion, ...]:
     narrower = [*_narrow_by_filter(engine, query, matching), *_narrow_by_words(engine, query, words, hits)]
     wider = [*_widen_by_removal(engine, query, hits), *_widen_by_words(engine, query, words, hits)]
     return (*_mix_filters_and_words(narrower), *_drop_duplicate_queries(wider)[:MAX_WIDER])
+
+
+def suggest_first_queries(corpus: Corpus, limit: int) -> tuple[str, ...]:
+    """Return at most `limit` headings of the vault as queries: questions if it has so many, else other headings.
+
+    Headings come first whose words are in most other headings, without those that share such a word with one before.
+    """
+    headings = [text for text, count in corpus.facets.headings_as_written() if count == 1 and _is_plain(text)]
+    questions = [text for text in headings if _QUESTION.search(text)]
+    words = {text: _subject_words(text) for text in headings}
+    counts = Counter(word for subject in words.values() for word in subject)
+
+    def rank(text: str) -> tuple[float, int, str]:
+        subject = words[text]
+        return -sum(log(counts[word]) for word in subject) / max(1, len(subject)), len(text), text
+
+    chosen: list[str] = []
+    used: set[str] = set()
+    for text in sorted(questions if len(questions) >= limit else headings, key=rank):
+        if len(chosen) < limit and used.isdisjoint(words[text]):
+            chosen.append(text)
+            used |= words[text]
+    return tuple(chosen)
+
+
+def _is_plain(heading: str) -> bool:
+    has_length = MIN_HEADING_CHARS <= len(heading) <= MAX_HEADING_CHARS
+    has_words = not heading.isascii() or len(heading.split()) >= _MIN_HEADING_WORDS
+    return has_length and has_words and not _NOT_PLAIN.search(heading)
+
+
+def _subject_words(heading: str) -> set[str]:
+    words = set(re.findall(r"\w+", heading.casefold()))
+    return words - select_stop_words(words, ("en",))
 
 
 def _mix_filters_and_words(narrower: Sequence[Suggestion]) -> list[Suggestion]:

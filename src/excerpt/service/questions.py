@@ -309,6 +309,19 @@ class AskNewestNotes(Struct, frozen=True):
         return list_newest_notes(engine.snapshot, self.limit, date.today())
 
 
+class AskFirstQueries(Struct, frozen=True):
+    """Question for headings of the vault to search for, at most `limit`, questions if there are enough."""
+
+    kind: ClassVar[str] = "first_queries"
+    priority: ClassVar[Priority] = Priority.UPKEEP
+    limit: int
+
+    def answer(self, engine: Engine) -> tuple[str, ...]:
+        from excerpt.insight.suggest import suggest_first_queries
+
+        return suggest_first_queries(engine.snapshot, self.limit)
+
+
 class AskModelOffer(Struct, frozen=True):
     """Question for the line that offers a better embedding model; "" for no offer. `paths` locate the record of it."""
 

@@ -21,6 +21,7 @@ from excerpt.tui.search.start_list import MAX_ROWS, StartController, StartList
 from tests.tui.driver import (
     ManualEngine,
     ScriptedApp,
+    ScriptedEngine,
     drawn_lines,
     drawn_text,
     open_index,
@@ -30,6 +31,7 @@ from tests.tui.driver import (
     show_start_list,
     type_query,
     until,
+    until_result,
 )
 from tests.tui.examples import NEWEST_NOTES, VAULT
 
@@ -69,6 +71,21 @@ def test_each_part_has_at_most_five_rows_and_an_equal_share_of_a_small_list() ->
     assert len(texts(controller)) == 2 * MAX_ROWS
     assert texts(controller, room=3) == ["query 0", "query 1", NEWEST_NOTES[0].title]
     assert texts(controller, room=0) == ["query 0", NEWEST_NOTES[0].title]
+
+
+def test_a_vault_without_dates_and_queries_has_headings_to_search_for() -> None:
+    controller, engine = make_controller()
+    controller.request(())
+    engine.answer("newest", ())
+    engine.answer("first_queries", ("How do I sync?", "Lentil soup"))
+    assert [(row.text, row.query) for row in controller.rows(9)] == [
+        ("How do I sync?", "How do I sync?"),
+        ("Lentil soup", "Lentil soup"),
+    ]
+    controller.request(("soup",))
+    engine.answer("newest", ())
+    assert texts(controller) == ["soup"]
+    assert not engine.questions
 
 
 def test_sources_are_checked_in_small_groups_newest_memories_first() -> None:
@@ -222,3 +239,17 @@ async def test_without_anything_to_list_only_the_hint_is_shown(scripted: Scripte
         assert "Search 171 notes" in drawn_text(scripted)
         await press(pilot, "down")
         assert pane_of(scripted).query_one("#query").has_focus
+
+
+async def test_a_click_on_a_heading_searches_for_it(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await open_index(pilot)
+        engine, rows = screen_of(scripted).index.engine, screen_of(scripted).query_one(StartList)
+        assert isinstance(engine, ScriptedEngine)
+        engine.first_queries = ("sync conflict", "lentil soup")
+        pane_of(scripted).repeat_requests()
+        await until(pilot, lambda: len(rows.rows) == 2, "the headings")
+        await pilot.pause()
+        assert drawn_lines(rows)[0].split() == ["queries", "to", "try", "sync", "conflict"]
+        await pilot.click(StartList, offset=(25, 1))
+        await until_result(pilot, "lentil soup")

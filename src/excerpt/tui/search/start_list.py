@@ -1,4 +1,7 @@
-"""The start list, shown while there is no query: recent queries, memories with a changed source, the newest notes."""
+"""The start list, shown while there is no query: recent queries, memories with a changed source, the newest notes.
+
+A vault without any of these has two of its headings, as queries to try.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from textual.strip import Strip
 
 from excerpt.service.engine_worker import QuestionQueue
 from excerpt.service.memory_questions import AskStaleMemories
-from excerpt.service.questions import AskNewestNotes
+from excerpt.service.questions import AskFirstQueries, AskNewestNotes
 from excerpt.text.display import visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import RowList
@@ -24,10 +27,12 @@ if TYPE_CHECKING:
     from excerpt.insight.results import DatedNote
     from excerpt.memory.results import SourceCheck
 
-_QUERIES, _MEMORIES, _NOTES = "recent queries", "changed memories", "newest notes"
+_QUERIES, _MEMORIES, _NOTES, _HEADINGS = "recent queries", "changed memories", "newest notes", "queries to try"
 """The names of the parts, in their order."""
 MAX_ROWS = 5
 """Maximum number of rows of each part."""
+_MAX_HEADINGS = 2
+"""Maximum number of headings to try as queries."""
 _PART_CELLS = 18
 """Width in cells of the column with the names of the parts."""
 _CHECK_BATCH = 8
@@ -53,7 +58,7 @@ class StartController:
     def __init__(self, engine: QuestionQueue, *, on_change: Callable[[], object]) -> None:
         self._engine = engine
         self._on_change = on_change
-        self._parts: dict[str, tuple[StartRow, ...]] = dict.fromkeys((_QUERIES, _MEMORIES, _NOTES), ())
+        self._parts: dict[str, tuple[StartRow, ...]] = dict.fromkeys((_QUERIES, _MEMORIES, _NOTES, _HEADINGS), ())
         self._unchecked: list[Memory] = []
         self._stale: list[StartRow] = []
 
@@ -98,6 +103,13 @@ class StartController:
             _NOTES,
             [StartRow(_NOTES, note.title, note.day.isoformat(), path=note.path) for note in notes],
         )
+        if notes or self._parts[_QUERIES]:
+            self._store(_HEADINGS, ())
+        else:
+            self._engine.ask(AskFirstQueries(_MAX_HEADINGS), self._store_headings)
+
+    def _store_headings(self, headings: Sequence[str]) -> None:
+        self._store(_HEADINGS, [StartRow(_HEADINGS, heading, query=heading) for heading in headings])
 
     def _store(self, part: str, rows: Sequence[StartRow]) -> None:
         if self._parts[part] != tuple(rows):
