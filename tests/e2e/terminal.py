@@ -194,12 +194,7 @@ class Terminal:
 
     def processes(self) -> list[int]:
         """Return the ids of the program and of the processes that it has started, in order of their generation."""
-        listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-        parents = {int(own): int(parent) for own, parent in map(str.split, listed.splitlines())}
-        found = [self._pid]
-        for process in found:
-            found += [own for own, parent in parents.items() if parent == process]
-        return found
+        return process_tree(self._pid)
 
     def hang_up(self) -> None:
         """Close the terminal, as a lost connection does."""
@@ -240,3 +235,13 @@ class Terminal:
         self.output += data
         self._stream.feed(_KITTY_KEYS.sub(b"", data))
         return bool(data)
+
+
+def process_tree(root: int) -> list[int]:
+    """Return the ids of a process and of those that it and they have started, in order of their generation."""
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    parents = {int(own): int(parent) for own, parent in map(str.split, listed.splitlines())}
+    found = [root]
+    for process in found:
+        found += [own for own, parent in parents.items() if parent == process]
+    return found
