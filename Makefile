@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning past_answers embedders packs memory-bench agents serve-bench serve-soak limits accents messy prompts sentences screenshots keys settings man docs breaks model constraints release zipapp clean
+.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning past_answers embedders packs memory-bench agents serve-bench serve-soak limits accents messy prompts sentences screenshots keys settings reference man docs breaks model constraints release zipapp clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -128,6 +128,9 @@ keys: $(READY) ## write the guide's page on keys from the table of the app
 
 settings: $(READY) ## write the guide's tables of settings from the settings' fields
 	$(BIN)/python -m benchmarks.settings_page
+
+reference: $(READY) ## write the guide's commands, signals, methods of the line server and example package from the code
+	$(BIN)/python -m benchmarks.reference_pages
 
 man: $(READY) ## write the pages of man from the commands
 	$(BIN)/python tools/man_pages.py

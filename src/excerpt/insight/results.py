@@ -224,7 +224,7 @@ class Branch:
 
     `label` is shown beside the count: a folder's own name, the last part of a tag, a property's name or value, `2025`
     or `2025-03`, in the spelling of most notes. Spellings that filters treat as equal are one branch. `filter` narrows
-    a query to the branch (`Engine.narrowed`), such as `path:/Projects/`. `branches` are the child branches with
+    a query to the branch, such as `path:/Projects/`. `branches` are the child branches with
     matches; `unlisted` is the number of child branches with matches that are left out.
     """
 

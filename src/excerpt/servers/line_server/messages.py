@@ -72,9 +72,10 @@ class VaultParams(Struct, frozen=True):
 
 
 class SearchParams(VaultParams, frozen=True, kw_only=True):
-    """Parameters of `search`. `snippet` is the length of the snippets in terminal cells, 0 for none.
+    """Parameters of `search`. `wordings` ask the same as `query` in other words: a hit has its best score.
 
-    `wordings` ask the same as `query` in other words.
+    `where` has filters as data, `{"tag": "work", "-path": "Archive/"}`; with `literal`, nothing in `query` is a filter.
+    Without `text`, hits have no texts. `snippet` is the length of the snippets in terminal cells, 0 for none.
     """
 
     query: QueryText
@@ -88,9 +89,9 @@ class SearchParams(VaultParams, frozen=True, kw_only=True):
 
 
 class PackParams(VaultParams, frozen=True, kw_only=True):
-    """Parameters of `pack`. `fragments` are ids; with them, what `query` finds is not packed.
+    """Parameters of `pack`. `fragments` are ids: exactly these are packed, in this order, and not what `query` finds.
 
-    `wordings` ask the same as `query` in other words.
+    `wordings`, `where` and `literal` are as for `search`. The result's `rendered` is the text for a prompt.
     """
 
     query: QueryText = ""
@@ -106,14 +107,17 @@ class PackParams(VaultParams, frozen=True, kw_only=True):
 
 
 class ReadParams(VaultParams, frozen=True, kw_only=True):
-    """Parameters of `read`. `context` is the number of lines to add above and below."""
+    """Parameters of `read`. `source` is a path, `path:10-40`, `path#Heading`, a title, a wikilink or a fragment id.
+
+    `context` is the number of lines to add above and below: a preview. Without it, a hit counts as opened.
+    """
 
     source: Source
     context: Annotated[int, Meta(ge=0, le=MAX_HITS)] = 0
 
 
 class WhyParams(VaultParams, frozen=True, kw_only=True):
-    """Parameters of `why`; `strategy`, `where` and `literal` are those of the search."""
+    """Parameters of `why`: the explanation of a hit; `strategy`, `where` and `literal` are those of its search."""
 
     query: QueryText
     fragment_id: str
@@ -139,7 +143,7 @@ class RememberParams(VaultParams, frozen=True, kw_only=True):
 
 
 class RecallParams(VaultParams, frozen=True, kw_only=True):
-    """Parameters of `recall`."""
+    """Parameters of `recall`: memories that answer `query`, the newest without one."""
 
     query: QueryText = ""
     tags: list[str] = field(default_factory=list)
@@ -154,7 +158,7 @@ class PassagesParams(VaultParams, frozen=True, kw_only=True):
 
 
 class StatusParams(VaultParams, frozen=True, kw_only=True):
-    """Parameters of `status`."""
+    """Parameters of `status`: the state of the index."""
 
 
 class CancelParams(Struct, frozen=True, kw_only=True):

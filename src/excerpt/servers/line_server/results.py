@@ -46,7 +46,12 @@ class SnippetForm(TypedDict):
 
 
 class HitForm(LocatedText):
-    """A hit of `search`; `confidence` is null if the query, or the alternative that found it, has only filters."""
+    """A hit. `confidence` is null if the query, or the alternative that found it, has only filters.
+
+    `date` is that of the passage, if the query names a time or sorts by date. `more_of_note` is true for a hit after
+    the tenth whose note has enough hits above. `asked_before` is a past question that found nothing sure, and that
+    this passage answered.
+    """
 
     fragment_id: str
     score: float
@@ -62,7 +67,13 @@ class HitForm(LocatedText):
 
 
 class SearchResult(TypedDict):
-    """The result of `search`; `confidence` is null if the query has only filters."""
+    """The result of `search`. `confidence` is that of the first five hits, null if the query has only filters.
+
+    `strategy` is the one that ranked the hits, never auto. `elapsed_ms` is the time of the search alone. `matched` is
+    the number of matching fragments, whatever the limit. `notice` says what was not found, "" if the answer is sure;
+    `not_found` are the parts of the question that no passage covers. `warnings` say what hits lack because a model did
+    not answer.
+    """
 
     query: str
     strategy: Strategy
@@ -129,7 +140,11 @@ class CompleteResult(TypedDict):
 
 
 class PassageForm(LocatedText):
-    """A passage of a pack."""
+    """A passage of a pack. `tokens` are those of `text` alone, `digest` is that of `text`.
+
+    `cut_above` and `cut_below` are true if text there had no room. `modified` is the day of the note's last change, ""
+    if unknown. `link` is an address in Obsidian.
+    """
 
     id: str
     scope: str
@@ -147,7 +162,12 @@ class PassageForm(LocatedText):
 
 
 class PackAnswer(TypedDict):
-    """The result of `pack`; `rendered` is the text for a prompt."""
+    """The result of `pack`. `rendered` is the text for a prompt.
+
+    `tokens` are those of the pack as Markdown, `source_tokens` those of the whole notes. `value` is that of the
+    passages: a larger budget never gives less. `stopped` says why there are no more passages. `left_out_comments` is
+    the number of comments that are not in their texts.
+    """
 
     query: str
     strategy: Strategy

@@ -20,7 +20,7 @@ COMPARED_HITS = 10
 
 
 class QueryChange(Struct, frozen=True):
-    """The first hits of a query now and with the embedder; `common` of the first COMPARED_HITS are in both lists.
+    """The first hits of a query now and with the embedder; `common` of the first ten are in both lists.
 
     `before` and `after` are locations such as "Sync.md:3-9", "" without a hit.
     """
