@@ -795,11 +795,6 @@ def test_a_pack_has_the_confidence_of_the_search_unless_fragments_are_marked(vau
     assert confidence((hit.fragment.id,)) is None
 
 
-def test_the_attribute_packs_returns_the_passages_under_their_former_name(vault: Vault) -> None:
-    result = packed(vault, vault.hit("conflict0"))
-    assert result.packs == result.passages != ()
-
-
 NOTES = {f"{name}.md": f"# {name}\n\n{sentence(name, 60)}\n" for name in ("sync", "merge")}
 SETTINGS = PackSettings()
 TOKENIZER = open_tokenizer("chars/4")

@@ -658,11 +658,6 @@ class PackResult:
     not_found: tuple[str, ...] = ()
 
     @property
-    def packs(self) -> tuple[Pack, ...]:
-        """The same as `passages`, under the former name."""
-        return self.passages
-
-    @property
     def saved(self) -> float:
         """Share of the source notes' tokens that the passages leave out, 0 to 1."""
         return 1 - self.tokens / self.source_tokens if self.source_tokens > self.tokens else 0.0

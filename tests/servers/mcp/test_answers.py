@@ -864,7 +864,7 @@ async def test_several_vaults_return_the_list_and_pack_of_the_python_api(
     assert re.findall(r"^\d+\. (\S+?):", found.text, re.M) == [hit.path for hit in result]
     assert found.first_line.startswith(f"{result.confidence} · ")
     told = await ask_two_vaults("pack", query=query, budget=1_500, vault="*")
-    assert re.findall(r"From (\S+?):", told.text) == [pack.path for pack in packed.packs]
+    assert re.findall(r"From (\S+?):", told.text) == [pack.path for pack in packed.passages]
 
 
 async def test_vaults_whose_folders_have_the_same_name_are_named_by_the_ends_of_their_paths(
