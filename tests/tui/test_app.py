@@ -18,7 +18,7 @@ from excerpt.service.indexing_process import ProcessEvent
 from excerpt.tui.app import ExcerptApp, check_terminal
 from excerpt.tui.index.controller import ChangeDetection, IndexController
 from excerpt.tui.pack.controller import BUDGETS, next_budget
-from tests.tui.driver import screen_of, until, until_tabs
+from tests.tui.driver import ScriptedApp, notices_of, screen_of, until, until_tabs
 
 
 @pytest.mark.programs
@@ -108,3 +108,10 @@ async def test_messages_of_a_thread_are_delivered_in_the_event_loop(
         await asyncio.to_thread(screen_of(app).report_from_thread, VaultWatched(polling=False))
         await until(pilot, lambda: screen_of(app).index.state.change_detection is ChangeDetection.EVENTS, "the message")
     assert handed_on_in == [threading.get_ident()]
+
+
+async def test_the_key_that_quits_other_programs_names_the_one_that_quits_excerpt(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: notices_of(scripted) == ["^q quits excerpt."], "the notice")

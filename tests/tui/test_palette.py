@@ -15,7 +15,7 @@ from excerpt.service.note_files import NoteFile
 from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.pack.dialogs import BudgetDialog, ScopeDialog
-from excerpt.tui.palette import list_commands
+from excerpt.tui.palette import CommandRow, list_commands
 from excerpt.tui.programs import ProgramLauncher
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
@@ -73,6 +73,32 @@ async def test_a_dialogs_own_keys_are_in_its_palette(scripted: ScriptedApp) -> N
         assert "Keep the memory" in [command.what for command in list_commands(scripted.screen)]
         await pilot.press("ctrl+g")
         await until(pilot, lambda: any(each.option_count for each in scripted.screen.query(OptionList)), "its list")
+
+
+async def listed_commands(pilot: AppPilot, *keys: str) -> list[str]:
+    """Return the commands that the palette lists after these keys."""
+    await until_tabs(pilot)
+    await pilot.press("ctrl+g", *keys)
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+    options = pilot.app.screen.query_one(OptionList)
+    rows = [options.get_option_at_index(at).prompt for at in range(options.option_count)]
+    return [str(row._what) for row in rows if isinstance(row, CommandRow)]
+
+
+async def test_the_palette_lists_the_commands_that_have_the_typed_words(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        assert sorted(await listed_commands(pilot, *"sav")) == ["Save the query", "Saved queries: run or delete one"]
+
+
+async def test_the_palette_finds_words_in_any_order(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        assert await listed_commands(pilot, *"tab", "space", *"memory") == ["Go to the Memory tab"]
+
+
+async def test_the_palette_finds_letters_if_no_command_has_the_typed_words(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        assert "Save the query" in await listed_commands(pilot, *"svquery")
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ from excerpt.tui.common.background_work import start_work
 from excerpt.tui.common.line_filters import AsciiFilter, ControlCharacterFilter
 from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.key_table import DIALOG_BINDING_IDS
-from excerpt.tui.keymap import use_keymap, validate_keymap
+from excerpt.tui.keymap import key_sign, use_keymap, validate_keymap
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.messages import Picked
 from excerpt.tui.picking import Height, PickOptions, runs_in_browser
@@ -239,6 +239,10 @@ class ExcerptApp(App[None], inherit_bindings=False):
         heading = f"{title}." if title and title[-1].isalnum() else title
         text = " ".join(f"{heading} {message}".split())
         super().notify(text, severity=severity, timeout=timeout, markup=markup)
+
+    def action_help_quit(self) -> None:
+        """Say which key quits, as ctrl+c, which quits other programs, does not."""
+        self.notify(f"{key_sign('quit')} quits excerpt.", markup=False)
 
     def _show_start_messages(self) -> None:
         """Open the vault chooser if no vault is open; otherwise show the messages about the open one."""

@@ -123,6 +123,10 @@ async def _run_in_context(screen: MainScreen, context: str, binding: KeyBinding)
         await screen.app.run_action(binding.action, widget)
 
 
+_MIN_SCORE = 0.01
+"""Score of a command that has the typed words, but in another order."""
+
+
 class CommandRow(Visual):
     """A command on one line: its description, shortened if there is no room for it, and its keys at the right end."""
 
@@ -188,7 +192,10 @@ def _command_row(command: Command) -> CommandRow:
 
 
 class KeyCommandProvider(Provider):
-    """The commands of the key table for Textual's palette. The help text of each is its keys."""
+    """The commands of the key table for Textual's palette. The help text of each is its keys.
+
+    If no command has all typed words, those with their letters in this order are found.
+    """
 
     async def discover(self) -> Hits:
         for command in list_commands(self.screen):
@@ -196,8 +203,11 @@ class KeyCommandProvider(Provider):
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
-        for command in list_commands(self.screen):
-            if score := matcher.match(command.what):
+        words = query.casefold().split()
+        commands = list_commands(self.screen)
+        with_words = [command for command in commands if all(word in command.what.casefold() for word in words)]
+        for command in with_words or commands:
+            if score := matcher.match(command.what) or bool(with_words) * _MIN_SCORE:
                 weighted = score * (1.0 if command.is_active else _INACTIVE_FACTOR)
                 what = _dim_disabled(command, matcher.highlight(command.what))
                 yield Hit(weighted, what, command.run, help=escape(command.keys))

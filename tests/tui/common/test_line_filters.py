@@ -21,7 +21,7 @@ import excerpt.tui
 from excerpt.base.settings import ScreenSettings, Settings
 from excerpt.service.event_loop import IndexOpened
 from excerpt.text.display import visible_line
-from excerpt.tui.common.line_filters import ASCII_SIGNS, PUNCTUATION, ControlCharacterFilter, ascii_sign, to_ascii
+from excerpt.tui.common.line_filters import ASCII_SIGNS, ControlCharacterFilter, ascii_sign, to_ascii
 from tests.tui.driver import ScriptedApp, drawn_text, report_events
 from tests.tui.examples import STATUS
 
@@ -40,7 +40,7 @@ def literals(file: Path) -> Iterator[str]:
 
 def is_letter(sign: str) -> bool:
     """Return whether a character needs no plain form; pictographs from U+2B00 on occur only in notes."""
-    return sign >= "\u2b00" or sign.isascii() or sign in PUNCTUATION or unicodedata.category(sign)[0] in "LMNZC"
+    return sign >= "\u2b00" or sign.isascii() or unicodedata.category(sign)[0] in "LMNZC"
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.stem)
@@ -59,6 +59,10 @@ def test_text_shown_in_ascii_keeps_its_width_and_letters(text: str) -> None:
     plain = to_ascii(text)
     assert cell_len(plain) == cell_len(text)
     assert [b for a, b in zip(text, plain, strict=True) if is_letter(a)] == [a for a in text if is_letter(a)]
+
+
+def test_punctuation_is_drawn_in_ascii() -> None:
+    assert to_ascii("lines 8–10, “why”, it’s …") == 'lines 8-10, "why", it\'s ~'
 
 
 def test_a_tree_in_a_note_is_drawn_in_ascii() -> None:

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from excerpt.text.display import visible_line
-from excerpt.tui.common.strips import fit, line, remove_unstable_characters, truncate_parts
+from excerpt.tui.common.strips import fit, fit_path, line, remove_unstable_characters, truncate_parts
 
 PIECES = st.sampled_from(
     [
@@ -49,6 +49,19 @@ def test_a_fitted_text_is_never_too_wide(text: str, cells: int) -> None:
     fitted = fit(text, cells)
     assert cell_len(fitted) <= cells
     assert fitted == remove_unstable_characters(text) or fitted.endswith("…") or cells <= 0
+
+
+@pytest.mark.parametrize(
+    ("cells", "fitted"),
+    [
+        (40, "docs/About/about_Sessions.md"),
+        (26, "…/About/about_Sessions.md"),
+        (20, "…/about_Sessions.md"),
+        (12, "about_Sessi…"),
+    ],
+)
+def test_a_path_loses_its_first_folders_before_the_name_of_the_file(cells: int, fitted: str) -> None:
+    assert fit_path("docs/About/about_Sessions.md", cells) == fitted
 
 
 @given(TEXTS)

@@ -10,7 +10,7 @@ from textual.widgets import DataTable
 
 from excerpt.base.kinds import Strategy
 from excerpt.base.model import Fragment, Hit, Result
-from excerpt.tui.search.strategies import StrategiesScreen, compare_ranks, describe_unchanged_ranks
+from excerpt.tui.search.strategies import STRATEGY_PURPOSES, StrategiesScreen, compare_ranks, describe_unchanged_ranks
 from excerpt.tui.search.why_view import WhyNot
 from tests.tui.driver import ScriptedApp, hit_list_of, pane_of, screen_of, settle, show_results, until, until_screen
 
@@ -127,3 +127,11 @@ async def test_the_palette_explains_a_missing_note_and_accepts_its_name_in_one_r
             lambda: isinstance(scripted.screen, WhyNot) and bool(scripted.screen.query("#note:focus")),
             "the field",
         )
+
+
+NOTICE_CELLS = 68
+"""Cells of a notice at 80 columns, beside the sign before it and the key of the help."""
+
+
+def test_the_purpose_of_every_strategy_is_whole_in_a_notice_at_80_columns() -> None:
+    assert [each for each, purpose in STRATEGY_PURPOSES.items() if len(f"{each}: {purpose}") > NOTICE_CELLS] == []

@@ -130,6 +130,13 @@ ASCII_SIGNS: Mapping[str, str] = {
     "▔": "-",
     # Between words.
     "·": "-",
+    "–": "-",
+    "—": "-",
+    "…": "~",
+    "“": '"',
+    "”": '"',
+    "‘": "'",
+    "’": "'",
     "⋯": "~",
     "−": "-",
     "×": "x",
@@ -141,9 +148,6 @@ ASCII_SIGNS: Mapping[str, str] = {
     "┤": "+",
 }
 """ASCII replacements for the signs that this program draws. For signs of notes or Textual see `ascii_sign`."""
-
-PUNCTUATION = frozenset("…–“”‘’")
-"""Punctuation that plain mode keeps, like letters, because notes are full of it."""
 
 _RANGES = ((0x2190, 0x21FF), (0x2300, 0x23FF), (0x2500, 0x25FF), (0x2700, 0x27BF), (0x2800, 0x28FF))
 """Code points that plain mode replaces: arrows, technical signs, lines, blocks and shapes, dingbats, Braille."""

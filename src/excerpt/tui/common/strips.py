@@ -53,6 +53,13 @@ def fit(text: str, cells: int) -> str:
     return set_cell_size(text, cells - 1).rstrip(" \u200d") + "…"
 
 
+def fit_path(path: str, cells: int) -> str:
+    """Return a path, shortened to `cells` cells: without its first folders, and last of all without its name's end."""
+    parts = remove_unstable_characters(path).split("/")
+    shortened = ("/".join(parts), *(f"…/{'/'.join(parts[at:])}" for at in range(1, len(parts))))
+    return next((each for each in shortened if text_cells(each) <= cells), fit(parts[-1], cells))
+
+
 def truncate_parts(parts: Iterable[StyledPart], cells: int) -> list[StyledPart]:
     """Return `parts` as one line, truncated to `cells` cells in total."""
     fitted: list[StyledPart] = []

@@ -34,7 +34,7 @@ from excerpt.tui.common.line_drawing import (
     wrap,
 )
 from excerpt.tui.common.line_view import LineView
-from excerpt.tui.common.strips import fit
+from excerpt.tui.common.strips import fit, fit_path
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.note.window import NoteWindow
 
@@ -226,7 +226,7 @@ class Preview(LineView):
         if memory_id_of(fragment.id) is not None and picked_lines is None:
             path = " › ".join(("Memory", *fragment.heading_path))
             return Content(fit(visible_line(path), max(10, self.size.width - 5)))
-        path = fit(visible_line(fragment.path), max(10, self.size.width - len(lines) - 8))
+        path = fit_path(visible_line(fragment.path), max(10, self.size.width - len(lines) - 8))
         address = self.screen.link_address(fragment.path) if isinstance(self.screen, LinksFiles) else ""
         return Content.assemble((path, ContentStyle(link=address or None)), f" · {lines}")
 

@@ -26,11 +26,11 @@ from excerpt.tui.keymap import key_sign
 MAX_COMPARED_RANK = 10
 """Number of first hits of each strategy that are compared."""
 STRATEGY_PURPOSES: Mapping[Strategy, str] = {
-    Strategy.AUTO: "ranks by words and meaning, weighted by the query's length",
-    Strategy.ADAPTIVE: "ranks by your words, rare ones most; for words that you know",
-    Strategy.PROXIMITY: "ranks by words close together; for words that belong together",
-    Strategy.SEMANTIC: "ranks by meaning; for questions in other words than the note's",
-    Strategy.HYBRID: "ranks by words and meaning, weighted the same for every query",
+    Strategy.AUTO: "by words and meaning, weighted by the query's length",
+    Strategy.ADAPTIVE: "by your words, rare ones most; for words that you know",
+    Strategy.PROXIMITY: "by words close together; for words that belong together",
+    Strategy.SEMANTIC: "by meaning; for questions in other words than the note's",
+    Strategy.HYBRID: "by words and meaning, weighted the same for every query",
 }
 """For each strategy, by what it ranks and for which queries, in one line of 80 cells after its name."""
 _CELL_PADDING = 2
