@@ -102,7 +102,8 @@ NAMES = (
     *("back\\slash.md", "\x1b]0;owned\x07.md", "\x9b31mred.md", "back\x08\rspace.md"),
 )
 OBEYED = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]")
-OUR_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+OUR_SEQUENCES = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;;(?:file:///[!-:<-~]+)?\x1b\\")
+"""Colours, and links to files, whose addresses are ASCII without spaces and semicolons."""
 
 
 @pytest.fixture
@@ -117,12 +118,12 @@ def vault(tmp_path: Path) -> Path:
 
 
 def on_terminal(monkeypatch: pytest.MonkeyPatch, *argv: str | Path) -> str:
-    """Return what a command prints on a terminal, without the program's own colours."""
+    """Return what a command prints on a terminal, without the program's own colours and links."""
     screen = Screen()
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stdout", screen)
         run([str(word) for word in argv])
-    return OUR_COLOURS.sub("", screen.getvalue())
+    return OUR_SEQUENCES.sub("", screen.getvalue())
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows allows few of these names")
