@@ -17,6 +17,7 @@ OF_NO_MODULE = {
     "service/test_same_answers.py",
     "test_attachments.py",
     "test_comments.py",
+    "test_design_pages.py",
     "test_files_of_tests.py",
     "test_no_network.py",
     "test_platforms.py",

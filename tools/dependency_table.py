@@ -11,24 +11,25 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 _HEADING = "## Who makes them, and what would replace them"
+_COMPILED = "*"
 _NAMES_OF_CLASSIFIERS = {"MIT License": "MIT", "Apache Software License": "Apache-2.0", "BSD License": "BSD"}
 
 
 def differences() -> list[str]:
     """Return what the table says otherwise than pyproject.toml and the installed packages; of others, nothing."""
-    rows = {cells[0]: cells[1:] for cells in _rows()}
+    rows = {cells[0].removesuffix(_COMPILED): cells for cells in _rows()}
     required = set(_required())
     found = [f"{name} has no row" for name in sorted(required - rows.keys())]
     found += [f"{name} is no dependency" for name in sorted(rows.keys() - required)]
-    for name, (_, _, _, licence, wheels, _) in rows.items():
+    for name, (marked_name, _, _, _, licence, _) in rows.items():
         try:
             package = distribution(name)
         except PackageNotFoundError:
             continue
         if not any(known in licence for known in _licences(package)):
             found.append(f"{name} has the licence {' or '.join(_licences(package))}, not {licence}")
-        if wheels != _wheels(package):
-            found.append(f"{name} has the wheels {_wheels(package)}, not {wheels}")
+        if marked_name.endswith(_COMPILED) != _is_compiled(package):
+            found.append(f"{name} has {'compiled wheels' if _is_compiled(package) else 'wheels of pure Python'}")
     return found
 
 
@@ -56,9 +57,9 @@ def _licences(package: Distribution) -> list[str]:
     return [_NAMES_OF_CLASSIFIERS.get(name, name) for name in names] or [package.metadata.get("License", "")]
 
 
-def _wheels(package: Distribution) -> str:
+def _is_compiled(package: Distribution) -> bool:
     tags = re.findall(r"^Tag: (.+)$", package.read_text("WHEEL") or "", re.MULTILINE)
-    return "any" if all(tag.endswith("-none-any") for tag in tags) else "compiled"
+    return not all(tag.endswith("-none-any") for tag in tags)
 
 
 if __name__ == "__main__":
