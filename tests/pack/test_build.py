@@ -307,6 +307,19 @@ def test_of_hits_without_a_score_the_first_are_packed_unless_the_budget_is_to_be
     assert filled.stopped is StopReason.END
 
 
+def test_a_pack_has_the_hits_of_a_long_note_that_the_list_holds_back() -> None:
+    names = [f"name{letter}" for letter in "abcdef"]
+    notes = {"long.md": "".join(f"# Part {name}\n\n{sentence(name, 120)}\n\n" for name in names)}
+    vault = Vault({**notes, **{f"{number}.md": sentence(f"w{number}x", 40) for number in range(12)}})
+    of_note = [with_confidence(vault.hit(f"{name}0"), Confidence.LIKELY) for name in names]
+    others = [replace(vault.hit(f"w{number}x0", 0.1), confidence=Confidence.NOTHING) for number in range(12)]
+    held_back = [replace(hit, more_of_note=True) for hit in of_note[3:]]
+    asked = [QuestionWord(f"{name}0", 1.0, frozenset({f"{name}0"}), is_found=True) for name in names]
+    result = packed(vault, *of_note[:3], *others, *held_back, asked=asked, scope=Scope.NONE)
+    assert [pack.path for pack in result.passages] == ["long.md"]
+    assert all(f"{name}0" in result.text for name in names)
+
+
 def test_a_dropped_pack_is_replaced_by_the_next_hit() -> None:
     vault, hits = make_unscored(UNSCORED_HITS + 1)
     dropped = NO_OVERRIDES.with_dropped([hits[1].fragment.id])

@@ -15,7 +15,7 @@ from excerpt.base.cancellation import check_cancelled
 from excerpt.base.kinds import Confidence, Fill, Scope, StopReason, Strategy
 from excerpt.base.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, QuestionWord
 from excerpt.base.settings import MAX_PACKED, PackSettings
-from excerpt.pack.coverage import cut_hit, find_best_unit, order_units
+from excerpt.pack.coverage import Unit, cut_hit, find_best_unit, make_whole_unit, order_units
 from excerpt.pack.expand import HitSpan, build_ordinal_span, build_span_pack, expand_fragment, find_expansion_range
 from excerpt.pack.fill import DraftPack, Filling, Piece
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
@@ -76,8 +76,12 @@ class HitCollector:
                 self._leave_out(hit.fragment, NO_ANSWER_REASON)
             self.stopped = StopReason.NO_ANSWER
             return
-        candidates = self._without_dropped(hits[: MAX_PACKED if self.settings.fill is Fill.BUDGET else EXAMINED_HITS])
-        self._add_candidates(candidates, self._limit(candidates, confidence), duplicate)
+        limit = self._limit(hits, confidence)
+        if limit == CONSIDERED_HITS and any(hit.more_of_note for hit in hits):
+            # As by their own scores: a list has few hits of one note at its top, a pack what the question needs of it.
+            hits = sorted(hits, key=lambda hit: -hit.score)
+        examined = hits[: MAX_PACKED if self.settings.fill is Fill.BUDGET else EXAMINED_HITS]
+        self._add_candidates(self._without_dropped(examined), limit, duplicate)
 
     def _limit(self, hits: Sequence[Hit], confidence: Confidence | None) -> int:
         """Return how many hits are added: those whose units are compared, if they can be, else those to be packed."""
@@ -284,8 +288,13 @@ def _list_pieces(
         best = (find_best_unit(each.hit, notes[each.hit.fragment.path]) for each in hit_spans[1:])
         parts = zip(hit_spans[1:], best, strict=True)
         return [whole[0], *by_size, *(_make_piece(each, notes, lines) for each, lines in parts)]
-    units = [cut_hit(index, hit, notes[hit.fragment.path], known) for index, hit in enumerate(hits)]
-    ordered = order_units(hits, units, [word for word in words if word.is_found])
+    compared = hits[:CONSIDERED_HITS]
+    units = [make_whole_unit(index, hit, known) for index, hit in enumerate(compared)]
+
+    def cut(index: int) -> Sequence[Unit]:
+        return cut_hit(units[index], hits[index], notes[hits[index].fragment.path], known)
+
+    ordered = order_units(compared, units, [word for word in words if word.is_found], cut)
     chosen = [_make_piece(hit_spans[unit.hit_index], notes, (unit.line_start, unit.line_end)) for unit in ordered]
     return [whole[0], *chosen, *(whole[1:] if gathered.settings.fill is Fill.BUDGET else ())]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -33,6 +33,10 @@ MAX_FURTHER = 8
 """The most hits that are packed without a new word of the question."""
 
 
+_ROUNDING = 1 - 1e-9
+"""Weights added in another order may differ in the last digits."""
+
+
 class Unit(Struct, frozen=True):
     """A unit of a hit, by its lines, with the words of the question that it has."""
 
@@ -42,10 +46,15 @@ class Unit(Struct, frozen=True):
     words: frozenset[str]
 
 
-def cut_hit(hit_index: int, hit: Hit, note: CachedNote, words: tuple[QuestionWord, ...]) -> list[Unit]:
-    """Return the units of a hit; a hit that has no word of the question in its text is one unit."""
+def make_whole_unit(hit_index: int, hit: Hit, words: tuple[QuestionWord, ...]) -> Unit:
+    """Return a hit as one unit."""
     fragment = hit.fragment
-    whole = Unit(hit_index, fragment.line_start, fragment.line_end, cover_text(hit, 0, len(fragment.text), words))
+    return Unit(hit_index, fragment.line_start, fragment.line_end, cover_text(hit, 0, len(fragment.text), words))
+
+
+def cut_hit(whole: Unit, hit: Hit, note: CachedNote, words: tuple[QuestionWord, ...]) -> list[Unit]:
+    """Return the units of a hit; a hit that has no word of the question in its text is one unit, `whole`."""
+    fragment = hit.fragment
     ranges = note.units(fragment.line_start, fragment.line_end) if whole.words else ()
     if len(ranges) < 2:
         return [whole]
@@ -54,7 +63,7 @@ def cut_hit(hit_index: int, hit: Hit, note: CachedNote, words: tuple[QuestionWor
         offsets.append(offsets[-1] + len(line) + 1)
     return [
         Unit(
-            hit_index,
+            whole.hit_index,
             first,
             last,
             cover_text(hit, offsets[first - fragment.line_start], offsets[last - fragment.line_start + 1], words),
@@ -71,22 +80,26 @@ def find_best_unit(hit: Hit, note: CachedNote) -> tuple[int, int]:
     return max(ranges, key=lambda unit: sum(unit[0] <= line <= unit[1] for line in lines))
 
 
-def order_units(hits: Sequence[Hit], units: Sequence[Sequence[Unit]], words: Sequence[QuestionWord]) -> list[Unit]:
-    """Return the units to pack after the first hit, in the order of their worth; `units` are those of each hit.
+def order_units(
+    hits: Sequence[Hit], whole: Sequence[Unit], words: Sequence[QuestionWord], cut: Callable[[int], Sequence[Unit]]
+) -> list[Unit]:
+    """Return the units to pack after the first hit, in the order of their worth.
 
     First those that add to what is covered, times how likely their hit answers; then one of each hit that may answer
-    instead, or while a part of the question is not covered.
+    instead, or while a part of the question is not covered. `whole` are the hits as one unit each, and `cut` returns
+    the units of one, by its index: it reads the note, so only hits that may add something are cut.
     """
     weights = {word.text: word.weight for word in words if word.is_found}
     total = sum(weights.values())
     shares = [hit.score / hits[0].score if hits[0].score > 0 else 0.0 for hit in hits]
-    covered = set(frozenset[str]().union(*(unit.words for unit in units[0])))
+    covered = set(whole[0].words)
     ordered: list[Unit] = []
-    candidates = [unit for of_hit in units[1:] for unit in of_hit if unit.words]
 
     def gain(unit: Unit) -> float:
         return shares[unit.hit_index] * sum(weights.get(word, 0.0) for word in unit.words - covered)
 
+    adding = (hit for hit in whole[1:] if gain(hit) > 0 and gain(hit) >= MIN_GAIN * total * _ROUNDING)
+    candidates = [unit for hit in adding for unit in cut(hit.hit_index) if unit.words]
     while candidates:
         best = max(candidates, key=gain)
         if gain(best) < MIN_GAIN * total or not gain(best):
@@ -98,12 +111,12 @@ def order_units(hits: Sequence[Hit], units: Sequence[Sequence[Unit]], words: Seq
     has_parts_left = len(weights) >= MIN_WORDS and uncovered >= MIN_UNCOVERED * total
     taken = {unit.hit_index for unit in ordered}
     further = 0
-    for index, of_hit in enumerate(units):
+    for index in range(len(whole)):
         if index == 0 or index in taken or further == MAX_FURTHER:
             continue
         needed = SECOND_SHARE if index == 1 else FURTHER_SHARE if has_parts_left else RIVAL_SHARE
         if shares[index] >= needed:
-            ordered.append(max(of_hit, key=lambda unit: sum(weights.get(word, 0.0) for word in unit.words)))
+            ordered.append(max(cut(index), key=lambda unit: sum(weights.get(word, 0.0) for word in unit.words)))
             further += 1
     return ordered
 

@@ -128,7 +128,8 @@ def build_span_pack(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: Cac
         del lines[0]
         first += 1
     text = "\n".join(lines)
-    trimmed = replace(line_span, line_start=first, line_end=last)
+    is_trimmed = (first, last) != (line_span.line_start, line_span.line_end)
+    trimmed = replace(line_span, line_start=first, line_end=last) if is_trimmed else line_span
     cut = _is_text_left_out_above(trimmed, hit_spans, note), _is_cut_below(trimmed, hit_spans, note)
     return _make_pack(
         trimmed,
@@ -147,7 +148,7 @@ def find_header_above(text: str, line: int, note: CachedNote) -> TableHeader | N
     return note.table_header(line) if "|" in text.partition("\n")[0] else None
 
 
-_WHOLE_SCOPES = (Scope.SECTION, Scope.NOTE)
+WHOLE_SCOPES = (Scope.SECTION, Scope.NOTE)
 
 
 def _is_text_left_out_above(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: CachedNote) -> bool:
@@ -158,7 +159,7 @@ def _is_text_left_out_above(line_span: LineSpan, hit_spans: Sequence[HitSpan], n
     missing = any(
         each.line_span.first_ordinal < line_span.first_ordinal
         for each in hit_spans
-        if each.line_span.scope in _WHOLE_SCOPES
+        if each.line_span.scope in WHOLE_SCOPES
     )
     own = note.fragment_infos(line_span.first_ordinal, line_span.first_ordinal)[0]
     return missing or line_span.line_start > own.line_start or line_span.skipped_characters[0] > 0
@@ -169,7 +170,7 @@ def _is_cut_below(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: Cache
     missing = any(
         each.line_span.last_ordinal > line_span.last_ordinal
         for each in hit_spans
-        if each.line_span.scope in _WHOLE_SCOPES
+        if each.line_span.scope in WHOLE_SCOPES
     )
     own = note.fragment_infos(line_span.last_ordinal, line_span.last_ordinal)[0]
     return missing or line_span.line_end < own.line_end or line_span.skipped_characters[1] > 0

@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
 from operator import attrgetter
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from excerpt.base.cancellation import check_cancelled
 from excerpt.base.kinds import Scope
 from excerpt.base.model import Hit, Pack
-from excerpt.pack.expand import HitSpan, LineSpan, build_line_span, build_span_pack, find_header_above
+from excerpt.pack.expand import WHOLE_SCOPES, HitSpan, LineSpan, build_line_span, build_span_pack, find_header_above
 from excerpt.pack.shrink import find_block_span, iterate_block_parts
 from excerpt.pack.source import CachedNote, NoteCache
 from excerpt.pack.token_costs import TokenCosts
@@ -113,6 +113,11 @@ class Filling:
         for draft in joined:
             line_span = _unite_lines(line_span, draft.line_span)
         hit_spans = {each.hit.fragment.id: each for draft in joined for each in draft.hit_spans}
+        if len(joined) == 1 and _adds_only_neighbors(piece, joined[0]):
+            hit_spans[piece.hit.fragment.id] = piece.hit_span
+            draft = structs.replace(joined[0], hit_spans=tuple(hit_spans.values()))
+            self._drafts[draft.line_span.path] = [draft if each is joined[0] else each for each in held]
+            return True
         hit_spans[piece.hit.fragment.id] = piece.hit_span
         return self._replace(joined, self._draft(line_span, hit_spans.values()))
 
@@ -208,6 +213,18 @@ def _iterate_sides(piece: Piece, note: CachedNote, digests: Mapping[str, str], n
 def _without_scope(piece: Piece) -> Piece:
     """Return a piece of which no more is asked for than its own fragment."""
     return Piece(HitSpan(piece.hit, piece.line_span), piece.line_span)
+
+
+def _adds_only_neighbors(piece: Piece, draft: DraftPack) -> bool:
+    """Return whether a piece changes nothing of a passage but which neighbors its hit, which is in it, asks for."""
+    asked = piece.hit_span.line_span
+    is_inside = _contains(draft.line_span, piece.line_span) and not _has_same_lines(draft.line_span, piece.line_span)
+    return (
+        asked.scope not in WHOLE_SCOPES
+        and (is_inside or draft.line_span == piece.line_span)
+        and not _has_same_lines(asked, draft.line_span)
+        and any(each.hit is piece.hit for each in draft.hit_spans)
+    )
 
 
 def _holds(draft: DraftPack, piece: Piece) -> bool:
