@@ -151,6 +151,12 @@ def test_the_part_of_a_question_that_no_passage_covers_is_named(
     assert small.search(query).not_found == not_found
 
 
+def test_a_part_in_other_words_is_not_named_if_a_passage_is_near_to_it_in_meaning(small: Engine) -> None:
+    assert small.search("Do devices share a vault, and how do I bake salted dough?").not_found == ()
+    filtered = small.search("Do devices share a vault, and how do I bake salted dough? path:Sync")
+    assert filtered.not_found == ("bake salted dough",)
+
+
 def test_a_passage_without_the_filter_of_a_query_covers_no_part(small: Engine) -> None:
     assert small.search("hot oven and newer file").not_found == ()
     result = small.search("hot oven and newer file path:Bread")

@@ -38,6 +38,7 @@ from excerpt.search.evidence import (
     POOL_SIZE,
     Evidence,
     Flags,
+    QuerySimilarities,
     analyze_text,
     drop_open_word,
     gather_evidence,
@@ -46,6 +47,7 @@ from excerpt.search.evidence import (
 from excerpt.search.filters import FILTER_FIELDS, sort_newest_first
 from excerpt.search.highlight import HighlightFinder, HighlightTerms, merge_highlight_terms, select_highlight_terms
 from excerpt.search.interpretation import (
+    MIN_PART_COSINE,
     describe_missing_words,
     find_missing_parts,
     format_missing_parts,
@@ -384,7 +386,21 @@ class Engine:
         """Return the parts of a query that no passage covers; () for several queries, phrases, or without an answer."""
         if len(queries) > 1 or queries[0].phrases or confidence in (None, Confidence.NOTHING):
             return ()
-        return find_missing_parts(queries[0].words, scored_queries[0].evidence, self.snapshot.languages)
+        evidence = scored_queries[0].evidence
+        return find_missing_parts(
+            queries[0].words, evidence, self.snapshot.languages, partial(self._is_part_near, evidence)
+        )
+
+    def _is_part_near(self, evidence: Evidence, part: str) -> bool:
+        """Return whether a passage that the query may find is near in meaning to a part of it."""
+        if not evidence.static_factor:
+            return False
+        vector = self.snapshot.embedder.embed_query(part)
+        similarities = QuerySimilarities(vector, self.snapshot.vectors, self.snapshot)
+        if evidence.is_allowed is not None:
+            similarities.limit_to_rows(evidence.is_allowed)
+        nearest = similarities.cosines_at(similarities.top_rows(1))
+        return float(nearest.max(initial=0)) >= MIN_PART_COSINE
 
     def judge(self, ranking: Ranking, sort: str = "") -> tuple[Confidence | None, str, str]:
         """Return the confidence of a ranking and, if unsure, its missing words as a clause and as a sentence.

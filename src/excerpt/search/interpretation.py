@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 
 import numpy as np
@@ -190,6 +190,8 @@ MIN_PART_SHARE = 0.73
 
 With any from .66, one in a hundred parts that are answered is named (docs/design/quality.md).
 """
+MIN_PART_COSINE = 0.58
+"""The cosine of the static model from which a passage may answer a part of a question in words of its own."""
 MIN_NAMED_WEIGHT = 1.0
 """The weight of the word with which a part begins that is named: not "there" or "also"."""
 MIN_PART_LETTERS = 3
@@ -203,11 +205,14 @@ _PART_SIGN = re.compile(
 )
 
 
-def find_missing_parts(text: str, evidence: Evidence, languages: Sequence[str]) -> tuple[str, ...]:
+def find_missing_parts(
+    text: str, evidence: Evidence, languages: Sequence[str], is_near: Callable[[str], bool]
+) -> tuple[str, ...]:
     """Return the parts of a question that no passage covers, as typed; () if no other part is covered.
 
     A part ends at a sign of punctuation or at "and" or "or". A passage covers it if it has most of its words, by
-    weight; courtesies and abbreviations such as "e.g." do not count. `text` is the question without filters.
+    weight, or `is_near` says that it is near to it in meaning; courtesies and abbreviations such as "e.g." do not
+    count. `text` is the question without filters.
     """
     signs = list(_PART_SIGN.finditer(text))
     starts = [0, *(sign.end() for sign in signs if sign["abbreviation"] is None)]
@@ -240,7 +245,8 @@ def find_missing_parts(text: str, evidence: Evidence, languages: Sequence[str]) 
         next((first for first, _, match in part if match.idf >= MIN_NAMED_WEIGHT), part[0][0]) for part in missing
     ]
     spans = zip(firsts, (part[-1][1] for part in missing), strict=True)
-    return tuple(" ".join(text[first:last].split()) for first, last in spans)
+    named = (" ".join(text[first:last].split()) for first, last in spans)
+    return tuple(part for part in named if not is_near(part))
 
 
 def _is_long(word: str) -> bool:
