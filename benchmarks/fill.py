@@ -34,8 +34,6 @@ CURVE = (250, 500, 1_000, 2_000, 4_000, 16_000)
 """Budgets of filled packs, the curve that packs that end early must not be below."""
 FIXED = (1, 2, 3, 4, 5)
 """Numbers of hits in packs of a fixed number, at the middle one of BUDGETS."""
-FILLING_HITS = 8
-"""Number of hits in packs that are filled."""
 MAX_QUESTIONS = 500
 """Number of questions of each set, evenly spaced."""
 
@@ -87,9 +85,9 @@ def ask_questions(query_set: QuerySet, snapshot: Snapshot) -> list[Asked]:
 
 
 def measure_packs(
-    snapshot: Snapshot, asked: Sequence[Asked], settings: PackSettings, *, judged: bool, hit_count: int = FILLING_HITS
+    snapshot: Snapshot, asked: Sequence[Asked], settings: PackSettings, *, judged: bool, hit_count: int | None = None
 ) -> Packed:
-    """Build the pack of each question and measure what it holds; of filled packs, from the first `hit_count` hits."""
+    """Build the pack of each question and measure what it holds; of filled packs, from `hit_count` hits, or all."""
     answered, recall, tokens, empty = 0, [], [], 0
     for each in asked:
         question, hits = each.found.question, each.found.hits
@@ -148,7 +146,7 @@ def measure_set(query_set: QuerySet) -> Measured:
     try:
         asked = ask_questions(query_set, snapshot)
 
-        def measure(budget: int, fill: Fill, hit_count: int = FILLING_HITS) -> Packed:
+        def measure(budget: int, fill: Fill, hit_count: int | None = None) -> Packed:
             settings = PackSettings(budget=budget, fill=fill)
             judged = query_set.collection is not None
             return measure_packs(snapshot, asked, settings, judged=judged, hit_count=hit_count)

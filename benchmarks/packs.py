@@ -132,7 +132,7 @@ _alone: dict[str, int] = {}
 def _tokens_alone(snapshot: Snapshot, hit: Hit) -> int:
     """Return the tokens of a fragment rendered as its own source."""
     if hit.fragment.id not in _alone:
-        settings = PackSettings(budget=1 << 20, scope=Scope.NONE)
+        settings = PackSettings(budget=1 << 20, scope=Scope.NONE, fill=Fill.BUDGET)
         result = build_pack(snapshot, [hit], query="", strategy=Strategy.AUTO, settings=settings, tokenizer=TOKENIZER)
         _alone[hit.fragment.id] = TOKENIZER.count(MarkdownRenderer().render(result.passages) + "\n")
     return _alone[hit.fragment.id]
