@@ -49,6 +49,7 @@ from benchmarks import (
     prompts,
     quality,
     readers,
+    reference_pages,
     related,
     screen,
     screenshots,
@@ -161,6 +162,10 @@ def small(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(screenshots, "GUIDE", data / "room" / "guide")
     for script in (key_page, settings_page):
         monkeypatch.setattr(script, "PAGE", Path(shutil.copy(script.PAGE, data / "room")))
+    pages = data / "room" / "pages"
+    if not pages.exists():
+        shutil.copytree(reference_pages.GUIDE, pages)
+    monkeypatch.setattr(reference_pages, "GUIDE", pages)
 
 
 def _main(main: Callable[[], object], *options: str) -> None:
@@ -217,6 +222,7 @@ RUNS: Mapping[str, Callable[[str], object]] = {
     "quality": lambda data: _quality("--data", data, "--sets", SET, "weather"),
     "readers": lambda data: readers.main(Path(data) / "attachments"),
     "accents": lambda _: _main(accents.main),
+    "reference_pages": lambda _data: _main(reference_pages.main),
     "related": lambda data: related.measure(Data(Path(data))),
     "screen": lambda data: _main(screen.main, "--data", data),
     "screenshots": lambda _data: _main(screenshots.main),
