@@ -120,6 +120,11 @@ def test_an_unknown_word_is_corrected_to_a_known_one(library_engine: Engine, que
     assert correct(library_engine, query) == meant
 
 
+def test_a_name_with_signs_is_not_offered_for_a_word(tmp_path: Path) -> None:
+    with closing(open_vault(tmp_path, {"a.md": "The results of foo-bar are in.\n"}, {})) as snapshot:
+        assert correct(Engine(snapshot, Settings()), "football") == ""
+
+
 def test_a_correction_without_matches_is_not_offered(library_engine: Engine) -> None:
     assert correct(library_engine, '"fireworks over the meetng"') == ""
 

@@ -45,6 +45,8 @@ A search itself finds words above the setting `search.fuzzy_threshold`, but not 
 MIN_CORRECTED_LETTERS = 4
 """The fewest letters of a word that is corrected: shorter words are all similar to each other."""
 _MAX_COMPARED_WORDS = 5
+_NAME_SIGNS = frozenset("-_./:")
+"""Signs of names such as `foo-bar`, which are no other spelling of a word."""
 
 Replacement = tuple[int, int, str]
 """A change to a query: start and end (exclusive) of a character range, and the text that replaces it."""
@@ -148,8 +150,9 @@ def _correct_word(snapshot: Corpus, word: QueryWord) -> str:
     terms = [spelling for term, _, _ in best_first for spelling in (term, term + UNACCENTED_MARK)]
     snapshot = prefetch_fragments_with(snapshot, terms)
     for term in terms:
-        if written := find_spelling(
+        written = find_spelling(
             snapshot, term, np.unique(snapshot.lexical.entries(term).rows)[:FRAGMENTS_READ_PER_STEM].tolist()
-        ):
+        )
+        if written and _NAME_SIGNS.isdisjoint(written):
             return written.lower() if word.surface.islower() else written
     return ""

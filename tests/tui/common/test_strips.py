@@ -64,6 +64,10 @@ def test_a_path_loses_its_first_folders_before_the_name_of_the_file(cells: int, 
     assert fit_path("docs/About/about_Sessions.md", cells) == fitted
 
 
+def test_a_name_with_dots_loses_its_first_parts() -> None:
+    assert fit_path("vault/dendron.topic.publish.cook.md", 20) == "…publish.cook.md"
+
+
 @given(TEXTS)
 @example("\u200d\u200d👩👩")
 @example("a\ufe0f\u200d\ufe0f👩\u200db")

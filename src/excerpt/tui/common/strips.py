@@ -54,10 +54,18 @@ def fit(text: str, cells: int) -> str:
 
 
 def fit_path(path: str, cells: int) -> str:
-    """Return a path, shortened to `cells` cells: without its first folders, and last of all without its name's end."""
-    parts = remove_unstable_characters(path).split("/")
-    shortened = ("/".join(parts), *(f"…/{'/'.join(parts[at:])}" for at in range(1, len(parts))))
-    return next((each for each in shortened if text_cells(each) <= cells), fit(parts[-1], cells))
+    """Return a path, shortened to `cells` cells: without its first folders, last of all without its name's end.
+
+    Of a name with dots, as in Dendron, the parts before the dots are left out like folders.
+    """
+    folders = remove_unstable_characters(path).split("/")
+    levels = folders[-1].split(".")
+    shortened = (
+        "/".join(folders),
+        *(f"…/{'/'.join(folders[at:])}" for at in range(1, len(folders))),
+        *(f"…{'.'.join(levels[at:])}" for at in range(1, len(levels) - 1)),
+    )
+    return next((each for each in shortened if text_cells(each) <= cells), fit(folders[-1], cells))
 
 
 def truncate_parts(parts: Iterable[StyledPart], cells: int) -> list[StyledPart]:
