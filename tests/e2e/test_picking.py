@@ -162,7 +162,8 @@ def test_below_the_prompt_a_click_selects_the_row_under_the_mouse(shell: Mapping
     with run(shell, f"seq 3; {BELOW}", tmp_path) as terminal:
         terminal.wait_for("⏎ print", "best first", "in the pack", "up to date")
         terminal.type("\x1b[4;1R")  # the terminal reports the app's first cell
-        row = terminal.row_of("▌") + 3
+        first = terminal.row_of("▌")
+        row = next(at for at, line in enumerate(terminal.lines) if at > first and not line.startswith("╌"))
         for sign in "Mm":
             terminal.type(f"\x1b[<0;10;{row + 1}{sign}")
         terminal.wait_until(lambda: terminal.lines[row].startswith("▌"), "to select the row")
