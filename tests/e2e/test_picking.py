@@ -170,6 +170,31 @@ def test_below_the_prompt_a_click_selects_the_row_under_the_mouse(shell: Mapping
 
 
 @pytest.mark.programs
+@pytest.mark.needs("bash")
+def test_the_key_of_the_guide_puts_the_picked_path_into_the_line_of_bash(
+    shell: Mapping[str, str], tmp_path: Path
+) -> None:
+    page = (DEMO / "How to/Pick passages in a shell.md").read_text()
+    (binding,) = re.findall("^bind -x .*$", page, re.M)
+    program = tmp_path / "excerpt"
+    program.write_text(f'#!/bin/sh\nexec {PROGRAM} "$@"\n')
+    program.chmod(0o755)
+    user = {**shell, "PATH": f"{tmp_path}:{shell['PATH']}", "EXCERPT_VAULT": str(DEMO), "PS1": "prompt> "}
+    with Terminal(["bash", "--norc", "--noprofile", "-i"], user, folder=DEMO) as terminal:
+        terminal.wait_for("prompt>")
+        terminal.type(f"{binding}\r")
+        terminal.wait_until(lambda: terminal.text.count("prompt>") == 2, "to bind the key")
+        terminal.type("echo ")
+        terminal.press("ctrl+x", "p")
+        terminal.wait_for("⏎ print", "Search your notes", "up to date")
+        terminal.type(QUERY)
+        terminal.wait_for("best first", "in the pack")
+        terminal.press("enter")
+        terminal.wait_gone("best first")
+        terminal.wait_for("prompt> echo Memories.md")
+
+
+@pytest.mark.programs
 @pytest.mark.needs("fzf", "bash")
 def test_the_shell_function_of_the_guide_finds_in_fzf_and_opens_the_editor(
     shell: Mapping[str, str], tmp_path: Path
