@@ -33,11 +33,18 @@ Built twice, with the same bytes, from {commit}:
 {files}
 
 What is left is for a person with the rights to publish:
-{dated}  2. git tag -a v{version} -m "excerpt {version}", and push the tag to the public repository.
-  3. Approve the environment "release" there, when the workflow "Release" asks. It runs the tests on every system,
-     builds the same files, attests them and uploads wheel and sdist by trusted publishing.
-  4. Compare wheel, sdist and bundle of the workflow with dist/SHA256SUMS.
-  5. Raise __version__ in src/excerpt/__init__.py and begin a section of CHANGELOG.md.
+{dated}  2. git tag -a v{version} -m "excerpt {version}", and push the tag to the public repository. The workflow
+     "Release" runs the tests on every system, builds the same files and attests them. If a test fails, remove the tag.
+  3. Compare wheel, sdist and bundle of the workflow with dist/SHA256SUMS.
+  4. Approve the environment "release" there: wheel and sdist are uploaded by trusted publishing.
+  5. Add the other files of the workflow to the page of the release.
+  6. Raise the version for the next one, and begin a section of CHANGELOG.md (CONTRIBUTING.md, Release).
+"""
+
+
+UNDATED = """\
+  1. Write the day of the release into CHANGELOG.md (## {version}, YYYY-MM-DD), commit, and run `make release` again:
+     the file is in the sdist, so its bytes change.
 """
 
 
@@ -63,7 +70,7 @@ def main(arguments: Sequence[str]) -> None:
     version = read_version(ROOT)
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     dated = re.search(rf"^## {re.escape(version)}, \d{{4}}-\d\d-\d\d$", changes, re.MULTILINE)
-    step = f"  1. {'Done: ' if dated else ''}in CHANGELOG.md, the section of {version} has the day of the release.\n"
+    step = "  1. Done: CHANGELOG.md has the day of the release.\n" if dated else UNDATED.format(version=version)
     print(LAST_STEPS.format(commit=commit[:10], files=files, dated=step, version=version))
 
 
