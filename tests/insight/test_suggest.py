@@ -125,6 +125,16 @@ def test_a_name_with_signs_is_not_offered_for_a_word(tmp_path: Path) -> None:
         assert correct(Engine(snapshot, Settings()), "football") == ""
 
 
+@pytest.mark.parametrize(("query", "meant"), [("hour fireplace", ""), ("harbuor fireworsk", "harbour fireworks")])
+def test_a_query_without_known_words_is_corrected_only_if_all_are_nearly_the_same(
+    tmp_path: Path, query: str, meant: str
+) -> None:
+    with closing(
+        open_vault(tmp_path, {"a.md": "The fireworks over the harbour, a four part story.\n"}, {})
+    ) as snapshot:
+        assert correct(Engine(snapshot, Settings()), query) == meant
+
+
 def test_a_correction_without_matches_is_not_offered(library_engine: Engine) -> None:
     assert correct(library_engine, '"fireworks over the meetng"') == ""
 

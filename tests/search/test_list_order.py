@@ -310,4 +310,4 @@ def test_why_never_says_that_meaning_holds_a_hit_back(engine: Engine) -> None:
     hits = engine.search("cold hands office").hits
     held_back = next(hit for hit in hits if any(signal.name == "place" for signal in hit.signals))
     told = explain_fragment(engine, "cold hands office", held_back.fragment, Strategy.AUTO).reason
-    assert told.endswith("; other fragments of its note are among the first hits.")
+    assert told.endswith("; other passages of its note are among the first hits.")

@@ -42,6 +42,8 @@ MIN_SIMILARITY = 0.6
 
 A search itself finds words above the setting `search.fuzzy_threshold`, but not in phrases and filters.
 """
+CERTAIN_SIMILARITY = 0.8
+"""The least similarity where the vault has no word of a query: it may be about something else."""
 MIN_CORRECTED_LETTERS = 4
 """The fewest letters of a word that is corrected: shorter words are all similar to each other."""
 _MAX_COMPARED_WORDS = 5
@@ -102,10 +104,24 @@ def _find_replacements(engine: Engine, query: str) -> Iterator[Replacement]:
     for condition in query_conditions:
         if condition.filter and not condition.filter.negated and (instead := _correct_filter(engine, condition.filter)):
             yield condition.start, condition.end, instead
-    for word in analyze_text(query, snapshot):
-        is_replaced = any(start <= word.start < end for start, end in taken_spans)
-        if not is_replaced and (instead := _correct_word(snapshot, word)):
+    words = [
+        word
+        for word in analyze_text(query, snapshot)
+        if not any(start <= word.start < end for start, end in taken_spans)
+    ]
+    stop_words = select_stop_words({fold(word.surface) for word in words}, ("en", *snapshot.languages))
+    content = [word for word in words if fold(word.surface) not in stop_words]
+    is_foreign = len(content) > 1 and not any(
+        snapshot.count_fragments(_indexed_terms(snapshot, word)) for word in content
+    )
+    for word in words:
+        if instead := _correct_word(snapshot, word, CERTAIN_SIMILARITY if is_foreign else MIN_SIMILARITY):
             yield word.start, word.end, instead
+
+
+def _indexed_terms(snapshot: Corpus, word: QueryWord) -> list[str]:
+    """Return the terms of a word that the index may have; its counts include deleted fragments."""
+    return [term for term in word.terms if snapshot.lexical.count(term)]
 
 
 def _correct_filter(engine: Engine, condition: Filter) -> str:
@@ -127,7 +143,7 @@ def _correct_filter(engine: Engine, condition: Filter) -> str:
     return entries[near[0]] if near else ""
 
 
-def _correct_word(snapshot: Corpus, word: QueryWord) -> str:
+def _correct_word(snapshot: Corpus, word: QueryWord, min_similarity: float) -> str:
     """Return the most similarly spelled word of the vault if no note has `word`; "" if a note has it.
 
     Ties go to the commonest word. Returns "" too if `word` is short, or no word is similar.
@@ -135,15 +151,13 @@ def _correct_word(snapshot: Corpus, word: QueryWord) -> str:
     reader, stem = snapshot.lexical, word.terms[0]
     if word.is_compound or len(stem) < MIN_CORRECTED_LETTERS or not stem.isalpha():
         return ""
-    # An index's count of a term includes deleted fragments, so it only shows that the term may exist.
-    may_be = [term for term in word.terms if reader.count(term)]
-    if snapshot.count_fragments(may_be) or reader.completions(fold(word.surface), 1):
+    if snapshot.count_fragments(_indexed_terms(snapshot, word)) or reader.completions(fold(word.surface), 1):
         return ""
     near = process.extract(
         stem,
         reader.lexicon("text"),
         scorer=OSA.normalized_similarity,
-        score_cutoff=MIN_SIMILARITY,
+        score_cutoff=min_similarity,
         limit=_MAX_COMPARED_WORDS,
     )
     best_first = sorted(near, key=lambda item: (-item[1], -reader.count(item[0]), item[0]))

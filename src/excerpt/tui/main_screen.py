@@ -479,7 +479,9 @@ class MainScreen(LowLatencyScreen):
 
     def _show_model_offer(self, line: str) -> None:
         if line:
-            self.notify(line, title=f"{key_sign('help')} shows how", timeout=_OFFER_SECONDS, markup=False)
+            self.notify(
+                line, title=f"A better model, {key_sign('help')} shows how", timeout=_OFFER_SECONDS, markup=False
+            )
 
     @on(PaneLeft)
     def _return_to_search(self) -> None:

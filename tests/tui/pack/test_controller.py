@@ -486,7 +486,7 @@ async def test_earlier_marks_and_their_overrides_are_in_the_status_until_they_ar
         bar = screen_of(again).query_one(PackBar)
         assert bar.mark_count == 0
         await search(pilot, "conflict")
-        assert "1 mark from last time: o add, x clear" in status_text(again)
+        assert "1 mark from last time: esc o add, x clear" in status_text(again)
         await pilot.press("escape", "o")
         await until(pilot, lambda: bar.mark_count == 1 and pane_of(again).is_up_to_date, "the pack of the marks")
         assert bar.pack is not None

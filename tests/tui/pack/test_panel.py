@@ -264,7 +264,7 @@ async def test_the_text_to_paste_is_shown_below_the_list_with_its_format_and_siz
         packed, pasted = pane_of(app).pack.newest_pack, screen_of(app).query_one(PastedText)
         assert packed is not None
         lines = packed.text.splitlines()
-        title = f"as it will be pasted · markdown · {len(lines)} lines, {len(packed.text):,} characters"
+        title = f"as it will be pasted · markdown · {len(lines)} lines, {packed.tokens:,} tokens"
         assert str(pasted.border_title) == title
         shown = " ".join(pasted.render_line(row).text for row in range(200))
         assert shown.split() == packed.text.split()
@@ -560,7 +560,7 @@ async def test_marks_of_another_query_are_announced_in_the_status_and_can_be_dro
         await press(pilot, "ctrl+u")
         await search(pilot, "lentil")
         await until_answered(pilot)
-        assert "1 mark not in this list: o show, x clear" in status_text(app)
+        assert "1 mark not in this list: esc o show, x clear" in status_text(app)
         assert count_packs_in_bar(app) == 1
         await press(pilot, "escape", "x")
         assert "mark" not in status_text(app)

@@ -322,6 +322,17 @@ async def test_a_query_has_its_line_to_itself(scripted: ScriptedApp) -> None:
         assert " · auto: hybrid · " in status_text(scripted)
 
 
+async def test_while_the_list_has_the_focus_the_prompt_is_the_key_that_goes_to_the_query(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_query(pilot, "sync")
+        prompt = screen_of(scripted).query_one("#prompt")
+        assert prompt.render_line(0).text.strip() == "❯"
+        await pilot.press("escape")
+        await until(pilot, lambda: prompt.render_line(0).text.strip() == "/", "the key")
+        await pilot.press("slash")
+        await until(pilot, lambda: prompt.render_line(0).text.strip() == "❯", "the prompt")
+
+
 async def test_in_a_very_low_terminal_the_query_bar_has_no_status(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(60, 11)) as pilot:
         await pilot.pause()

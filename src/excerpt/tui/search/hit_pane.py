@@ -276,6 +276,7 @@ class HitPane(Vertical):
             is_new = any(mark.fragment_id in self._pack.choices.marked_ids for mark in marks)
             where = "not in this list" if is_new else "from last time"
             keys = f"{key_sign('show-earlier')} {'show' if is_new else 'add'}, {key_sign('drop-earlier')} clear"
+            keys = f"{key_sign('back')} {keys}"  # they are letters of the list
             text = f"{format_count(len(marks), 'mark')} {where}: {keys}"
         self._bar.status.earlier_marks = text
 

@@ -221,6 +221,7 @@ class AnswerStatus(Struct, frozen=True):
 _MIN_ROWS_FOR_STATUS = 12
 """Minimum rows of the terminal for a query bar with a status line."""
 _SEPARATOR = " · "
+_PROMPT = "❯"
 
 CONFIDENCE_LABELS = {
     Confidence.STRONG: "strong",
@@ -555,13 +556,20 @@ class QueryBar(Vertical):
 
     def compose(self) -> ComposeResult:
         # Not in a container of their own, through which each change of the query would take another turn.
-        yield Static("❯", id="prompt")
+        yield Static(_PROMPT, id="prompt")
         yield self.field
         yield self.status
         yield self.menu
 
     def on_mount(self) -> None:
         self.watch(self.field, "selection", self._show_chips, init=False)
+        self.watch(self.screen, "focused", self._show_prompt)
+
+    def _show_prompt(self) -> None:
+        """Show the key that goes to the query instead of the prompt while the focus is elsewhere."""
+        key = key_sign("query")
+        prompt = _PROMPT if self.has_focus_within or cell_len(key) > 1 else key
+        self.query_one("#prompt", Static).update(prompt, layout=False)
 
     def on_resize(self) -> None:
         self.menu.close()
