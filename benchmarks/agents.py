@@ -12,10 +12,14 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import excerpt
+from benchmarks.asked import list_vaults, read_topics
 from benchmarks.grep import USUAL, WAYS, Files, files_of, found_by
-from benchmarks.judgements import Place, QuerySet, Question, open_outside
+from benchmarks.judgements import Outside, Place, QuerySet, Question, open_outside, overlaps, vault_of
 from benchmarks.measure import result, table, write_option
+from benchmarks.memory_sets import to_place
 from benchmarks.packs import SETS, TOKENIZER, Found, inside, questions_with_hits
 from benchmarks.targets import verdict
 from excerpt.base.settings import PackSettings, Settings, user_paths
@@ -115,6 +119,26 @@ def in_packs(snapshot: Snapshot, found: Found) -> dict[int, int]:
     return held
 
 
+def in_packs_of_plain_questions(outside: Outside) -> list[float]:
+    """Return for each budget of PACKED how often a pack has a line of the answer to a layman's question.
+
+    The mean of the vaults; [] if there are no such questions.
+    """
+    shares = []
+    for name in list_vaults(outside):
+        with excerpt.open(outside.data / "data" / "vaults" / vault_of(name), settings=Settings()) as vault:
+            topics = read_topics(outside, name)
+            found = [[_is_packed(vault, topic["plain"], budget) for budget in PACKED] for topic in topics]
+        shares.append([statistics.fmean(column) for column in zip(*found, strict=True)])
+    return [statistics.fmean(column) for column in zip(*shares, strict=True)]
+
+
+def _is_packed(vault: excerpt.Vault, row: Mapping[str, Any], budget: int) -> bool:
+    packed = vault.pack(row["query"], budget=budget - AROUND)
+    places = [Place(each.path, each.line_start, each.line_end) for each in packed.passages]
+    return overlaps(places, [to_place(each) for each in row["relevant"]])
+
+
 # --- what a set comes to ----------------------------------------------------------------------------------------------
 
 
@@ -209,15 +233,15 @@ def _report(of: Measured) -> None:
     table(head, rows)
 
 
-def plot(every: Sequence[Measured], file: Path) -> None:
-    """Draw the means over the sets: share of questions by tokens, one line for each way."""
+def plot(every: Sequence[Measured], plain: Sequence[float], file: Path) -> None:
+    """Draw the means over the sets: the share of questions by tokens, for each way and for plain questions."""
     import matplotlib as mpl
 
     mpl.use("svg")
     from matplotlib import pyplot
 
     mpl.rcParams.update({"svg.hashsalt": "excerpt", "svg.fonttype": "path", "font.size": 13})
-    figure, axes = pyplot.subplots(figsize=(8, 4.2), layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(11, 4.2), layout="constrained")
     figure.patch.set_facecolor("white")
     lines = (
         (PACK, "one pack", "#1b7f5c", 3.5, PACKED),
@@ -228,6 +252,8 @@ def plot(every: Sequence[Measured], file: Path) -> None:
     for way, label, colour, width, budgets in lines:
         means = [statistics.fmean(of.share(way, budget) for of in every) for budget in budgets]
         axes.plot(budgets, means, color=colour, linewidth=width, marker="o", markersize=4, label=label)
+    label = "one pack, asked in a layman's words"
+    axes.plot(PACKED, plain, color="#1b7f5c", linewidth=2.0, linestyle=":", marker="o", markersize=4, label=label)
     axes.set_xscale("log")
     axes.set_xticks(PLOTTED, [f"{budget:,}" for budget in PLOTTED])
     axes.minorticks_off()
@@ -237,7 +263,7 @@ def plot(every: Sequence[Measured], file: Path) -> None:
     axes.set_title("questions whose answering passage is there, mean of four vaults", fontsize=13, loc="left")
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5), fontsize=11)
     figure.savefig(file, metadata={"Date": None, "Creator": None})
 
 
@@ -257,12 +283,17 @@ def main() -> None:
             if query_set.name in args.sets:
                 every.append(measured(query_set))
                 _report(every[-1])
+        if plain := in_packs_of_plain_questions(outside):
+            print(
+                "\n## Asked in a layman's words\n\nThe `plain` questions of docs/design/quality.md, means of vaults.\n"
+            )
+            table(["share answered within", *map(str, PACKED)], [[PACK, *(f"{share:.3f}" for share in plain)]])
         print("\n## The promise\n")
         for sections in (False, True):
             for of in every:
                 print("\n".join(promise(of, way, sections=sections) for way in (GREP, BEST)))
     if args.write:
-        plot(every, PLOT)
+        plot(every, plain, PLOT)
 
 
 if __name__ == "__main__":

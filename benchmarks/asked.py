@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def report(outside: Outside) -> None:
     """Ask every question and print the figures by model, vault and wording, and whether they reach their targets."""
     report_together(outside)
-    for model, vaults in _models(_list_vaults(outside)):
+    for model, vaults in _models(list_vaults(outside)):
         answers = {vault: measure(outside, vault, model) for vault in vaults}
         every = [one for judged in answers.values() for one in judged]
         rows = [row for vault, judged in answers.items() for row in table_rows(vault, judged)]
@@ -94,7 +94,7 @@ def _models(vaults: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
         yield MINILM, [vault for vault in vaults if vault in MINILM_VAULTS]
 
 
-def _list_vaults(outside: Outside) -> list[str]:
+def list_vaults(outside: Outside) -> list[str]:
     return sorted(file.name.partition(".")[0] for file in outside.questions.glob("*.plain.jsonl"))
 
 
@@ -129,9 +129,9 @@ def read_judged(row: Mapping[str, Any]) -> Judged:
 def report_together(outside: Outside) -> None:
     """Print how often an answer is among the first hits of several wordings of a topic, asked in one call."""
     found: dict[Sequence[str], list[float]] = {wordings: [] for wordings in TOGETHER}
-    for name in _list_vaults(outside):
+    for name in list_vaults(outside):
         with excerpt.open(outside.data / "data" / "vaults" / vault_of(name), settings=excerpt.Settings()) as vault:
-            for topic in _read_topics(outside, name):
+            for topic in read_topics(outside, name):
                 for wordings in TOGETHER:
                     hits = vault.search(*(topic[each]["query"] for each in wordings), limit=FIRST, spans=False)
                     places = [to_place(row) for row in topic[wordings[0]]["relevant"]]
@@ -143,7 +143,7 @@ def report_together(outside: Outside) -> None:
     print(flush=True)
 
 
-def _read_topics(outside: Outside, vault: str) -> list[dict[str, Any]]:
+def read_topics(outside: Outside, vault: str) -> list[dict[str, Any]]:
     """Return for each topic of a vault its rows by wording."""
     topics: dict[int, dict[str, Any]] = {}
     for part in ("", ".plain"):

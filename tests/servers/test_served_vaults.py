@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import sys
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -119,6 +121,21 @@ async def test_an_abandoned_partial_index_is_reported_as_such(part: Path) -> Non
     async with Client(build_server(vaults, failure_text)) as client:
         told = await tool_caller(client)("search", query="hive")
     assert told.first_line.endswith(" · partly indexed")
+    vaults.end()
+
+
+async def test_a_question_cancelled_together_with_its_answer_is_cancelled(home: Path, vault: Path) -> None:
+    vaults, turn = indexed_vaults(vault), Future[str]()
+    (served,) = vaults.all
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(served._thread, "submit", lambda *_arguments, **_options: turn)
+        asked = asyncio.create_task(served.ask(freshness))
+        await asyncio.sleep(0)
+        turn.set_result("up to date")
+        await asyncio.sleep(0)  # the answer is there, and the task not yet resumed
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
     vaults.end()
 
 

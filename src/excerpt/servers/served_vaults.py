@@ -314,7 +314,9 @@ class ServedVault:
         while True:
             turn = self._thread.submit(self._answer, question, token, CLIENT.get(), writes=writes)
             try:  # a timeout cancels a question that has not started
-                return await asyncio.wait_for(asyncio.wrap_future(turn), max(deadline - time.monotonic(), 0.05))
+                # `asyncio.wait_for` of Python 3.11 ignores a cancellation that comes together with the answer.
+                async with asyncio.timeout(max(deadline - time.monotonic(), 0.05)):
+                    return await asyncio.wrap_future(turn)
             except TimeoutError:
                 raise self._explain_waiting(has_started=not turn.cancelled(), writes=writes) from None
             except IndexUnusableError as error:
@@ -519,7 +521,8 @@ class ServedVaults:
                 return union.run_in_one_snapshot(respond)
 
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(self._union_thread.submit(ask)), ANSWER_SECONDS)
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await asyncio.wrap_future(self._union_thread.submit(ask))
         except TimeoutError:
             raise VaultBusyError("The vaults are busy.", _RETRY_HINT) from None
         finally:

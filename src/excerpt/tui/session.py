@@ -90,7 +90,8 @@ class StateFile(Generic[Value]):
     async def _write(self) -> None:
         while self._newest is not None and self._newest != self._written:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._end_event.wait(), _BATCH_SECONDS)
+                async with asyncio.timeout(_BATCH_SECONDS):
+                    await self._end_event.wait()
             value = self._written = self._newest
             try:
                 await asyncio.to_thread(self._write_file, self._file, value)
