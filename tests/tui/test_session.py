@@ -520,7 +520,7 @@ async def test_why_forgets_by_a_key_in_the_footer_and_shows_the_new_rank(
         assert selected is not None
         assert selected.fragment.id == opened
         assert not names_forget(app)
-        assert drawn_lines(why_text(app))[0].startswith("2nd:")
+        assert drawn_lines(why_text(app))[0].startswith("2nd hit, in the 1st note:")
     assert log.events() == ()
 
 
