@@ -72,10 +72,12 @@ _ENDS: Mapping[str, Sequence[str]] = {
 # What a terminal would execute or be misled by: control characters, direction marks, lone surrogates.
 _OBEYED = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]")
 # What excerpt writes itself: colours, overwritten lines, and on the screen Textual's control sequences.
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m|\r\x1b\[K")
+_LINKS = r"\x1b\]8;(?:id=[0-9-]+)?;(?:file://[!-~]*)?\x1b\\"
+"""Links to files, percent-encoded, and their ends."""
+_COLOURS = re.compile(rf"\x1b\[[0-9;]*m|\r\x1b\[K|{_LINKS}")
 _SCREEN = re.compile(
     r"\x1b\[[<=>?]?[0-9;]*[A-Za-z~]|\x1b\[\?[0-9;]*\$p|\x1b[=>78HM]|\x1b[()][A-Z0-9]|\x1b\]22;[a-z-]*\x07"
-    r"|\x1b\]11;\?\x1b\\"
+    rf"|\x1b\]11;\?\x1b\\|{_LINKS}"
 )
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from benchmarks import json_page
+from benchmarks.json_page import GENERATED as JSON_GENERATED
+from benchmarks.json_page import forms
 from excerpt.cli.main import COMMANDS, program
 from excerpt.servers.line_server.methods import METHODS
 from excerpt.tui.search.why_view import SIGNAL_LEGEND
@@ -55,7 +56,7 @@ _COMMON = {"--vault", "--no-refresh", "--help"}
 GENERATED = {
     "Command line.md": re.compile(r"(?<=\n## Commands\n\n).*\Z", re.S),
     "Scores.md": re.compile(r"(?<=\n## Signals\n\n).*?(?=\n\n[^-])", re.S),
-    "JSON forms.md": json_page.GENERATED,
+    "JSON forms.md": JSON_GENERATED,
     "Line server.md": re.compile(r"(?<=\n## Methods\n\n).*?(?=\n\n[^-])", re.S),
     "Parts of your own.md": re.compile(r"^`[^`\n]+\.\w+`:\n\n```\w+\n.*?^```$", re.M | re.S),
 }
@@ -76,7 +77,7 @@ def rewritten(name: str, page: str) -> str:
     make = {
         "Command line.md": lambda _: "\n".join(_command_lines()),
         "Scores.md": lambda _: "\n".join(f"- `{signal}`: {meaning}" for signal, meaning in SIGNAL_LEGEND.items()),
-        "JSON forms.md": lambda _: json_page.forms(),
+        "JSON forms.md": lambda _: forms(),
         "Line server.md": lambda _: "\n".join(_method_lines()),
         "Parts of your own.md": _example_file,
     }[name]

@@ -433,9 +433,9 @@ def test_someone_browses_related_notes_and_narrows_by_the_map(shell: Mapping[str
         app.wait_for("→ unfold")
         app.press("j")
         press(app, "space filter")
-        app.wait_for("❯ path:/Diary/✕compost heap", " 2 hits")
+        app.wait_for(" path:/Diary/✕compost heap", " 2 hits")
         press(app, "⌫ unfilter")
-        app.wait_for("❯ compost heap", " 6 hits")
+        app.wait_for(" compost heap", " 6 hits")
 
 
 @pytest.mark.programs

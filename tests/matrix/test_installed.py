@@ -121,7 +121,7 @@ def test_the_tests_of_the_index_pass_with_another_fork_of_whoosh(installed: Inst
     """The fork that is installed is released by one automatic agent: this is what would replace it."""
     _install_test_tools(installed)
     installed.run_pip("uninstall", "--yes", "whoosh3")
-    installed.install("--no-deps", "--force-reinstall", "whoosh-reloaded>=2.7.5")
+    installed.install("whoosh-reloaded>=2.7.5")
     _run_tests(installed, ["index"])
 
 

@@ -35,7 +35,7 @@ from excerpt.tui.search.strategies import StrategiesScreen
 from excerpt.tui.search.why_view import WhyNot
 from excerpt.tui.settings.theme_picker import ThemePicker
 from excerpt.tui.vault_chooser import VaultChooser
-from tests.tui.driver import AppPilot, ScriptedApp, pane_of, post_keys, screen_of, until, until_tabs
+from tests.tui.driver import AppPilot, ScriptedApp, hit_list_of, pane_of, post_keys, screen_of, until, until_tabs
 from tests.tui.terminal import TerminalApp, differences
 
 pytestmark = pytest.mark.programs
@@ -229,6 +229,7 @@ async def test_after_any_keys_every_cell_of_the_terminal_is_correct(
         for view in views:
             post_keys(app, "f2", "end", "ctrl+u", *"sync", "escape")
             await pilot.pause()
+            await until(pilot, lambda: bool(hit_list_of(app).rows), "the hits, which the views are of")
             if isinstance(view, str):
                 post_keys(app, view)
             else:

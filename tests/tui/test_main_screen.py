@@ -126,7 +126,9 @@ async def test_the_first_question_whose_words_are_not_found_gets_the_offer_of_a_
     async with app.run_test(size=(80, 24)) as pilot:
         await ask_and_pause(pilot, UNANSWERED)
         await until(pilot, lambda: len(offers_in(app)) == 1, "the offer")
-        assert offers_in(app)[0].startswith("F1 shows how. ")  # the line of notices may have no space for the command
+        assert offers_in(app)[0].startswith(
+            "A better model, F1 shows how. "
+        )  # the line of notices may have no space for the command
     again = ExcerptApp(work_vault, Settings(), user_paths)
     async with again.run_test(size=(80, 24)) as pilot:
         await ask_and_pause(pilot, UNANSWERED)

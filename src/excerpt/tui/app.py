@@ -302,15 +302,23 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self._message, self._session = prepared_vault.message, prepared_vault.session
         self._store = prepared_vault.store
         self.use_settings(settings)
+        if self._is_leaving():
+            return
         mode = self.current_mode
         self._opened_count += 1
         self.add_mode(f"vault-{self._opened_count}", self.get_default_screen)
         await self.switch_mode(f"vault-{self._opened_count}")
+        if self._is_leaving():
+            return
         await self.remove_mode(mode)
         self._is_opening_vault = False
         self._show_start_messages()
         # Unfreeze the objects of the first engine; the next one freezes its own (`EngineWorker`).
         gc.unfreeze()
+
+    def _is_leaving(self) -> bool:
+        """Return whether the app is being closed: its screens must not change meanwhile."""
+        return self._exit
 
     @on(Picked)
     def _handle_pick(self, message: Picked) -> None:
@@ -457,8 +465,6 @@ class ExcerptApp(App[None], inherit_bindings=False):
     async def _shutdown(self) -> None:
         # Textual's test harness shuts down without exiting, where `_handle_exception` would report a half-mounted tab.
         self._exit = True
-        self.workers.cancel_group(self, "vault")  # a vault that is being opened would change what is closed
-        await asyncio.sleep(0)
         await super()._shutdown()
 
     def _handle_exception(self, error: Exception) -> None:
