@@ -297,7 +297,9 @@ class Engine:
         _ = self.snapshot.vectors
 
     def _load_tables(self) -> None:
-        _ = self.snapshot.table, self.snapshot.languages, self.snapshot.facets.modified
+        facets = self.snapshot.facets
+        # Without `created`, each search reads the properties of the notes that it found (3 ms at p95 of cpp-docs).
+        _ = self.snapshot.table, self.snapshot.languages, facets.modified, facets.created
 
     def _load_links(self) -> None:
         _ = self.snapshot.facets.links
