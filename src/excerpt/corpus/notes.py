@@ -118,14 +118,14 @@ class NoteReader:
     def note_modified(self, path: str) -> str:
         """Return the day when the note was last changed, as YYYY-MM-DD; "" if it is unknown.
 
-        The day is the note's own date (`Facets.change_days`), else the day of its file when it was indexed, in UTC. A
+        The day is the note's own date (`Facets.change_day`), else the day of its file when it was indexed, in UTC. A
         file time that nearly all files share does not count. Raises KeyError for an unknown note.
         """
         row = self._read_note_row(path)
         number = self.facets.numbers[path]
-        own_day = self.facets.change_days[number]
+        own_day = self.facets.change_day(number)
         if own_day != UNKNOWN_DAY:
-            return date.fromordinal(int(own_day) + EPOCH_ORDINAL).isoformat()
+            return date.fromordinal(own_day + EPOCH_ORDINAL).isoformat()
         return "" if self.facets.is_copied[number] else day_of_ns(row.mtime_ns)
 
     def note_info(self, path: str) -> NoteInfo:

@@ -64,8 +64,11 @@ class FacetQueries(Protocol):
         """Return (fragment key, location such as "Page 3") of every fragment that has a location."""
         ...
 
-    def year_headings(self) -> list[tuple[int, str, int, int]]:
-        """Return (note, heading, first line, last line) of the sections whose heading may have a year, in order."""
+    def year_headings(self, notes: Sequence[int] | None = None) -> list[tuple[int, str, int, int]]:
+        """Return (note, heading, first line, last line) of the sections whose heading may have a year, in order.
+
+        They are those of `notes`; None means all notes.
+        """
         ...
 
     def names(self) -> list[tuple[str, int]]:

@@ -707,11 +707,11 @@ class _UnionQueries:
             (key + part.first_key, place) for part, queries in self._parts for key, place in queries.fragment_places()
         ]
 
-    def year_headings(self) -> list[tuple[int, str, int, int]]:
+    def year_headings(self, notes: Sequence[int] | None = None) -> list[tuple[int, str, int, int]]:
         return [
             (note + part.first_number, heading, first_line, last_line)
-            for part, queries in self._parts
-            for note, heading, first_line, last_line in queries.year_headings()
+            for part, queries, own_notes in self._split_notes(notes)
+            for note, heading, first_line, last_line in queries.year_headings(own_notes)
         ]
 
     def names(self) -> list[tuple[str, int]]:

@@ -23,6 +23,9 @@ _TARGETS_SQL = (
     "SELECT note, group_concat(CASE WHEN kind = 'wikilink' AND instr(text, ' ') = 0"
     f" THEN target || '{LABEL_SEPARATOR}' || text ELSE target END, '{TARGET_SEPARATOR}') FROM links WHERE target <> ''"
 )
+_YEAR_HEADINGS_SQL = (
+    "SELECT note, heading, line_start, line_end FROM sections WHERE heading GLOB '*[12][0-9][0-9][0-9]*'"
+)
 _NO_END = 1 << 62
 
 
@@ -162,11 +165,13 @@ class CatalogQueries:
         )
         return [(key, place) for key, place in place_rows]
 
-    def year_headings(self) -> list[tuple[int, str, int, int]]:
-        heading_rows = self._rows(
-            "SELECT note, heading, line_start, line_end FROM sections WHERE heading GLOB '*[12][0-9][0-9][0-9]*'"
-            " ORDER BY note, ordinal"
-        )
+    def year_headings(self, notes: Sequence[int] | None = None) -> list[tuple[int, str, int, int]]:
+        if notes is None:
+            heading_rows = self._rows(f"{_YEAR_HEADINGS_SQL} ORDER BY note, ordinal")
+        else:
+            heading_rows = self._select_in_batches(
+                notes, lambda marks: f"{_YEAR_HEADINGS_SQL} AND note IN ({marks}) ORDER BY note, ordinal"
+            )
         return [(note, heading, line_start, line_end) for note, heading, line_start, line_end in heading_rows]
 
     def names(self) -> list[tuple[str, int]]:

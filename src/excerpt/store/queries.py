@@ -34,6 +34,7 @@ _SELECT_TARGETS = (
     "SELECT note, string_agg(CASE WHEN kind = 'wikilink' AND position(' ' in text) = 0"
     f" THEN target || '{LABEL_SEPARATOR}' || text ELSE target END, '{TARGET_SEPARATOR}') FROM links WHERE target <> ''"
 )
+_YEAR_HEADINGS_SQL = "SELECT note, heading, line_start, line_end FROM sections WHERE heading ~ '[12][0-9]{3}'"
 _MAX_ORDINAL = 1 << 30
 
 
@@ -212,11 +213,12 @@ class StoreQueries:
         )
         return [(key, place) for key, place in place_rows]
 
-    def year_headings(self) -> list[tuple[int, str, int, int]]:
-        heading_rows = self.rows(
-            "SELECT note, heading, line_start, line_end FROM sections WHERE heading ~ '[12][0-9]{3}'"
-            " ORDER BY note, ordinal"
-        )
+    def year_headings(self, notes: Sequence[int] | None = None) -> list[tuple[int, str, int, int]]:
+        if notes is None:
+            heading_rows = self.rows(f"{_YEAR_HEADINGS_SQL} ORDER BY note, ordinal")
+        else:
+            sql = f"{_YEAR_HEADINGS_SQL} AND note = ANY(%s) ORDER BY note, ordinal"
+            heading_rows = self.rows(sql, array_literal(notes))
         return [(note, heading, line_start, line_end) for note, heading, line_start, line_end in heading_rows]
 
     def names(self) -> list[tuple[str, int]]:
