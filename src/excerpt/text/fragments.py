@@ -8,7 +8,6 @@ transcript, only whole messages are joined, and no fragment of several is larger
 from __future__ import annotations
 
 import hashlib
-import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +18,7 @@ from msgspec.structs import replace
 from excerpt.base.kinds import Dialect
 from excerpt.base.model import Block, Fragment, Note, Section
 from excerpt.text.dialects import CHANGED_DIALECTS
-from excerpt.text.languages import WIDE_CHARACTERS
+from excerpt.text.languages import WIDE_RUN
 from excerpt.text.transcripts import find_messages
 
 FRAGMENTS_VERSION = 6
@@ -53,7 +52,6 @@ DEFAULT_LIMITS = FragmentLimits()
 
 # A large block is divided at a blank line only if that is in the last part of the possible lines: after this share.
 _MIN_CUT_SHARE = 0.5
-_WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
 _CHARACTERS_PER_WORD = 10
 
 
@@ -64,7 +62,7 @@ def count_words(text: str) -> int:
     tables of figures and encoded data have a size too.
     """
     spaced = max(len(text.split()), len(text) // _CHARACTERS_PER_WORD)
-    return spaced if text.isascii() else spaced + len(_WIDE.findall(text)) // 2
+    return spaced if text.isascii() else spaced + sum(map(len, WIDE_RUN.findall(text))) // 2
 
 
 def digest_of_text(text: str) -> str:

@@ -22,17 +22,20 @@ from excerpt.text.line_context import FENCES, PROSE, Context, contexts_of_passag
 MAX_LINE_CHARACTERS = 20_000
 """Maximum number of characters of a line that is parsed: a longer one is data, not prose."""
 
-# Punctuation outside of ASCII is no letter: German „**Wort**“ and Chinese 「**词**」 need no parsing.
-_LETTERS = (
-    "A-Za-z\u00aa\u00b5\u00ba\u00c0-\u1fff\u2c00-\u2dff\u3005-\u3007\u3021-\ufefe\uff10-\uffdc\U00010000-\U0010ffff"
+# Punctuation outside of ASCII is no letter: German „**Wort**“ and Chinese 「**词**」 need no parsing. The classes name
+# what is no letter, since re compiles them eight times as fast: 25 ms less at each start of a program.
+_NO_DIGITS_OR_LETTERS = (
+    "\0-/:-@\\[-`{-\u00a9\u00ab-\u00b4\u00b6-\u00b9\u00bb-\u00bf"
+    "\u2000-\u2bff\u2e00-\u3004\u3008-\u3020\ufeff-\uff0f\uffdd-\uffff"
 )
+_LETTER, _DIGIT_OR_LETTER = f"[^0-9{_NO_DIGITS_OR_LETTERS}]", f"[^{_NO_DIGITS_OR_LETTERS}]"
 # The character before a mark is looked at after it, because a search for few first characters is faster.
 _TAG_NAMES = "b|i|em|strong|u|mark|sub"
 _INNER_MARK = re.compile(
-    rf"\*(?<=[{_LETTERS}]\*)\*{{1,2}}[{_LETTERS}]|<(?<=[0-9{_LETTERS}]<)/?(?i:{_TAG_NAMES})>[0-9{_LETTERS}]"
+    rf"\*(?<={_LETTER}\*)\*{{1,2}}{_LETTER}|<(?<={_DIGIT_OR_LETTER}<)/?(?i:{_TAG_NAMES})>{_DIGIT_OR_LETTER}"
 )
-_BEFORE, _AFTER = re.compile(rf"(?<=[{_LETTERS}])"), re.compile(rf"[{_LETTERS}]")
-_BEFORE_TAG, _AFTER_TAG = re.compile(rf"(?<=[0-9{_LETTERS}])"), re.compile(rf"[0-9{_LETTERS}]")
+_BEFORE, _AFTER = re.compile(f"(?<={_LETTER})"), re.compile(_LETTER)
+_BEFORE_TAG, _AFTER_TAG = re.compile(f"(?<={_DIGIT_OR_LETTER})"), re.compile(_DIGIT_OR_LETTER)
 _TAG = re.compile(rf"<(/?)({_TAG_NAMES})>", re.IGNORECASE)
 _INDENTED = re.compile(r"(?: {4}|\t)\s*(?!(?:[-*+]|\d+[.)])\s)\S")
 

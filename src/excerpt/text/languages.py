@@ -257,7 +257,7 @@ _WIDE = {
 _WIDE_RUNS = {name: re.compile(f"[{characters}]+") for name, characters in _WIDE.items()}
 WIDE_CHARACTERS = "".join(_WIDE.values())
 """The characters of scripts without spaces (Chinese, Thai, …) and of Korean, for a regex set."""
-_ANY_WIDE = re.compile(f"[{WIDE_CHARACTERS}]+")
+WIDE_RUN = re.compile(f"[{WIDE_CHARACTERS}]+")
 # Scripts of one language, as far as stemmers go.
 _NARROW_RUNS = {
     "el": re.compile("[\u0370-\u03ff]+"),
@@ -317,8 +317,8 @@ def detect_language(text: str) -> str:
 
 
 def _language_by_script(sample: str, words: Counter[str]) -> str:
-    wide = sum(map(len, _ANY_WIDE.findall(sample))) / _CHARACTERS_PER_WORD
-    narrow = sum(count for word, count in words.items() if not _ANY_WIDE.match(word))
+    wide = sum(map(len, WIDE_RUN.findall(sample))) / _CHARACTERS_PER_WORD
+    narrow = sum(count for word, count in words.items() if not WIDE_RUN.match(word))
     if wide > _WIDE_SHARE * (wide + narrow):
         counts = {name: sum(map(len, runs.findall(sample))) for name, runs in _WIDE_RUNS.items()}
         # Japanese is Han and kana mixed; a few kana in a Chinese note are a quotation.
