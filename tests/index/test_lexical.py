@@ -119,6 +119,28 @@ def test_many_small_commits_make_few_segments_without_loss(tmp_path: Path) -> No
     assert sum(file.name.endswith(".pst") for file in files) <= 24
 
 
+def test_the_end_of_a_build_makes_few_segments_without_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("excerpt.index.lexical._MAX_FRAGMENTS", 10)
+    writer = LexicalWriter(tmp_path, None)
+    for commit in range(1, 7):
+        add(writer, 4 * commit, *(f"all w{4 * commit + at}" for at in range(4)))
+        writer.commit(commit)
+    writer.delete(np.array([5]))
+    files = writer.commit(7, ends_build=True)
+    reader = open_reader(tmp_path, files, 7)
+    assert sum(file.name.endswith(".pst") for file in files) == 3
+    assert keys_with(reader, "all") == [key for key in range(4, 28) if key != 5]
+    assert all(keys_with(reader, f"w{key}") == [key] for key in range(6, 28))
+
+
+def test_the_end_of_a_small_build_leaves_a_large_segment(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, *["many"] * 50)
+    large = {file.name for file in writer.commit(1) if file.name.endswith(".pst")}
+    add(writer, 51, "few")
+    assert large < {file.name for file in writer.commit(2, ends_build=True)}
+
+
 def test_a_mostly_deleted_segment_is_rewritten(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, *["a many words"] * 50)

@@ -308,7 +308,7 @@ class IndexWriter:
                     self._lexical_writer.add(
                         document_rows(added), {name: join([part[name] for part in parts]) for name in FIELDS}
                     )
-                self._write_generation(added[0][0] - 1 if added else None)
+                self._write_generation(added[0][0] - 1 if added else None, ends_build=finishes)
         self._remove_leftovers()
 
     def record_search_vectors(self, record: SearchVectorsRecord) -> bool:
@@ -342,16 +342,16 @@ class IndexWriter:
             if only is None:
                 self.catalog.prune_vectors()
 
-    def _write_generation(self, vectors_above: int | None) -> None:
+    def _write_generation(self, vectors_above: int | None, *, ends_build: bool = False) -> None:
         """Write the derived files of the next generation and record them in the open transaction.
 
         Fragments with keys above `vectors_above` have no row in the vector matrix yet; None if every fragment has a
-        row.
+        row. `ends_build` is whether this is the last of several commits of a build.
         """
         generation = max(self.catalog.generation, self._min_generation) + 1
         before = {file.name for kind in ("words", "vectors") for file in self.catalog.files(kind)}
         keys, added = self._load_or_embed_vectors(vectors_above)
-        self.catalog.set_files("words", self._lexical_writer.commit(generation))
+        self.catalog.set_files("words", self._lexical_writer.commit(generation, ends_build=ends_build))
         self.catalog.set_files(
             "vectors", [self._matrix_writer.commit(generation, self._lexical_writer.keys(), keys, added)]
         )
