@@ -18,7 +18,8 @@ from msgspec import Struct
 
 from excerpt.base.kinds import Dialect
 from excerpt.corpus.links import LinkResolver
-from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, FacetQueries
+from excerpt.corpus.queries import LABEL_SEPARATOR, REPLACES, TARGET_SEPARATOR, FacetQueries
+from excerpt.corpus.replaced import ReplacedNote, ReplacementRow, find_numbered_note, resolve_replacements
 from excerpt.text.dates import Period, parse_date, parse_date_name, parse_date_span, parse_formatted_date
 from excerpt.text.folding import fold
 
@@ -26,6 +27,7 @@ Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
+NO_NOTES: Ints = np.zeros(0, np.int32)
 UNKNOWN_DAY = np.iinfo(np.int64).min
 """Value of `Facets.created` for a note whose creation date is unknown."""
 
@@ -411,6 +413,25 @@ class Facets:
         yield from self._identifiers()
 
     @cached_property
+    def replaced(self) -> Mapping[int, ReplacedNote]:
+        """The notes that are replaced, by number: what replaces them, and the words that say so."""
+        rows = [
+            ReplacementRow(self._note_numbers[note], target, words, day, kind == REPLACES)
+            for kind, words, value, note in self.queries.replacements()
+            for target, _, day in [value.partition(LABEL_SEPARATOR)]
+        ]
+        return resolve_replacements(rows, self._find_named_note) if rows else {}
+
+    def _find_named_note(self, target: str, note: int) -> int:
+        """Return the number of the note that a target means in a note, by link, name or number; -1 if none does."""
+        number = self.resolve_target(target, note)
+        if number < 0:
+            number = find_numbered_note(target, self._paths[note], self._paths)
+        if number < 0 and len(named := self.names.get(" ".join(fold(target).split()), NO_NOTES)) == 1:
+            number = int(named[0])
+        return number
+
+    @cached_property
     def numbers(self) -> Mapping[str, int]:
         """Note number of each path."""
         return {path: number for number, path in enumerate(self._paths)}
@@ -536,7 +557,7 @@ class Facets:
         return [
             Label(self._note_numbers[note], kind == "tag", name, value)
             for note, kind, name, value in label_rows
-            if kind != "alias"
+            if kind in ("tag", "property")
         ]
 
     def tags_as_written(self) -> list[tuple[str, int]]:

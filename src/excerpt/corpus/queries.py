@@ -15,6 +15,11 @@ TARGET_SEPARATOR = "\x1f"
 LABEL_SEPARATOR = "\x1e"
 """Separator of a wikilink's target and its label, if the label has no blank, and so may be a target in Dendron."""
 
+REPLACED_BY = "replaced_by"
+REPLACES = "replaces"
+"""The kinds of a label whose name is the words of a `text.replacements.Replacement`, and whose value is its target and
+its day, separated by LABEL_SEPARATOR."""
+
 
 class NoteRow(Struct, frozen=True):
     """The database row of a note: its id (`number`), and its data when the file was indexed.
@@ -87,9 +92,10 @@ class FacetQueries(Protocol):
         ...
 
     def labels(self, notes: Sequence[int]) -> list[tuple[int, str, str, str]]:
-        """Return (note, "alias", "tag" or "property", name, value) of the labels of some notes.
+        """Return (note, kind, name, value) of the labels of some notes.
 
-        The result is ordered by note and position in the note; an alias and a tag have the name "".
+        The kind is "alias", "tag", "property", REPLACED_BY or REPLACES. The result is ordered by note and position in
+        the note; an alias and a tag have the name "".
         """
         ...
 
@@ -111,6 +117,10 @@ class FacetQueries(Protocol):
 
     def property_counts(self) -> list[tuple[str, int]]:
         """Return (property name, number of notes that have the property), for each spelling of a name."""
+        ...
+
+    def replacements(self) -> list[tuple[str, str, str, int]]:
+        """Return (kind, words, target and day, note) of the labels REPLACED_BY and REPLACES, in order of the notes."""
         ...
 
     def titles(self) -> list[tuple[str, int]]:

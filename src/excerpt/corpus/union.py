@@ -37,6 +37,7 @@ from excerpt.corpus.links import LinkResolver
 from excerpt.corpus.mixed_models import MixedEmbedder, MixedQueryEmbedder, MixedVectors
 from excerpt.corpus.names import NameTerms
 from excerpt.corpus.queries import FacetQueries
+from excerpt.corpus.replaced import ReplacedNote
 from excerpt.corpus.tables import (
     FIELDS,
     FragmentTable,
@@ -613,6 +614,17 @@ class UnionFacets(Facets):
         return np.concatenate([part.corpus.facets.last_day_by_note for part in self._parts])
 
     @cached_property
+    def replaced(self) -> Mapping[int, ReplacedNote]:
+        """The notes that are replaced, by number: each by a note of its own vault."""
+        return {
+            note + part.first_note: structs.replace(
+                found, successors=tuple(after + part.first_note for after in found.successors)
+            )
+            for part in self._parts
+            for note, found in part.corpus.facets.replaced.items()
+        }
+
+    @cached_property
     def targets(self) -> LinkResolver:
         """Finds the note that the target of a link means, in the vault of the note that has the link."""
         return _UnionLinkResolver(self._paths, self._parts)
@@ -756,6 +768,13 @@ class _UnionQueries:
 
     def property_counts(self) -> list[tuple[str, int]]:
         return _sum_counts(queries.property_counts() for _, queries in self._parts)
+
+    def replacements(self) -> list[tuple[str, str, str, int]]:
+        return [
+            (kind, words, value, note + part.first_number)
+            for part, queries in self._parts
+            for kind, words, value, note in queries.replacements()
+        ]
 
     def titles(self) -> list[tuple[str, int]]:
         return self._renumber_notes(queries.titles() for _, queries in self._parts)

@@ -33,7 +33,7 @@ class NoteRows(Struct, frozen=True):
     `size` (bytes), `mtime_ns`, `ctime_ns` and `digest` are those of the file. `cut` is the version of the code and
     settings that prepared the file (`changes.prepare_key`). `text` is zlib-compressed UTF-8. `sections` are (number,
     level, heading, heading path as JSON, first line, last line, location), `links` are (line, kind, target, heading,
-    block id, text), and `labels` are (kind, name, value) with the kinds alias, tag and property. `names` are the
+    block id, text), and `labels` are (kind, name, value) with the kinds of `FacetQueries.labels`. `names` are the
     folded title, aliases and file name; `name_terms` are the tokenized names. `kind` is "" for a note and for example
     "pdf" for an attachment; `unread` is the number of images that OCR has not read. `comments` are (number, line,
     column, 1 where the comment begins, number of the fragment that has the comment for its author, text).

@@ -17,11 +17,13 @@ from excerpt.base.kinds import Dialect
 from excerpt.base.model import FileProblem, Fragment, Note
 from excerpt.base.settings import Ocr, VaultSettings
 from excerpt.corpus.names import fold_name
+from excerpt.corpus.queries import LABEL_SEPARATOR, REPLACED_BY, REPLACES
 from excerpt.index.catalog_rows import NoteRows, compress_text, heading_path_to_row
 from excerpt.index.changes import prepare_key
 from excerpt.index.names import tokenize_names
 from excerpt.index.postings import FieldCollector, Inverted, embedded_digest, embedded_text
 from excerpt.text.fragments import find_fragments_of_comments, fragments_of
+from excerpt.text.replacements import find_replacements
 from excerpt.text.tokens import open_tokenizer
 from excerpt.vault.readers import ReadOptions, digest_of_bytes, load_bytes
 from excerpt.vault.readers.registry import reader_for
@@ -207,4 +209,8 @@ def _label_rows(note: Note) -> list[tuple[str, str, str]]:
         *(("alias", "", alias) for alias in note.aliases),
         *(("tag", "", tag) for tag in note.tags),
         *(("property", name, value) for name, values in note.properties.items() for value in values),
+        *(
+            (REPLACES if one.is_newer else REPLACED_BY, one.words, f"{one.target}{LABEL_SEPARATOR}{one.day}")
+            for one in find_replacements(note)
+        ),
     ]

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from excerpt.base.model import CommentLine, Fragment, FragmentInfo, Section
 from excerpt.corpus.names import NameTerms
-from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, NoteRow
+from excerpt.corpus.queries import LABEL_SEPARATOR, REPLACED_BY, REPLACES, TARGET_SEPARATOR, NoteRow
 from excerpt.index import names, renames
 from excerpt.index.catalog_rows import MAX_SQL_VALUES, DamagedRowError, decompress_text, heading_path_from_row
 from excerpt.index.checksums import FRAGMENT_CHECKSUM_COLUMNS, FRAGMENT_TABLES_SQL, checksum, read_checked_notes
@@ -220,6 +220,11 @@ class CatalogQueries:
         self._rows.check("labels")
         sql = "SELECT name, count(DISTINCT note) FROM labels WHERE kind = 'property' GROUP BY name"
         return [(name, count) for name, count in self._rows(sql)]
+
+    def replacements(self) -> list[tuple[str, str, str, int]]:
+        self._rows.check("labels")
+        sql = "SELECT kind, name, value, note FROM labels WHERE kind IN (?, ?) ORDER BY note, rowid"
+        return [(kind, words, value, note) for kind, words, value, note in self._rows(sql, REPLACED_BY, REPLACES)]
 
     def titles(self) -> list[tuple[str, int]]:
         self._rows.check("labels")

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from excerpt.base.model import CommentLine, FileProblem, Fragment, FragmentInfo, Section
 from excerpt.corpus.names import NameTerms
-from excerpt.corpus.queries import LABEL_SEPARATOR, TARGET_SEPARATOR, NoteRow
+from excerpt.corpus.queries import LABEL_SEPARATOR, REPLACED_BY, REPLACES, TARGET_SEPARATOR, NoteRow
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.catalog_rows import decompress_text
 from excerpt.index.queries import fragment_from_row, section_from_row
@@ -256,6 +256,10 @@ class StoreQueries:
     def property_counts(self) -> list[tuple[str, int]]:
         sql = "SELECT name, count(DISTINCT note) FROM labels WHERE kind = 'property' GROUP BY name"
         return [(name, count) for name, count in self.rows(sql)]
+
+    def replacements(self) -> list[tuple[str, str, str, int]]:
+        sql = "SELECT kind, name, value, note FROM labels WHERE kind IN (%s, %s) ORDER BY note, rowid"
+        return [(kind, words, value, note) for kind, words, value, note in self.rows(sql, REPLACED_BY, REPLACES)]
 
     def titles(self) -> list[tuple[str, int]]:
         sql = "SELECT title, id FROM notes UNION ALL SELECT value, note FROM labels WHERE kind = 'alias'"

@@ -21,7 +21,7 @@ from excerpt.text.dialects import CHANGED_DIALECTS
 from excerpt.text.languages import WIDE_RUN
 from excerpt.text.transcripts import find_messages
 
-FRAGMENTS_VERSION = 6
+FRAGMENTS_VERSION = 7
 """Version of what is read of a note and of its division into fragments; an index with an older one is rebuilt."""
 
 
