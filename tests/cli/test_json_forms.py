@@ -200,6 +200,9 @@ def _of_order(vault: Path, ask: Callable[..., Any]) -> Iterator[tuple[str, Any]]
     days = "\n\n".join(f"## Day {day}\n\nA drone was seen." for day in range(14))
     (vault / "Drones.md").write_text(days, encoding="utf-8")
     yield "joined hit", ask("search", "what do I do against numb fingers?")["hits"][0]
+    (vault / "Old hives.md").write_text("---\nsuperseded_by: Drones\n---\nHives were of straw.\n", encoding="utf-8")
+    yield "replaced hit", ask("search", "straw hives")["hits"][0]
+    yield "replaced pack", ask("pack", "straw hives")
     yield "further hit", next(hit for hit in ask("search", "a drone was seen")["hits"] if "more_of_note" in hit)
     with excerpt.open(vault, learn=True) as opened:
         result = opened.search("what do I do against numb fingers")
@@ -212,6 +215,8 @@ FORMS = {
     "hit": "A hit",
     "joined hit": "A hit",
     "further hit": "A hit",
+    "replaced hit": "A hit",
+    "replaced pack": "pack",
     "hit asked before": "A hit",
     "search": "search",
     "why": "search --why",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from excerpt.base.model import CommentLine, Fragment, FragmentInfo, Hit, Section, Span
+from excerpt.base.model import CommentLine, Fragment, FragmentInfo, Hit, Replaced, Section, Span
 from excerpt.pack.formats.source_label import PackLinks
 from excerpt.pack.formats.template_format import TemplateRenderer
 from excerpt.text.fragments import fragments_of
@@ -91,6 +91,9 @@ class Vault:
 
     def note_modified(self, path: str) -> str:
         return "2025-03-01" if path in self.notes else ""
+
+    def note_replaced(self, path: str) -> Replaced | None:
+        return None
 
 
 @dataclass(frozen=True)

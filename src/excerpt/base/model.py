@@ -271,6 +271,32 @@ class HitOrders:
         return 0 < self.meaning <= PLACES_BY_MEANING and self.meaning < self.words
 
 
+_STATUS_WORDS = ("superseded", "deprecated", "obsolete", "archived", "retracted", "resolved")
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What replaces a note: the path and title of the other note, the day, and the words in the vault that say so.
+
+    `by` and `title` are None if the note only says that it is out of date, or its link leads nowhere. `date` is ISO
+    8601, None if it is unknown.
+    """
+
+    by: str | None
+    title: str | None
+    date: str | None
+    words: str
+
+    @property
+    def mark(self) -> str:
+        """The mark of the note: "replaced on 2026-03-01 by Pricing 2026.md", "marked as superseded"."""
+        day = f" on {self.date}" if self.date else ""
+        if self.by:
+            return f"replaced{day} by {self.by}"
+        status = next((word for word in _STATUS_WORDS if word in self.words.lower()), _STATUS_WORDS[0])
+        return f"marked as {status}{day}"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Hit:
     """A search hit: a fragment with its score, the signals that add up to it, and the matched spans.
@@ -286,7 +312,8 @@ class Hit:
     what a reranker said of it (signal `rerank`), None if none read it. `orders` are its places by score and by meaning
     if every second place of the list is by meaning, else None. A hit that was moved up, or held back among the first
     ten for others of its note, has the score of its place (signal `place`). `more_of_note` says that it is after the
-    first ten hits and its note has `search.per_note` hits above it.
+    first ten hits and its note has `search.per_note` hits above it. `replaced` is what replaces its note, None if the
+    note is not replaced.
     """
 
     fragment: Fragment
@@ -302,6 +329,7 @@ class Hit:
     rerank: HitRerank | None = None
     orders: HitOrders | None = None
     more_of_note: bool = False
+    replaced: Replaced | None = None
 
     def __repr__(self) -> str:
         return f"Hit({self.fragment!r}, score {self.score:.3f}, {self.confidence or 'not ranked'})"
@@ -372,6 +400,7 @@ class Hit:
             **(attributes_to_json(self, "rerank") if self.rerank is not None else {}),
             **(attributes_to_json(self, "orders") if self.orders is not None else {}),
             **({"more_of_note": True} if self.more_of_note else {}),
+            **(attributes_to_json(self, "replaced") if self.replaced is not None else {}),
             **attributes_to_json(self, *(["asked_before"] if self.asked_before else [])),
             **attributes_to_json(self, "tokens", "fragment_id", "text"),
         }
@@ -558,6 +587,7 @@ class Pack:
     last change, ISO 8601, "" if unknown. `link` is the address that opens the note in Obsidian; "" for a memory, and
     if not requested. `kind` and `place` locate the text in an attachment, as in Fragment; over several pages the place
     is `page=12-13`. If the text begins below the header of a table, `table_header` is rendered above it.
+    `replaced` is what replaces the note, None if it is not replaced.
     """
 
     id: str
@@ -579,6 +609,7 @@ class Pack:
     kind: str = ""
     place: str = ""
     table_header: TableHeader | None = None
+    replaced: Replaced | None = None
 
     @property
     def rendered_header(self) -> str:
@@ -600,6 +631,7 @@ class Pack:
             "number": number,
             **({"link": self.link} if self.link else {}),
             **(attributes_to_json(self, "table_header") if self.table_header is not None else {}),
+            **(attributes_to_json(self, "replaced") if self.replaced is not None else {}),
         }
 
 

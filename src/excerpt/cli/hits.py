@@ -63,6 +63,8 @@ def print_hits(
         print_line(
             f"{INDENT}{style_path(lines, fragment.path, folders)}{kind}{day} · {size} · score {hit.score:.3f}{sure}"
         )
+        if hit.replaced is not None:
+            print_line(f"{INDENT}{style_text(visible_line(hit.replaced.mark), fg='yellow')}")
         room = width * _SNIPPET_LINES - 10
         text, matches = snippet(fragment.text, hit.spans, room)
         text = truncate(text, room)

@@ -213,7 +213,10 @@ def _search_with_stores(
 
 def _prefix_hit(vault: str, hit: Hit) -> Hit:
     """Return a hit with the name of its vault in front of its path, as in a union of vaults."""
-    return replace(hit, fragment=replace(hit.fragment, path=f"{vault}/{hit.path}"))
+    replaced = hit.replaced
+    if replaced is not None and replaced.by is not None:
+        replaced = replace(replaced, by=f"{vault}/{replaced.by}")
+    return replace(hit, fragment=replace(hit.fragment, path=f"{vault}/{hit.path}"), replaced=replaced)
 
 
 def _print_why_not(

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from excerpt.base.model import CommentLine, FileProblem, Fragment, FragmentInfo, NoteInfo, Section, Status
+from excerpt.base.model import CommentLine, FileProblem, Fragment, FragmentInfo, NoteInfo, Replaced, Section, Status
 from excerpt.corpus.facets import Facets
 from excerpt.corpus.names import NameTerms
 from excerpt.corpus.tables import (
@@ -252,6 +252,10 @@ class Notes(Protocol):
 
     def note_modified(self, path: str) -> str:
         """Return the day of a note's last change, as YYYY-MM-DD; "" if unknown. Raises KeyError for an unknown note."""
+        ...
+
+    def note_replaced(self, path: str) -> Replaced | None:
+        """Return what replaces a note, None if it is not replaced. Raises KeyError for an unknown note."""
         ...
 
     def note_info(self, path: str) -> NoteInfo:

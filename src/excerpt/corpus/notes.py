@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.base.locations import location_of_lines
-from excerpt.base.model import CommentLine, Fragment, FragmentInfo, NoteInfo, Section, day_of_ns
+from excerpt.base.model import CommentLine, Fragment, FragmentInfo, NoteInfo, Replaced, Section, day_of_ns
 from excerpt.corpus.facets import EPOCH_ORDINAL, UNKNOWN_DAY, Facets
 from excerpt.corpus.interface import PartialCorpus
 from excerpt.corpus.names import NO_NAMES, NameTerms, fold_name
@@ -127,6 +127,22 @@ class NoteReader:
         if own_day != UNKNOWN_DAY:
             return date.fromordinal(own_day + EPOCH_ORDINAL).isoformat()
         return "" if self.facets.is_copied[number] else day_of_ns(row.mtime_ns)
+
+    def note_replaced(self, path: str) -> Replaced | None:
+        """Return what replaces a note, None if it is not replaced. Raises KeyError for an unknown note.
+
+        The day is that which the words name, else that when the other note was created.
+        """
+        found = self.facets.replaced.get(self.facets.numbers[path])
+        if found is None:
+            return None
+        if not found.successors:
+            return Replaced(None, None, found.day or None, found.words)
+        other = found.successors[0]
+        created = self.facets.creation_dates([other])[0]
+        by = self.table.paths[other]
+        day = found.day or (created.isoformat() if created else None)
+        return Replaced(by, self._read_note_row(by).title, day, found.words)
 
     def note_info(self, path: str) -> NoteInfo:
         return self.note_infos([path])[0]

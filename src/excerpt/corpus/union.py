@@ -20,7 +20,7 @@ from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from excerpt.base.errors import ModelError, StoreUnusableError
-from excerpt.base.model import CommentLine, FileProblem, Fragment, FragmentInfo, NoteInfo, Section, Status
+from excerpt.base.model import CommentLine, FileProblem, Fragment, FragmentInfo, NoteInfo, Replaced, Section, Status
 from excerpt.corpus.facets import Facets, Ints, NumberedNotes, Times
 from excerpt.corpus.interface import (
     CandidateQuery,
@@ -399,6 +399,12 @@ class UnionCorpus:
     def note_modified(self, path: str) -> str:
         part, own_path = self._find(path)
         return part.corpus.note_modified(own_path)
+
+    def note_replaced(self, path: str) -> Replaced | None:
+        """Return what replaces a note, None if it is not replaced. Raises KeyError for an unknown note."""
+        part, own_path = self._find(path)
+        found = part.corpus.note_replaced(own_path)
+        return found if found is None or found.by is None else replace(found, by=part.path_in_union(found.by))
 
     def note_info(self, path: str) -> NoteInfo:
         return self.note_infos([path])[0]

@@ -33,6 +33,7 @@ from excerpt.search.query import (
     DATE_KINDS,
     FILTER_KINDS,
     FILTER_OPERATORS,
+    REPLACED_VALUE,
     SORT_VALUES,
     parse_alternatives,
 )
@@ -236,6 +237,11 @@ def _list_kinds(snapshot: Corpus) -> Iterator[_CompletionEntry]:
         yield _CompletionEntry(kind, Completion(format_filter("kind", kind), kind), len(notes))
 
 
+def _list_states(snapshot: Corpus) -> Iterator[_CompletionEntry]:
+    if count := len(snapshot.facets.replaced):
+        yield _CompletionEntry(REPLACED_VALUE, Completion(f"is:{REPLACED_VALUE}", REPLACED_VALUE), count)
+
+
 def _list_orders(_snapshot: Corpus) -> Iterator[_CompletionEntry]:
     for order in SORT_VALUES:
         yield _CompletionEntry(order, Completion(f"sort:{order}", order), 0)
@@ -256,6 +262,7 @@ _LIST_BUILDERS: Mapping[str, Callable[[Corpus], Iterator[_CompletionEntry]]] = {
     "aliases": _list_titles,
     "heading": _list_headings,
     "kind": _list_kinds,
+    "is": _list_states,
     "sort": _list_orders,
 }
 

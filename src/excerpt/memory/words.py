@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from excerpt.base.kinds import FilterKind
 from excerpt.base.model import Memory
-from excerpt.search.query import MEMORY_FILTER_KINDS, find_conditions
+from excerpt.search.query import MEMORY_FILTER_KINDS, STALE_VALUE, find_conditions
+from excerpt.text.folding import fold
 from excerpt.text.languages import detect_language
 from excerpt.text.words import QueryWord, query_terms, terms_of
 
@@ -22,8 +23,9 @@ def split_stale_filter(query: str) -> tuple[str, bool | None]:
     """
     stale: bool | None = None
     for condition in reversed(find_conditions(query, kinds=MEMORY_FILTER_KINDS)):
-        if condition.filter is not None and condition.filter.kind is FilterKind.IS:
-            stale = not condition.filter.negated
+        found = condition.filter
+        if found is not None and found.kind is FilterKind.IS and fold(found.value) == STALE_VALUE:
+            stale = not found.negated
             query = f"{query[: condition.start].rstrip()} {query[condition.end :].lstrip()}".strip()
     return query, stale
 

@@ -221,4 +221,5 @@ def _make_pack(
         kind=fragment.kind,
         place=location_of_lines(note.sections, line_span.line_start, line_span.line_end) if fragment.place else "",
         table_header=table_header,
+        replaced=note.replaced,
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 from weakref import proxy
 
-from excerpt.base.model import CommentLine, Fragment, FragmentInfo, Memory, Section
+from excerpt.base.model import CommentLine, Fragment, FragmentInfo, Memory, Replaced, Section
 from excerpt.pack.memory_fragment import memory_id_of, memory_name, memory_to_fragment
 from excerpt.pack.selection import MarkedFragment, MovedFragments
 from excerpt.pack.source import FragmentRange, NoteSource
@@ -105,6 +105,9 @@ class SourceWithMemories:
     def note_modified(self, path: str, /) -> str:
         entry = self._memories.get(path)
         return entry[0].updated[:10] if entry else self._source.note_modified(path)
+
+    def note_replaced(self, path: str, /) -> Replaced | None:
+        return None if memory_id_of(path) else self._source.note_replaced(path)
 
     def current_path(self, path: str, /) -> str | None:
         return None if memory_id_of(path) else self._source.current_path(path)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Protocol
 from weakref import WeakKeyDictionary, proxy
 
-from excerpt.base.model import CommentLine, Fragment, FragmentInfo, Section, TableHeader
+from excerpt.base.model import CommentLine, Fragment, FragmentInfo, Replaced, Section, TableHeader
 from excerpt.text.chunkers import Chunker, choose_chunker
 from excerpt.text.line_context import TableLines, find_table_header, find_tables
 
@@ -51,6 +51,10 @@ class NoteSource(Protocol):
         """Return the day of the note's last change, ISO 8601, "" if it is unknown."""
         ...
 
+    def note_replaced(self, path: str, /) -> Replaced | None:
+        """Return what replaces the note, None if it is not replaced."""
+        ...
+
 
 class CachedNote:
     """A note whose lines, sections and fragments are read from a source on first use and then cached.
@@ -90,6 +94,10 @@ class CachedNote:
     @cached_property
     def modified(self) -> str:
         return self._source.note_modified(self.path)
+
+    @cached_property
+    def replaced(self) -> Replaced | None:
+        return self._source.note_replaced(self.path)
 
     def text(self, line_start: int, line_end: int) -> str:
         """Return the lines `line_start` to `line_end`, both included; the lines of hits come from the cache."""

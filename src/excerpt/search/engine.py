@@ -783,7 +783,8 @@ class Engine:
             ranking.scored_query_indices[first:last].tolist(),
             ranking.positions[first:last].tolist(),
         )
-        created = self.snapshot.facets.creation_dates(table.notes[rows].tolist())
+        created = self.snapshot.facets.creation_dates(notes)
+        replaced = self.snapshot.facets.replaced
         signals = [
             iter(
                 _build_signals(
@@ -828,6 +829,7 @@ class Engine:
                     past_uses,
                     orders=HitOrders(*orders[at]) if orders is not None else None,
                     more_of_note=more_of_note[at],
+                    replaced=self.snapshot.note_replaced(fragment.path) if note in replaced else None,
                 )
             )
         return tuple(hits)

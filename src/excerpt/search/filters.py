@@ -27,7 +27,7 @@ from excerpt.corpus.facets import UNKNOWN_DAY, Facets, Ints
 from excerpt.corpus.interface import Corpus
 from excerpt.search.bm25 import NO_ROWS, Rows
 from excerpt.search.proximity import AnalyzeWords, find_phrase_rows, find_word_sequence
-from excerpt.search.query import Query, page_range
+from excerpt.search.query import REPLACED_VALUE, Query, page_range
 from excerpt.search.results import Filter
 from excerpt.text.dates import Period, parse_date, parse_period
 from excerpt.text.folding import fold
@@ -211,12 +211,21 @@ def _match_notes(filter_: Filter, facets: Facets, today: date) -> Ints | Flags:
         FilterKind.FROM: lambda: _find_linked_notes(facets, _find_link_targets(facets, value, is_prefix=is_prefix)),
         FilterKind.KIND: lambda: _match_names_exactly(facets.kinds, fold(value), is_prefix=is_prefix),
         FilterKind.SOURCE: lambda: _match_sources(facets.paths, value, is_prefix=is_prefix),
-        # Every memory passes here: which memories are stale only appears when their sources are read.
-        FilterKind.IS: lambda: np.ones(len(facets.paths), np.bool_),
+        FilterKind.IS: lambda: _match_state(facets, value),
         # It is an order, not a filter.
         FilterKind.SORT: lambda: np.ones(len(facets.paths), np.bool_),
     }
     return lookups[filter_.kind]()
+
+
+def _match_state(facets: Facets, value: str) -> Ints | Flags:
+    """Return the replaced notes, or all for another state.
+
+    Which memories are stale only appears when their sources are read.
+    """
+    if fold(value) == REPLACED_VALUE:
+        return np.array(sorted(facets.replaced), np.int32)
+    return np.ones(len(facets.paths), np.bool_)
 
 
 def _find_linking_notes(facets: Facets, notes: Ints) -> Ints:

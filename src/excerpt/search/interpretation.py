@@ -125,6 +125,7 @@ _NO_MATCH = {
     FilterKind.KIND: "no file is of the kind {}",
     FilterKind.PAGE: "no passage is on a page {}",
     FilterKind.FROM: "no note is linked from {}",
+    FilterKind.IS: "no note is {}",
 }
 
 

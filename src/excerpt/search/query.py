@@ -26,16 +26,17 @@ DATE_KINDS = frozenset({FilterKind.MODIFIED, FilterKind.CREATED, FilterKind.DATE
 SORT_VALUES = ("date", "-date")
 """The values of `sort:`, which chooses the order of the hits: by date, oldest or newest first."""
 STALE_VALUE = "stale"
-"""The only value of the filter `is:`, for memories whose sources have changed."""
+"""The value of the filter `is:` for memories whose sources have changed."""
+REPLACED_VALUE = "replaced"
+"""The value of the filter `is:` for notes that another note replaces, or that say that they are out of date."""
 
 ATTACHMENT_FILTERS = frozenset({FilterKind.KIND, FilterKind.PAGE})
 """Kinds whose names are properties in many vaults.
 
 If the vault has that property, the property is tested instead.
 """
-_MEMORY_FILTERS = (FilterKind.SOURCE, FilterKind.IS)
 FILTER_KINDS: Mapping[str, FilterKind] = {
-    **{str(kind): kind for kind in FilterKind if kind is not FilterKind.PROPERTY and kind not in _MEMORY_FILTERS},
+    **{str(kind): kind for kind in FilterKind if kind not in (FilterKind.PROPERTY, FilterKind.SOURCE)},
     # Names of properties in the frontmatter.
     "tags": FilterKind.TAG,
     "alias": FilterKind.TITLE,
@@ -51,7 +52,7 @@ FILTER_KINDS: Mapping[str, FilterKind] = {
 """The kind of filter by operator, the folded word before the colon."""
 MEMORY_FILTER_KINDS: Mapping[str, FilterKind] = {
     **{name: kind for name, kind in FILTER_KINDS.items() if kind not in (*ATTACHMENT_FILTERS, FilterKind.SORT)},
-    **{str(kind): kind for kind in _MEMORY_FILTERS},
+    str(FilterKind.SOURCE): FilterKind.SOURCE,
     # The day of a memory is the day on which it was saved.
     **{name: FilterKind.CREATED for name, kind in FILTER_KINDS.items() if kind is FilterKind.DATE},
 }
@@ -188,11 +189,12 @@ def _parse_filter(text: str, at: int, known: KnownNames) -> QueryPiece | None:
         kind
         and is_complete_filter(kind, value, operator, is_quoted=is_quoted)
         and not (kind is FilterKind.SORT and match[1])
+        and not (fold(value) == STALE_VALUE and kind is FilterKind.IS and known.kinds is FILTER_KINDS)
     ):
         found = Filter(kind, _COMPARISON_SIGNS.get(operator, "") + value, negated=bool(match[1]), open=is_open)
     # Any other value may still be one of a property called `date` or `sort`: `date:*`.
     elif (
-        (kind is None or kind in DATE_KINDS or kind is FilterKind.SORT)
+        (kind is None or kind in DATE_KINDS or kind in (FilterKind.SORT, FilterKind.IS))
         and name in known.properties
         and _is_property_value(value, is_quoted=is_quoted)
     ):
@@ -229,7 +231,7 @@ def is_complete_filter(kind: FilterKind, value: str, operator: str = "", *, is_q
     if kind in (FilterKind.PATH, FilterKind.FILE, FilterKind.FOLDER):
         return bool(value.strip("*/" if kind is FilterKind.FOLDER else "*"))
     if kind in (FilterKind.IS, FilterKind.SORT):
-        return fold(value) in ((STALE_VALUE,) if kind is FilterKind.IS else SORT_VALUES)
+        return fold(value) in ((STALE_VALUE, REPLACED_VALUE) if kind is FilterKind.IS else SORT_VALUES)
     if kind is FilterKind.PAGE:
         return page_range(value) is not None
     if kind is FilterKind.TAG and is_quoted:

@@ -44,6 +44,7 @@ from excerpt.base.model import Progress as Progress
 from excerpt.base.model import QueryHint as QueryHint
 from excerpt.base.model import QueryPeriod as QueryPeriod
 from excerpt.base.model import QuestionWord as QuestionWord
+from excerpt.base.model import Replaced as Replaced
 from excerpt.base.model import Result as Result
 from excerpt.base.model import Signal as Signal
 from excerpt.base.model import Source as Source

@@ -17,6 +17,7 @@ from excerpt.pack.formats.pack_format import PackFile, PackSource, UnreadablePac
 from excerpt.pack.formats.source_label import (
     UNKNOWN_DATE,
     format_headings,
+    format_mark,
     format_pack_location,
     join_lines,
     shorten_digest,
@@ -24,6 +25,8 @@ from excerpt.pack.formats.source_label import (
 from excerpt.text.display import extend_fence, line_range
 
 _QUESTION_PREFIX = "Question: "
+_MARK_PREFIX = "Status: "
+"""Begins the line of a replaced note, so that a path in it cannot turn it into a heading, a fence or HTML."""
 
 
 # --- written ----------------------------------------------------------------------------------------------------------
@@ -63,7 +66,8 @@ class NumberedSourcesRenderer(Struct, frozen=True):
 
     def _render_borders(self, number: int, pack: Pack) -> tuple[str, str]:
         border, gap = extend_fence(self.min_border, pack.rendered_text), self.border_gap
-        above = f"{self.heading_prefix}[{number}] {format_headings(pack)}\n{_format_location_line(pack)}\n{gap}"
+        mark = f"{_MARK_PREFIX}{format_mark(pack)}\n" if pack.replaced else ""
+        above = f"{self.heading_prefix}[{number}] {format_headings(pack)}\n{_format_location_line(pack)}\n{mark}{gap}"
         cut_above = f"{CUT_MARK}\n{gap}" if pack.cut_above else ""
         cut_below = f"{gap}{CUT_MARK}\n" if pack.cut_below else ""
         return f"{above}{cut_above}{border}\n{pack.rendered_header}", f"{border}\n{cut_below}"
@@ -98,7 +102,7 @@ _LOCATION_LINE = re.compile(
     r"(?:, modified (?:[\d-]{1,10}|unknown))?, digest (?P<digest>[0-9a-f]{1,16})"
 )
 _BORDER_LINE = re.compile(r"(?:`{3,}|={5,})")
-_MAX_LINES_ABOVE_BORDER = 4  # between location and border: blank lines, and the mark of a cut
+_MAX_LINES_ABOVE_BORDER = 5  # between location and border: the status, blank lines, and the mark of a cut
 
 
 def read(text: str) -> PackFile:

@@ -26,6 +26,11 @@ def format_headings(pack: Pack) -> str:
     return visible_line(title_and_headings(pack.title, pack.heading_path))
 
 
+def format_mark(pack: Pack) -> str:
+    """Return the mark of a pack of a replaced note on one line, such as "replaced by Pricing 2026.md"; else ""."""
+    return visible_line(pack.replaced.mark) if pack.replaced is not None else ""
+
+
 def format_pack_lines(pack: Pack) -> str:
     """Return a pack's lines, such as `12-14`, or `12` for one line."""
     return line_range(pack.line_start, pack.line_end)

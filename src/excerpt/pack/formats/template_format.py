@@ -31,7 +31,14 @@ from excerpt.base.kinds import Scope
 from excerpt.base.model import EntryHit, Pack
 from excerpt.base.processes import start_arguments
 from excerpt.base.state_files import read_text
-from excerpt.pack.formats.source_label import PackLinks, format_headings, format_pack_lines, join_lines, shorten_digest
+from excerpt.pack.formats.source_label import (
+    PackLinks,
+    format_headings,
+    format_mark,
+    format_pack_lines,
+    join_lines,
+    shorten_digest,
+)
 from excerpt.text.display import format_count, line_range, visible_line
 
 MAX_CPU_SECONDS = 2.0
@@ -64,7 +71,7 @@ class TemplateSource(Struct, frozen=True):
 
     `lines` is a range such as `8-12`; `place` is `path:line`, or `path#place` for an attachment. `file` is the absolute
     path with the line, `link` the address in Obsidian. If the passage begins below the header of a table, `text` begins
-    with the header, and `header_lines` are the header's lines.
+    with the header, and `header_lines` are the header's lines. `replaced` is the mark of a replaced note, else "".
     """
 
     number: int
@@ -85,6 +92,7 @@ class TemplateSource(Struct, frozen=True):
     file: str
     link: str
     header_lines: str
+    replaced: str
 
 
 def make_template_source(number: int, pack: Pack, links: PackLinks) -> TemplateSource:
@@ -110,6 +118,7 @@ def make_template_source(number: int, pack: Pack, links: PackLinks) -> TemplateS
         file=visible_line(links.format_file_location(pack)),
         link=links.format_obsidian_link(pack),
         header_lines=line_range(header.line_start, header.line_end) if header is not None else "",
+        replaced=format_mark(pack),
     )
 
 

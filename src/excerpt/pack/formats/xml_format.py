@@ -14,6 +14,7 @@ from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackSource, U
 from excerpt.pack.formats.source_label import (
     UNKNOWN_DATE,
     format_headings,
+    format_mark,
     format_pack_lines,
     join_lines,
     shorten_digest,
@@ -63,12 +64,13 @@ def _render_document_tags(number: int, pack: Pack) -> tuple[str, str]:
         if pack.kind
         else ""
     )
+    mark = f"<status>{escape_xml(format_mark(pack))}</status>\n" if pack.replaced else ""
     cut = " ".join(side for side, is_cut in (("above", pack.cut_above), ("below", pack.cut_below)) if is_cut)
     above = (
         f'<document index="{number}">\n'
         f"<source>{escape_xml(visible_line(pack.path))}</source>\n"
         f"<heading_path>{escape_xml(format_headings(pack))}</heading_path>\n"
-        f"<lines>{format_pack_lines(pack)}</lines>\n{location}{modified}<digest>{shorten_digest(pack)}</digest>\n"
+        f"<lines>{format_pack_lines(pack)}</lines>\n{location}{modified}{mark}<digest>{shorten_digest(pack)}</digest>\n"
     )
     header = pack.table_header
     if header is not None:

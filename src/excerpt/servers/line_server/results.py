@@ -13,6 +13,7 @@ from excerpt.base.model import (
     HitRerank,
     OmittedHit,
     QueryPeriod,
+    Replaced,
     TableHeader,
     UnreadFiles,
 )
@@ -49,8 +50,8 @@ class HitForm(LocatedText):
     """A hit. `confidence` is null if the query, or the alternative that found it, has only filters.
 
     `date` is that of the passage, if the query names a time or sorts by date. `more_of_note` is true for a hit after
-    the tenth whose note has enough hits above. `asked_before` is a past question that found nothing sure, and that
-    this passage answered.
+    the tenth whose note has enough hits above. `replaced` is what replaces its note. `asked_before` is a past question
+    that found nothing sure, and that this passage answered.
     """
 
     fragment_id: str
@@ -61,6 +62,7 @@ class HitForm(LocatedText):
     rerank: NotRequired[HitRerank]
     orders: NotRequired[HitOrders]
     more_of_note: NotRequired[bool]
+    replaced: NotRequired[Replaced]
     asked_before: NotRequired[str]
     text: NotRequired[str]
     snippet: NotRequired[SnippetForm]
@@ -118,6 +120,7 @@ class WhyResult(LocatedText):
     rerank: NotRequired[HitRerank]
     orders: NotRequired[HitOrders]
     more_of_note: NotRequired[bool]
+    replaced: NotRequired[Replaced]
     asked_before: NotRequired[str]
     explanation: ExplanationForm
 
@@ -159,6 +162,7 @@ class PassageForm(LocatedText):
     number: int
     link: NotRequired[str]
     table_header: NotRequired[TableHeader]
+    replaced: NotRequired[Replaced]
 
 
 class PackAnswer(TypedDict):

@@ -174,7 +174,8 @@ def format_hit(number: int, hit: Hit, characters: int, prefix: str = "", query: 
     tokens = format_count(fragment.tokens, "token")
     day = f" · {hit.date}" if hit.date else ""
     before = f" · you once asked this as “{visible_line(hit.asked_before)}”" if _is_reworded(hit, query) else ""
-    head = f"{number}. {reference} · {format_headings(fragment)}{day}{sure} · {tokens}{before}"
+    mark = f" · {visible_line(hit.replaced.mark)}" if hit.replaced is not None else ""
+    head = f"{number}. {reference} · {format_headings(fragment)}{day}{mark}{sure} · {tokens}{before}"
     return f"{head}\n   {quote_snippet(fragment.text, hit.spans, characters)}" if characters else head
 
 
