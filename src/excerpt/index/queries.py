@@ -222,9 +222,11 @@ class CatalogQueries:
         return [(name, count) for name, count in self._rows(sql)]
 
     def replacements(self) -> list[tuple[str, str, str, int]]:
-        self._rows.check("labels")
         sql = "SELECT kind, name, value, note FROM labels WHERE kind IN (?, ?) ORDER BY note, rowid"
-        return [(kind, words, value, note) for kind, words, value, note in self._rows(sql, REPLACED_BY, REPLACES)]
+        rows = self._rows(sql, REPLACED_BY, REPLACES)
+        # Only these: the first search of a command does not wait for all labels.
+        self._rows.check("labels", list(dict.fromkeys(row[3] for row in rows)))
+        return [(kind, words, value, note) for kind, words, value, note in rows]
 
     def titles(self) -> list[tuple[str, int]]:
         self._rows.check("labels")

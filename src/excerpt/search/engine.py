@@ -86,6 +86,7 @@ from excerpt.search.ranking import (
     weights_for,
 )
 from excerpt.search.reopened import LearnedQueries, PastAnswer, PastUses, add_reopened_signal
+from excerpt.search.replaced import ReplacedQuestion, raise_successors
 from excerpt.search.results import TOP_HITS, flag_more_of_note
 from excerpt.search.time_signal import dates_of_rows, format_dates, list_period, sort_by_date
 from excerpt.search.usage import UseLog
@@ -105,7 +106,8 @@ class ScoredQuery(Struct, frozen=True):
     has only filters. `periods` are those that the query names. `past_uses` are the uses for similar words that raise
     fragments, by their position in `scored`; `unlearned` are the fragments scored without them, None if they are the
     same. `candidates` are those that may be ordered by meaning too if words fail; None if they may not. `past_answer`
-    is the passage that answered a similar question, under `auto` only.
+    is the passage that answered a similar question, under `auto` only. `question` are the words of the query under
+    `auto`, for which replaced notes stand under what replaces them; "" under another strategy.
     """
 
     strategy: Strategy
@@ -118,6 +120,7 @@ class ScoredQuery(Struct, frozen=True):
     unlearned: ScoredFragments | None = None
     candidates: Candidates | None = None
     past_answer: PastAnswer | None = None
+    question: str = ""
 
     @property
     def without_past_uses(self) -> ScoredQuery:
@@ -603,6 +606,7 @@ class Engine:
             select_highlight_terms(evidence),
             periods,
             candidates=candidates if strategy is Strategy.AUTO and self._may_ask_meaning(query, evidence) else None,
+            question=query.words if strategy is Strategy.AUTO else "",
         )
         if self._uses_rrf(strategy):
             return answer
@@ -667,8 +671,36 @@ class Engine:
         """Merge the scored fragments of several alternatives into one list, best first.
 
         A fragment of several alternatives keeps its highest score; ties go to the first alternative. Where words fail,
-        places 2, 4, ... are those of the order by meaning, and a past answer to a similar question has place 2.
+        places 2, 4, ... are those of the order by meaning, and a past answer to a similar question has place 2. Under
+        `auto` a replaced note stands under what replaces it.
         """
+        return self._raise_successors(self._rank(scored_queries))
+
+    def _raise_successors(self, ranking: Ranking) -> Ranking:
+        """Return a ranking with what replaces a note above it, unless a query asks for the older one."""
+        replaced = self.snapshot.facets.replaced
+        asked = [one for one in ranking.scored_queries if one.question]
+        if not replaced or len(asked) < len(ranking.scored_queries):
+            return ranking
+        table = self.snapshot.table
+        questions = [
+            ReplacedQuestion(
+                self.snapshot, one.question, one.evidence.periods, np.unique(table.notes[one.evidence.named_rows])
+            )
+            for one in asked
+        ]
+        notes = table.notes[ranking.rows]
+        raised = raise_successors(
+            notes, replaced, lambda note, after: any(question.is_wanted(note, after) for question in questions)
+        )
+        if raised is None:
+            return ranking
+        order, is_raised = raised
+        is_more = np.array(flag_more_of_note(notes[order].tolist(), self._settings.search.per_note), np.bool_)
+        scores = score_places(ranking.scores[order], is_raised[order], is_more)
+        return structs.replace(ranking.select(order), scores=scores, judged=ranking.judged or ranking)
+
+    def _rank(self, scored_queries: Sequence[ScoredQuery]) -> Ranking:
         ranking = self._merge(scored_queries)
         if any(scored_query.past_uses for scored_query in scored_queries):
             judged = self._merge([scored_query.without_past_uses for scored_query in scored_queries])

@@ -49,7 +49,7 @@ _GAP_REASONS: Mapping[str, str] = {
     "reopened": "you opened, marked or copied {who} for similar words",
     "name": "{who} {has} the name that you typed",
     "rerank": "the reranker prefers {who}",
-    "place": "meaning puts {who} higher",
+    "place": "meaning, or a note that it replaces, puts {who} higher",
 }
 """The reason to give for each signal in which the hits above are ahead.
 
@@ -174,8 +174,14 @@ def describe_rank(explanation: Explanation, gaps: Sequence[SignalGap], compared:
         _describe_orders(explanation.hit),
         f"R{explanation.rerank_note[1:]}." if explanation.rerank_note else "",
         describe_past_uses(explanation.hit),
+        _describe_replaced(explanation.hit),
     )
     return " ".join(filter(None, sentences))
+
+
+def _describe_replaced(hit: Hit) -> str:
+    """Return a sentence on what replaces the note of a hit, with the words that say so; "" if nothing does."""
+    return f"Its note is {hit.replaced.mark}: “{hit.replaced.words}”." if hit.replaced is not None else ""
 
 
 def describe_past_uses(hit: Hit) -> str:

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+import numpy as np
+import pytest
+
+from excerpt.base.kinds import Strategy
+from excerpt.base.model import Result
+from excerpt.base.settings import Settings
+from excerpt.corpus.replaced import ReplacedNote
+from excerpt.search.engine import Engine
+from excerpt.search.explain import explain_hits
+from excerpt.search.rank_reasons import describe_rank
+from excerpt.search.replaced import raise_successors
+from tests.search.library import open_vault
+
+NOTES = {
+    "Seats 2024.md": "---\nsuperseded_by: '[[Prices]]'\ndate: 2024-02-01\n---\n"
+    "What does a seat cost? A seat costs ten euros.\n",
+    "Prices.md": "---\ndate: 2026-03-01\n---\nEvery seat is twelve euros from now on, for teams too.\n",
+    "Chairs.md": "A seat of oak costs a carpenter two days. What does a seat weigh?\n",
+    "adr/0003-cron.md": "# Cron\n\n## Status\n\nSuperseded by ADR-12\n\n## Decision\n\nNightly jobs run in cron.\n",
+    "adr/0012-queue.md": "# Jobs in a queue\n\n## Status\n\nAccepted\n\n## Decision\n\nJobs run in a queue at night.\n",
+    "Beans.md": "Beans climb on poles.\n",
+}
+QUESTION = "what does a seat cost?"
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    snapshot = open_vault(tmp_path_factory.mktemp("replaced"), NOTES)
+    yield Engine(snapshot, Settings(), today=lambda: date(2026, 11, 1))
+    snapshot.close()
+
+
+def paths(result: Result) -> list[str]:
+    return list(dict.fromkeys(hit.path for hit in result))
+
+
+def test_what_replaces_a_note_stands_directly_above_it(engine: Engine) -> None:
+    assert paths(engine.search(QUESTION))[:2] == ["Prices.md", "Seats 2024.md"]
+
+
+def test_scores_fall_down_the_list_and_are_the_sums_of_their_signals(engine: Engine) -> None:
+    hits = engine.search(QUESTION).hits
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert [sum(signal.part for signal in hit.signals) for hit in hits] == pytest.approx([hit.score for hit in hits])
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("Seats 2024", "Seats 2024.md"),
+        ("what did a seat cost in 2024?", "Seats 2024.md"),
+        ("what did a seat cost in February 2024", "Seats 2024.md"),
+        ("what does a seat cost since 2024", "Prices.md"),
+        ("what runs nightly jobs in cron", "adr/0012-queue.md"),
+        ("what does ADR 3 say of nightly jobs in cron", "adr/0003-cron.md"),
+        ("how do 3 nightly jobs in cron run", "adr/0012-queue.md"),
+    ],
+)
+def test_a_question_that_names_the_older_note_or_its_time_keeps_it_above(
+    engine: Engine, query: str, first: str
+) -> None:
+    assert paths(engine.search(query))[0] == first
+
+
+def test_a_strategy_of_its_own_keeps_the_order_by_score(engine: Engine) -> None:
+    assert paths(engine.search(QUESTION, Strategy.ADAPTIVE))[0] == "Seats 2024.md"
+
+
+def test_confidence_is_that_of_the_order_by_score(engine: Engine) -> None:
+    alone = engine.search(f"{QUESTION} -path:Prices")
+    assert engine.search(QUESTION).confidence == alone.confidence
+
+
+def test_why_says_by_which_words_a_note_is_replaced(engine: Engine) -> None:
+    result = engine.search(QUESTION)
+    explained = explain_hits(engine, result)[1]
+    assert "replaced on 2026-03-01 by Prices.md: “superseded_by: [[Prices]]”." in describe_rank(explained, (), 1)
+
+
+def test_of_a_chain_the_last_note_comes_first() -> None:
+    replaced = {0: ReplacedNote((1,), ""), 1: ReplacedNote((2,), "")}
+    found = raise_successors(np.array([0, 5, 1, 0, 2], np.int32), replaced, lambda note, after: False)
+    assert found is not None
+    assert found[0].tolist() == [4, 2, 0, 1, 3]
+
+
+def test_a_list_in_the_right_order_stays() -> None:
+    replaced = {0: ReplacedNote((1,), ""), 7: ReplacedNote((8,), "")}
+    assert raise_successors(np.array([1, 0, 7, 1], np.int32), replaced, lambda note, after: False) is None
