@@ -13,7 +13,7 @@ from excerpt.corpus.replaced import ReplacedNote
 from excerpt.search.engine import Engine
 from excerpt.search.explain import explain_hits
 from excerpt.search.rank_reasons import describe_rank
-from excerpt.search.replaced import raise_successors
+from excerpt.search.replaced import order_replaced
 from tests.search.library import open_vault
 
 NOTES = {
@@ -82,13 +82,41 @@ def test_why_says_by_which_words_a_note_is_replaced(engine: Engine) -> None:
     assert "replaced on 2026-03-01 by Prices.md: “superseded_by: [[Prices]]”." in describe_rank(explained, (), 1)
 
 
-def test_of_a_chain_the_last_note_comes_first() -> None:
-    replaced = {0: ReplacedNote((1,), ""), 1: ReplacedNote((2,), "")}
-    found = raise_successors(np.array([0, 5, 1, 0, 2], np.int32), replaced, lambda note, after: False)
-    assert found is not None
-    assert found[0].tolist() == [4, 2, 0, 1, 3]
+def order_of(
+    notes: list[int], replaced: dict[int, tuple[int, ...]], *, is_sure: bool = True, keeps_place: bool = False
+) -> list[int] | None:
+    by_note = {note: ReplacedNote(after, "words") for note, after in replaced.items()}
+    moved = order_replaced(
+        np.array(notes, np.int32), by_note, lambda note, after: keeps_place, lambda own, other: is_sure
+    )
+    return None if moved is None else np.array(notes)[moved.order].tolist()
 
 
-def test_a_list_in_the_right_order_stays() -> None:
-    replaced = {0: ReplacedNote((1,), ""), 7: ReplacedNote((8,), "")}
-    assert raise_successors(np.array([1, 0, 7, 1], np.int32), replaced, lambda note, after: False) is None
+def test_what_replaces_a_sure_note_is_raised_to_it() -> None:
+    assert order_of([0, 5, 6, 1, 0], {0: (1,)}) == [1, 0, 5, 6, 0]
+
+
+def test_an_unsure_note_is_lowered_to_what_replaces_it() -> None:
+    assert order_of([0, 5, 0, 1, 6], {0: (1,)}, is_sure=False) == [5, 1, 0, 0, 6]
+
+
+@pytest.mark.parametrize(("is_sure", "order"), [(True, [2, 1, 0, 5, 0, 6]), (False, [5, 2, 1, 0, 0, 6])])
+def test_of_a_chain_the_last_note_comes_first(is_sure: bool, order: list[int]) -> None:
+    assert order_of([0, 5, 1, 0, 2, 6], {0: (1,), 1: (2,)}, is_sure=is_sure) == order
+
+
+def test_of_a_chain_a_missing_note_is_left_out() -> None:
+    assert order_of([0, 5, 2], {0: (1,), 1: (2,)}) == [2, 0, 5]
+
+
+def test_the_first_of_several_successors_in_the_list_counts() -> None:
+    assert order_of([0, 5, 2, 1], {0: (1, 2)}) == [1, 0, 5, 2]
+
+
+@pytest.mark.parametrize("replaced", [{0: (1,)}, {5: (8,)}, {0: ()}, {}])
+def test_a_list_in_the_right_order_stays(replaced: dict[int, tuple[int, ...]]) -> None:
+    assert order_of([1, 0, 5, 1], replaced) is None
+
+
+def test_a_note_that_the_question_asks_for_keeps_its_place() -> None:
+    assert order_of([0, 1], {0: (1,)}, keeps_place=True) is None

@@ -86,7 +86,7 @@ from excerpt.search.ranking import (
     weights_for,
 )
 from excerpt.search.reopened import LearnedQueries, PastAnswer, PastUses, add_reopened_signal
-from excerpt.search.replaced import ReplacedQuestion, raise_successors
+from excerpt.search.replaced import NEAR_SHARE, ReplacedQuestion, order_replaced
 from excerpt.search.results import TOP_HITS, flag_more_of_note
 from excerpt.search.time_signal import dates_of_rows, format_dates, list_period, sort_by_date
 from excerpt.search.usage import UseLog
@@ -674,9 +674,9 @@ class Engine:
         places 2, 4, ... are those of the order by meaning, and a past answer to a similar question has place 2. Under
         `auto` a replaced note stands under what replaces it.
         """
-        return self._raise_successors(self._rank(scored_queries))
+        return self._order_replaced(self._rank(scored_queries))
 
-    def _raise_successors(self, ranking: Ranking) -> Ranking:
+    def _order_replaced(self, ranking: Ranking) -> Ranking:
         """Return a ranking with what replaces a note above it, unless a query asks for the older one."""
         replaced = self.snapshot.facets.replaced
         asked = [one for one in ranking.scored_queries if one.question]
@@ -690,14 +690,25 @@ class Engine:
             for one in asked
         ]
         notes = table.notes[ranking.rows]
-        raised = raise_successors(
-            notes, replaced, lambda note, after: any(question.is_wanted(note, after) for question in questions)
+
+        def is_sure(own: int, other: int) -> bool:
+            answer = ranking.scored_queries[ranking.scored_query_indices[own]]
+            label = answer.confidences.label_at(int(ranking.positions[own])) if answer.confidences else None
+            is_near = ranking.scores[other] >= NEAR_SHARE * ranking.scores[own]
+            return bool(is_near) or label in (Confidence.STRONG, Confidence.LIKELY)
+
+        moved = order_replaced(
+            notes,
+            replaced,
+            lambda note, after: any(question.is_wanted(note, after) for question in questions),
+            is_sure,
         )
-        if raised is None:
+        if moved is None:
             return ranking
-        order, is_raised = raised
+        order, is_moved = moved.order, moved.is_raised | moved.is_lowered
         is_more = np.array(flag_more_of_note(notes[order].tolist(), self._settings.search.per_note), np.bool_)
-        scores = score_places(ranking.scores[order], is_raised[order], is_more)
+        # A lowered hit gets the score of the hit below it.
+        scores = score_places(np.where(moved.is_lowered, 0, ranking.scores[order]), is_moved, is_more)
         return structs.replace(ranking.select(order), scores=scores, judged=ranking.judged or ranking)
 
     def _rank(self, scored_queries: Sequence[ScoredQuery]) -> Ranking:

@@ -321,6 +321,8 @@ def _describe_gap(explanation: Explanation, gaps: Sequence[SignalGap], compared:
     subject = _FIRST_HIT if compared == 1 else _HITS_ABOVE
     difference = sum(gap.cost for gap in gaps)
     is_held_back = any(signal.name == "place" and signal.part < 0 for signal in explanation.hit.signals)
+    if is_held_back and explanation.hit.replaced is not None:
+        return "what replaces its note is above"
     if is_held_back:
         return "other passages of its note are among the first hits"
     if abs(difference) < _MIN_DIFFERENCE:

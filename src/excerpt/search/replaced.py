@@ -1,7 +1,8 @@
 """The order of replaced notes in a list: a replaced note stands directly under what replaces it.
 
-The passage of the other note is raised to it, so that both are seen. A question that asks for the older note, by its
-name or its time, keeps the order by score.
+If the older note is sure to answer, or the other one is near in score, the passage of the other one is raised to it, so
+that both are seen; else the older one sinks. A question that asks for the older note, by its name or its time, keeps
+the order by score.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 
 import numpy as np
+from msgspec import Struct
 
 from excerpt.corpus.facets import EPOCH_ORDINAL, UNKNOWN_DAY
 from excerpt.corpus.interface import Corpus
@@ -22,55 +24,66 @@ from excerpt.search.list_order import IndexArray
 from excerpt.text.folding import fold
 from excerpt.text.periods import NamedPeriod
 
+NEAR_SHARE = 0.5
+"""The share of a replaced note's score from which what replaces it is near."""
 _MAX_COUNT_DIGITS = 3
 """Most digits of a number that may be a count in a question ("3 workers"), and names a note only after its word."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
-def raise_successors(
-    notes: Rows, replaced: Mapping[int, ReplacedNote], is_wanted: Callable[[int, int], bool]
-) -> tuple[IndexArray, Flags] | None:
-    """Return the order in which each replaced note is under what replaces it, and flags of the raised positions.
+class MovedPositions(Struct, frozen=True):
+    """A changed order of a ranking: positions, best first, and flags of those in it that were raised or lowered."""
 
-    `notes` are the notes of a ranking, best first. The first position of the nearest successor in the ranking is raised
-    to that of the replaced note. `is_wanted` says of a replaced note and its successor whether the question asks for
-    the older one, so that it keeps its place. Returns None if the order does not change.
+    order: IndexArray
+    is_raised: Flags
+    is_lowered: Flags
+
+
+def order_replaced(
+    notes: Rows,
+    replaced: Mapping[int, ReplacedNote],
+    keeps_place: Callable[[int, int], bool],
+    is_sure: Callable[[int, int], bool],
+) -> MovedPositions | None:
+    """Return the order in which each replaced note is directly under what replaces it; None if nothing changes.
+
+    `notes` are the notes of a ranking, best first. `keeps_place` says of a replaced note and its successor whether the
+    question asks for the older one. `is_sure` says of their first positions whether the successor is raised to the
+    replaced note; otherwise the replaced note is lowered to its successor.
     """
-    in_list = np.isin(notes, np.fromiter(replaced, np.int32, len(replaced)))
+    with_successors = [note for note, found in replaced.items() if found.successors]
+    in_list = np.isin(notes, np.array(with_successors, np.int32))
     if not in_list.any():
         return None
-    first_positions: dict[int, int] = {}
+    first: dict[int, int] = {}
     for position, note in enumerate(notes.tolist()):
-        first_positions.setdefault(note, position)
-    is_raised = np.zeros(len(notes), np.bool_)
-    above: dict[int, list[int]] = {}  # the raised positions above a position
-    for position in np.flatnonzero(in_list).tolist():
-        note = int(notes[position])
-        successors = [after for after in find_successors(note, replaced) if after in first_positions]
-        if not successors or first_positions[note] != position:
+        first.setdefault(note, position)
+    successors = {note: find_successors(note, replaced) for note in dict.fromkeys(notes[in_list].tolist())}
+    order = list(range(len(notes)))
+    raised: dict[int, list[int]] = {}  # the positions that were raised to a position
+    lowered: list[int] = []
+    # The last note of a chain comes first, so that others move with it.
+    for note in sorted(successors, key=lambda note: len(successors[note])):
+        after = next((each for each in successors[note] if each in first), None)
+        if after is None or keeps_place(note, after):
             continue
-        # Of a chain, the last one first.
-        below = position
-        for after in _chain(successors, replaced):
-            raised = first_positions[after]
-            if raised > position and not is_raised[raised] and not is_wanted(note, after):
-                above.setdefault(below, []).append(raised)
-                is_raised[raised] = True
-    if not is_raised.any():
+        own, other = first[note], first[after]
+        at, end = order.index(own), order.index(other)
+        if at > end:
+            continue
+        if is_sure(own, other):
+            raised[own] = [*raised.pop(other, ()), other]
+            order = [each for each in order if each not in raised[own]]
+            order[order.index(own) : order.index(own)] = raised[own]
+        else:
+            moved = [each for each in order[:end] if notes[each] == note]
+            lowered += moved
+            order = [*(each for each in order[:end] if notes[each] != note), other, *moved, *order[end + 1 :]]
+    if order == list(range(len(notes))):
         return None
-    order: list[int] = []
-    for position in np.flatnonzero(~is_raised).tolist():
-        order += [*reversed(above.get(position, ())), position]
-    return np.array(order, np.intp), is_raised
-
-
-def _chain(successors: Sequence[int], replaced: Mapping[int, ReplacedNote]) -> Sequence[int]:
-    """Return the successors of a note that are to stand above it, the nearest first: one of each step of a chain."""
-    chain: list[int] = []
-    for after in successors:
-        if not chain or after in find_successors(chain[-1], replaced):
-            chain.append(after)
-    return chain
+    positions = np.array(order, np.intp)
+    all_raised = [each for group in raised.values() for each in group]
+    return MovedPositions(positions, np.isin(positions, all_raised), np.isin(positions, lowered))
 
 
 class ReplacedQuestion:
