@@ -90,8 +90,8 @@ def test_the_months_of_a_long_timeline_are_grouped() -> None:
 
 
 def test_the_share_of_the_vault_about_the_topic_is_shown() -> None:
-    assert format_headline(OVERVIEW) == "34 fragments in 12 of 171 notes"
-    assert format_headline(replace(OVERVIEW, fragments=1, notes=1)) == "1 fragment in 1 of 171 notes"
+    assert format_headline(OVERVIEW) == "34 passages in 12 of 171 notes"
+    assert format_headline(replace(OVERVIEW, fragments=1, notes=1)) == "1 passage in 1 of 171 notes"
 
 
 TOPIC = "sync conflict"

@@ -219,7 +219,7 @@ def list_status_facts(index: IndexState) -> list[tuple[str, str]]:
     if status is None:
         return changes
     attachments = f" and {format_count(sum(status.attachments.values()), 'attachment')}" if status.attachments else ""
-    fragments = format_count(status.fragments, "fragment")
+    fragments = format_count(status.fragments, "passage")
     embedding = format_embedding(index)
     return [
         ("notes", f"{status.notes:,}{attachments} in {fragments}, as of {local_time(status.updated)}"),

@@ -137,7 +137,7 @@ class MapPanel(RowList):
         if shown is None:
             return "map"
         query = visible_line(shown.query.strip()) or "the whole vault"
-        counts = f"{format_count(shown.fragments, 'fragment')} in {format_count(shown.notes, 'note')}"
+        counts = f"{format_count(shown.fragments, 'passage')} in {format_count(shown.notes, 'note')}"
         room = max(8, self.size.width - len(counts) - 13)
         return f"map of {fit(query, room)} · {counts}".replace("[", r"\[")
 

@@ -374,7 +374,7 @@ class OverviewPane(Vertical):
 def _no_match_notice(overview: Overview) -> EmptyState:
     return EmptyState(
         f"No note is about {overview.topic}",
-        f"None of {format_count(overview.vault_fragments, 'fragment')} has most words of the topic or is likely to "
+        f"None of {format_count(overview.vault_fragments, 'passage')} has most words of the topic or is likely to "
         "answer it.",
         f"Try fewer or other words; the Search tab ({key_sign('show-search')}) shows the nearest passages.",
     )

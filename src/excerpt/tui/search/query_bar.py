@@ -792,11 +792,14 @@ class QueryBar(Vertical):
         cursor_token = self.queries.cursor_token
         if cursor_token is None or not self.field.has_focus:
             return
+        units = {"fragment": "passage"}
         choices = [
             MenuChoice(
                 completion.label,
                 *apply_completion(self.text, cursor_token, completion.text),
-                detail=format_count(completion.count, completion.unit) if completion.count else "",
+                detail=format_count(completion.count, units.get(completion.unit, completion.unit))
+                if completion.count
+                else "",
                 match_text=cursor_token.value,
             )
             for completion in completions

@@ -180,7 +180,7 @@ class StrategiesScreen(Dialog[StrategyChoice]):
             return
         ranks = sum(len(strategy) + _CELL_PADDING for strategy in self._strategies)
         table.add_column(
-            "fragment", width=max(16, self.query_one(DialogBox).content_size.width - ranks - 2 * _CELL_PADDING)
+            "passage", width=max(16, self.query_one(DialogBox).content_size.width - ranks - 2 * _CELL_PADDING)
         )
         accent = f"bold {self.app.theme_variables['accent']}"
         for strategy in self._strategies:
