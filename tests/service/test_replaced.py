@@ -98,6 +98,15 @@ def test_a_pack_has_the_mark_in_each_format(vault: Vault, name: str) -> None:
     assert (source.path, source.text) == ("Pricing 2024.md", "A seat costs ten euros a month, paid yearly.")
 
 
+def test_a_pack_has_a_replaced_note_only_for_what_its_successor_lacks(vault: Vault) -> None:
+    assert [passage.path for passage in vault.pack("what does a seat cost a month?").passages] == ["Pricing 2026.md"]
+    both = vault.pack("is a seat paid yearly?").passages
+    assert [(passage.path, passage.replaced is not None) for passage in both] == [
+        ("Pricing 2026.md", False),
+        ("Pricing 2024.md", True),
+    ]
+
+
 def test_a_pack_without_replaced_notes_has_no_mark(vault: Vault) -> None:
     assert "Status:" not in vault.pack("beans").text
 

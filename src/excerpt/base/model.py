@@ -291,10 +291,14 @@ class Replaced:
     def mark(self) -> str:
         """The mark of the note: "replaced on 2026-03-01 by Pricing 2026.md", "marked as superseded"."""
         day = f" on {self.date}" if self.date else ""
+        return f"{self.short_mark}{day} by {self.by}" if self.by else f"marked as {self.short_mark}{day}"
+
+    @property
+    def short_mark(self) -> str:
+        """The mark in one word, such as "replaced"; without another note, the status that the words name."""
         if self.by:
-            return f"replaced{day} by {self.by}"
-        status = next((word for word in _STATUS_WORDS if word in self.words.lower()), _STATUS_WORDS[0])
-        return f"marked as {status}{day}"
+            return "replaced"
+        return next((word for word in _STATUS_WORDS if word in self.words.lower()), _STATUS_WORDS[0])
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -86,8 +86,9 @@ def order_units(
     """Return the units to pack after the first hit, in the order of their worth.
 
     First those that add to what is covered, times how likely their hit answers; then one of each hit that may answer
-    instead, or while a part of the question is not covered. `whole` are the hits as one unit each, and `cut` returns
-    the units of one, by its index: it reads the note, so only hits that may add something are cut.
+    instead, or while a part of the question is not covered. Of a replaced note only the former are packed beside what
+    replaces it. `whole` are the hits as one unit each, and `cut` returns the units of one, by its index: it reads the
+    note, so only hits that may add something are cut.
     """
     weights = {word.text: word.weight for word in words if word.is_found}
     total = sum(weights.values())
@@ -110,13 +111,19 @@ def order_units(
     uncovered = total - sum(weights.get(word, 0.0) for word in covered)
     has_parts_left = len(weights) >= MIN_WORDS and uncovered >= MIN_UNCOVERED * total
     taken = {unit.hit_index for unit in ordered}
+    current = {hits[index].path for index in (0, *taken)}
     further = 0
     for index in range(len(whole)):
         if index == 0 or index in taken or further == MAX_FURTHER:
             continue
+        replaced = hits[index].replaced
+        if replaced is not None and replaced.by in current:
+            current.add(hits[index].path)  # a note that it replaces is not needed either
+            continue
         needed = SECOND_SHARE if index == 1 else FURTHER_SHARE if has_parts_left else RIVAL_SHARE
         if shares[index] >= needed:
             ordered.append(max(cut(index), key=lambda unit: sum(weights.get(word, 0.0) for word in unit.words)))
+            current.add(hits[index].path)
             further += 1
     return ordered
 

@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from excerpt.base.kinds import Confidence, Strategy
-from excerpt.base.model import Fragment, Hit, PastUse, Result, Span
+from excerpt.base.model import Fragment, Hit, PastUse, Replaced, Result, Span
 from excerpt.pack.memory_fragment import memory_name
 from excerpt.service.questions import AskSearch
 from excerpt.tui.common.split import Split
@@ -315,6 +315,16 @@ async def test_the_title_and_headings_of_a_row_extend_to_its_score(scripted: Scr
         one = replace(one, fragment=replace(one.fragment, heading_path=()))
         row = drawn_lines(await show(pilot, [one]))[0]
         assert row == "▌  A title that goes on and on without end, and then further on, to the…  1.00"
+
+
+async def test_a_row_says_what_replaces_its_note_in_one_word_where_there_is_no_room(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        by = Replaced("Prices 2026.md", "Prices 2026", "2026-03-01", "superseded_by: [[Prices 2026]]")
+        short, long = (replace(hit(f"{name}.md"), replaced=by) for name in ("Prices 2024", "Prices " * 6))
+        rows = await show(pilot, [short, long, replace(hit("Old.md"), replaced=Replaced(None, None, None, "obsolete"))])
+        assert drawn_lines(rows)[0].startswith("▌  Prices 2024 › Conflicts · replaced on 2026-03-01 by Prices 2026.md")
+        assert " Conflicts · replaced  " in drawn_lines(rows)[1]
+        assert " Conflicts · marked as obsolete " in drawn_lines(rows)[2]
 
 
 @pytest.mark.programs

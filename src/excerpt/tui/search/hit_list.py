@@ -538,7 +538,9 @@ class HitList(RowList):
                 (_format_memory_source(hit.fragment), soft),
             ]
         folded, key, folded_count = self._draw_folded(row, selected=selected)
-        suffix = [(f" · {row.lines}" if row.lines and not has_snippet else "", soft), folded_count]
+        short, mark = self._draw_mark(hit)
+        lines = (f" · {row.lines}" if row.lines and not has_snippet else "", soft)
+        suffix = [lines, short, folded_count]
         names = [(text, self._spans_to_highlight(text, spans)) for text, spans in list_names(hit)]
         if row.repeats_note and len(names) > 1:
             headings = shorten_headings(names[1:], cells - _SAME_NOTE_INDENT - total_cells(suffix))
@@ -552,8 +554,16 @@ class HitList(RowList):
         parts = [*before, *name_parts([first], title, soft, match), after]
         if others:
             parts += [(NAME_SEPARATOR, soft), *name_parts(others, soft, soft, match)]
-        longest_first = ([*parts, suffix[0], folded, key], [*parts, suffix[0], folded])
+        ends = ((mark, folded, key), (mark, folded), (short, folded, key), (short, folded))
+        longest_first = ([*parts, lines, *end] for end in ends)
         return next((each for each in longest_first if total_cells(each) <= cells), [*parts, *suffix])
+
+    def _draw_mark(self, hit: Hit) -> tuple[StyledPart, StyledPart]:
+        """Return that the note of a hit is replaced, in one word and with what replaces it; empty if it is not."""
+        if hit.replaced is None:
+            return ("", Style.null()), ("", Style.null())
+        style = self.style_of("hit--stale")
+        return (f" · {hit.replaced.short_mark}", style), (f" · {visible_line(hit.replaced.mark)}", style)
 
     def _draw_folded(self, row: HitRow, *, selected: bool) -> tuple[StyledPart, StyledPart, StyledPart]:
         """Return how many further hits of its note a row folds, and how many of them are marked or packed.
