@@ -61,7 +61,7 @@ async def test_the_map_counts_the_matches_of_the_list(app: ExcerptApp) -> None:
         assert result is not None
         assert shown is not None
         assert shown.fragments == result.matched
-        assert f"map of conflict · {result.matched} fragments in {shown.notes} notes" in str(panel_of(app).border_title)
+        assert f"map of conflict · {result.matched} passages in {shown.notes} notes" in str(panel_of(app).border_title)
 
 
 @pytest.mark.programs

@@ -265,7 +265,7 @@ async def test_every_part_fits_on_one_screen(app: ExcerptApp, size: tuple[int, i
         assert [part for part in parts_shown_whole(app) if part != "related"] == present
         assert overview_rows_of(app).row_count <= overview_rows_of(app).size.height
         told = overview_pane_of(app).query_one(TopicStatus).text
-        assert told == f"{shown.fragments} fragments in {shown.notes} of 17 notes"
+        assert told == f"{shown.fragments} passages in {shown.notes} of 17 notes"
 
 
 async def test_a_key_shows_all_rows_and_keeps_the_cursor(app: ExcerptApp) -> None:
