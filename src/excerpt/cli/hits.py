@@ -33,10 +33,11 @@ _SNIPPET_LINES = 2  # below each hit
 
 
 def confidence_label(hit: Hit) -> str:
-    """Return the word for a hit's confidence (how likely the hit answers the query); "" if unknown."""
-    if hit.confidence is Confidence.NOTHING:
-        return "no answer"
-    return "" if hit.confidence is None else hit.confidence.value
+    """Return the word for a hit's confidence (how likely the hit answers the query); "" if unknown or nothing.
+
+    That nothing answers is said of the whole list, where it may be unsure.
+    """
+    return "" if hit.confidence in (None, Confidence.NOTHING) else str(hit.confidence)
 
 
 def print_hits(

@@ -100,6 +100,6 @@ def test_several_weaker_signals_are_summed_in_one_row_and_listed_below() -> None
 
 def test_signals_without_points_and_common_words_are_explained() -> None:
     lines = drawn_explanation(MANY)
-    assert "89 % of the first hit's score; no answer; no points for title" in lines
+    assert "89 % of the first hit's score; no points for title" in lines
     assert "conflict: similar spelling (×0.28)" in lines
     assert "common word (×0.35)" in lines

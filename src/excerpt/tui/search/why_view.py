@@ -23,6 +23,7 @@ from textual.containers import VerticalScroll
 from textual.message import Message
 from textual.widgets import Input, Static
 
+from excerpt.base.kinds import Confidence
 from excerpt.base.locations import format_location
 from excerpt.base.model import Hit, Result, Signal
 from excerpt.search.rank_reasons import format_rank
@@ -35,7 +36,6 @@ from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.common.strips import click_style
 from excerpt.tui.keymap import format_key, key_sign
-from excerpt.tui.search.query_bar import CONFIDENCE_LABELS
 
 if TYPE_CHECKING:
     from excerpt.search.rank_reasons import NoteExplanation, StrategyRank
@@ -245,7 +245,9 @@ def render_hit(hit: Hit, share: float, colours: Colours) -> Iterator[RenderableT
         Text("score", strong), "", "", Text(f"{hit.score:.3f}", strong), WaterfallBar(0.0, 1.0, colours["accent"])
     )
     yield table
-    confidence = f"; {CONFIDENCE_LABELS[hit.confidence]}" if hit.confidence else ""
+    # That nothing answers is said of the whole list, where it may be unsure.
+    is_sure = hit.confidence not in (None, Confidence.NOTHING)
+    confidence = f"; {hit.confidence}" if is_sure else ""
     unused = [signal.name for signal in hit.signals if signal.weight and not signal.part]
     unused_note = f"; no points for {', '.join(unused)}" if unused else ""
     yield Text(f"{format_percent(share)} of the first hit's score{confidence}{unused_note}", soft)
