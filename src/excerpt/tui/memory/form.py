@@ -195,7 +195,7 @@ class RememberDialog(Dialog[MemoryDraft]):
             tags = ", ".join(self._tags)
             yield Field(
                 tags,
-                placeholder="sync, decision",
+                placeholder="such as: sync, decision",
                 compact=True,
                 select_on_focus=False,
                 id="tags",
