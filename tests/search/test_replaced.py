@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import date
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from excerpt.corpus.replaced import ReplacedNote
 from excerpt.search.engine import Engine
 from excerpt.search.explain import explain_hits
 from excerpt.search.rank_reasons import describe_rank
-from excerpt.search.replaced import order_replaced
+from excerpt.search.replaced import find_newer_editions, order_replaced
 from tests.search.library import open_vault
 
 NOTES = {
@@ -120,3 +122,61 @@ def test_a_list_in_the_right_order_stays(replaced: dict[int, tuple[int, ...]]) -
 
 def test_a_note_that_the_question_asks_for_keeps_its_place() -> None:
     assert order_of([0, 1], {0: (1,)}, keeps_place=True) is None
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Pricing 2024.md", "Pricing 2026.md"),
+        ("a/2026-01-02 Roadmap.md", "a/2026-07-01 Roadmap.md"),
+        ("Budget-2025-Q3.md", "Budget-2025-Q4.md"),
+        ("Handbook (2023).md", "Handbook (2024).md"),
+    ],
+)
+def test_of_a_series_by_name_the_newer_note_is_found(older: str, newer: str) -> None:
+    notes, scores = np.array([0, 1], np.int32), np.array([1.0, 0.8], np.float32)
+    assert find_newer_editions(notes, scores, (older, newer)) == {0: ReplacedNote((1,), "")}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("2026-01-02.md", "2026-01-03.md"),
+        ("Daily 2026-01-02.md", "Daily 2026-01-03.md"),
+        ("2026-01-02 Team meeting.md", "2026-01-09 Team meeting.md"),
+        ("Besprechung 2026-01-02.md", "Besprechung 2026-01-09.md"),
+        ("Changelog 2024.md", "Changelog 2025.md"),
+        ("a/Budget 2024.md", "b/Budget 2025.md"),
+        ("Budget 2024.md", "Plan 2025.md"),
+        ("RFC 2616.md", "RFC 7230.md"),
+        ("From 2020 to 2024.md", "From 2020 to 2025.md"),
+    ],
+)
+def test_notes_of_days_and_events_and_other_names_are_no_series(first: str, second: str) -> None:
+    notes, scores = np.array([0, 1], np.int32), np.array([1.0, 0.9], np.float32)
+    assert find_newer_editions(notes, scores, (first, second)) == {}
+
+
+def test_a_newer_note_of_a_series_that_answers_less_is_not_raised() -> None:
+    notes, scores = np.array([0, 1], np.int32), np.array([1.0, 0.7], np.float32)
+    assert find_newer_editions(notes, scores, ("Pricing 2024.md", "Pricing 2026.md")) == {}
+
+
+SEAT = "One seat costs {} euros a month, without the tax.\n"
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("how much does one seat cost a month?", "Pricing 2026.md"),
+        ("how much did one seat cost a month in 2024?", "Pricing 2024.md"),
+        ("seat euros tax", "Pricing 2024.md"),
+    ],
+)
+def test_a_question_gets_the_newer_note_of_a_series_first_and_unmarked(tmp_path: Path, query: str, first: str) -> None:
+    texts = {"Beans.md": NOTES["Beans.md"], "Chairs.md": NOTES["Chairs.md"]}
+    texts |= {"Pricing 2024.md": SEAT.format("ten"), "Pricing 2026.md": SEAT.format("twelve")}
+    with closing(open_vault(tmp_path, texts)) as snapshot:
+        hits = Engine(snapshot, Settings(), today=lambda: date(2026, 11, 1)).search(query).hits
+    assert hits[0].path == first
+    assert {hit.replaced for hit in hits} == {None}

@@ -86,7 +86,7 @@ from excerpt.search.ranking import (
     weights_for,
 )
 from excerpt.search.reopened import LearnedQueries, PastAnswer, PastUses, add_reopened_signal
-from excerpt.search.replaced import NEAR_SHARE, ReplacedQuestion, order_replaced
+from excerpt.search.replaced import NEAR_SHARE, ReplacedQuestion, find_newer_editions, order_replaced
 from excerpt.search.results import TOP_HITS, flag_more_of_note
 from excerpt.search.time_signal import dates_of_rows, format_dates, list_period, sort_by_date
 from excerpt.search.usage import UseLog
@@ -678,18 +678,22 @@ class Engine:
 
     def _order_replaced(self, ranking: Ranking) -> Ranking:
         """Return a ranking with what replaces a note above it, unless a query asks for the older one."""
-        replaced = self.snapshot.facets.replaced
+        replaced, table = self.snapshot.facets.replaced, self.snapshot.table
         asked = [one for one in ranking.scored_queries if one.question]
-        if not replaced or len(asked) < len(ranking.scored_queries):
+        if len(asked) < len(ranking.scored_queries):
             return ranking
-        table = self.snapshot.table
+        notes = table.notes[ranking.rows]
+        if all(one.evidence.finished_word_count >= MIN_DESCRIBING_WORDS for one in asked):
+            newer = find_newer_editions(notes, ranking.scores, table.paths)
+            replaced = {**{note: found for note, found in newer.items() if note not in replaced}, **replaced}
+        if not replaced:
+            return ranking
         questions = [
             ReplacedQuestion(
                 self.snapshot, one.question, one.evidence.periods, np.unique(table.notes[one.evidence.named_rows])
             )
             for one in asked
         ]
-        notes = table.notes[ranking.rows]
 
         def is_sure(own: int, other: int) -> bool:
             answer = ranking.scored_queries[ranking.scored_query_indices[own]]

@@ -21,6 +21,7 @@ from excerpt.corpus.replaced import ReplacedNote, find_successors
 from excerpt.search.bm25 import Rows
 from excerpt.search.filters import Flags
 from excerpt.search.list_order import IndexArray
+from excerpt.search.ranking import Floats
 from excerpt.text.folding import fold
 from excerpt.text.periods import NamedPeriod
 
@@ -86,6 +87,56 @@ def order_replaced(
     return MovedPositions(positions, np.isin(positions, all_raised), np.isin(positions, lowered))
 
 
+SERIES_HITS = 10
+"""Number of first hits among which a newer note of a series is raised."""
+SERIES_SHARE = 0.8
+"""The share of an older note's score from which a newer one of its series answers about equally."""
+_EDITION = re.compile(r"(?<!\d)((?:19|20)\d\d)(?:-?(q[1-4]|(?:0[1-9]|1[0-2])(?:-?(?:0[1-9]|[12]\d|3[01]))?))?(?!\d)")
+_EVENTS = frozenset(
+    (
+        *("meeting", "minutes", "standup", "retro", "call", "sync", "interview", "session", "talk", "trip"),
+        *("journal", "diary", "daily", "weekly", "monthly", "log", "changelog", "release", "news", "newsletter"),
+        *("notes", "event", "review", "report", "day", "week", "month", "year", "recap", "summary"),
+        *("besprechung", "protokoll", "sitzung", "tagebuch", "bericht", "woche", "monat", "jahr"),
+        *("reunion", "compte", "proces", "journee", "acta", "diario", "riunione", "verbale", "ata"),
+        *("vergadering", "notulen", "dagboek", "mote", "dagbok", "mode", "referat"),
+        *("会议", "日记", "周报", "日志", "会議", "日報"),
+    )
+)
+"""Words in a name that tell of one day or period, which no later one replaces."""
+
+
+def find_newer_editions(notes: Rows, scores: Floats, paths: Sequence[str]) -> dict[int, ReplacedNote]:
+    """Return the notes of a series by name and date that have a newer one about as good among the first hits.
+
+    `notes` and `scores` are those of the ranking, best first, `paths` those of all notes. A series are the notes of
+    one folder whose file names are the same but for a year or date: `Pricing 2024.md`, `Pricing 2026.md`. Notes of
+    events, such as minutes, are none.
+    """
+    series: dict[tuple[str, str], list[tuple[str, int, float]]] = {}
+    best: dict[int, float] = {}
+    for note, score in zip(notes[:SERIES_HITS].tolist(), scores[:SERIES_HITS].tolist(), strict=True):
+        best.setdefault(note, score)
+    for note, score in best.items():
+        folder, _, name = paths[note].rpartition("/")
+        stem = fold(posixpath.splitext(name)[0])
+        found = list(_EDITION.finditer(stem))
+        if len(found) != 1:
+            continue
+        rest = " ".join(re.split(r"[\W_]+", f"{stem[: found[0].start()]} {stem[found[0].end() :]}")).strip()
+        if rest and not rest.isdigit() and _EVENTS.isdisjoint(rest.split()):
+            day = re.sub(r"-", "", "".join(part or "" for part in found[0].groups()))
+            series.setdefault((folder, rest), []).append((day, note, score))
+    newer: dict[int, ReplacedNote] = {}
+    for editions in series.values():
+        editions.sort()
+        for day, note, score in editions[:-1]:
+            later = [other for other in editions if other[0] > day and other[2] >= SERIES_SHARE * score]
+            if later:
+                newer[note] = ReplacedNote((later[-1][1],), "")
+    return newer
+
+
 class ReplacedQuestion:
     """Tells whether a question asks for a replaced note, and not for what replaces it."""
 
@@ -131,7 +182,8 @@ class ReplacedQuestion:
         if not self._periods:
             return False
         own, other = self._days_of(note), self._days_of(successor)
-        replaced_on = self._snapshot.facets.replaced[note].day
+        found = self._snapshot.facets.replaced.get(note)
+        replaced_on = found.day if found is not None else ""
         since = date.fromisoformat(replaced_on) if replaced_on else min((first for first, _ in other), default=date.min)
         return any(
             not _overlaps(other, period) and (_overlaps(own, period) or period.last < since) for period in self._periods
