@@ -63,3 +63,29 @@ async def test_a_long_notice_is_shown_whole_above_the_keys(scripted: ScriptedApp
         await pilot.pause()
         rows = scripted.screen.query_one(HelpRows)
         assert sum(rows.render_line(row).text.count("word") for row in range(rows.size.height)) == 40
+
+
+async def test_the_help_begins_with_ten_first_steps_which_a_filter_leaves_out(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await pilot.press("f1")
+        await until(pilot, lambda: "First steps" in drawn_text(scripted), "the help")
+        rows = scripted.screen.query_one(HelpRows)
+        title, *steps = (rows.render_line(row).text for row in range(12))
+        assert "First steps" in title
+        keys = [step.lstrip("▌ ").split()[0] for step in steps[:10]]
+        assert keys == ["letters", "↑↓", "⇥", "^y", "^o", "⏎", "^t", "^r", "esc", "^g"]
+        await pilot.press(*"mark")
+        await until(pilot, lambda: "First steps" not in drawn_text(scripted), "the filtered keys")
+
+
+async def test_a_first_step_that_is_not_possible_now_says_why_under_the_cursor(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await pilot.press("f1", "down", "down", "down")
+        await until(pilot, lambda: "Not now: Nothing to copy: the pack is empty." in drawn_text(scripted), "the reason")
+
+
+async def test_the_help_of_another_tab_begins_with_its_own_keys(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await pilot.press("f4", "f1")
+        await until(pilot, lambda: "esc close" in drawn_text(scripted), "the help")
+        assert "First steps" not in drawn_text(scripted)

@@ -1,4 +1,4 @@
-"""The help (F1): a list of all keys, with those that work now first, and of all signs, with a filter."""
+"""The help (F1): first steps, then a list of all keys, those that work now first, and of all signs, with a filter."""
 
 from __future__ import annotations
 
@@ -27,6 +27,19 @@ _MAX_KEYS = 18
 _NOTICE_CELLS = 45
 """Cells in which a notice is wrapped, so that it fits a terminal of 80 columns."""
 
+_FIRST_STEPS: Sequence[tuple[tuple[str, ...], str]] = (
+    (("up", "down"), "Choose a passage in the list"),
+    (("mark",), "Mark it, to pack only what you mark"),
+    (("copy-pack",), "Copy the pack, to paste it into a chat"),
+    (("panel",), "See the pack: the text that will be pasted"),
+    (("edit",), "Open the note in your editor"),
+    (("why",), "See why this passage is in the list"),
+    (("remember",), "Keep the passage as a memory"),
+    (("back",), "Go to the list; then letters are keys too"),
+    (("palette",), "Find any other command by its name"),
+)
+"""The keys of the Search tab that a new user needs, by their ids, and what to do with them."""
+
 _SIGNS = HelpGroup(
     "Signs",
     is_active=False,
@@ -34,9 +47,9 @@ _SIGNS = HelpGroup(
         HelpRow("", sign, what)
         for sign, what in (
             ("●", "Marked for the pack"),
-            ("○", "In the pack without a mark"),
+            ("–", "Above the rule, but not in the pack"),
             ("◆", "A memory, or a passage with a memory"),
-            ("▆", "Score relative to the best hit"),
+            ("↺", "Used before for a similar query"),
             ("47t", "Number of tokens"),
             ("3d", "Age of its note, by its own date"),
             ("┃", "The part of the note in the pack"),
@@ -144,6 +157,7 @@ class HelpDialog(Dialog[None]):
             for number, text in enumerate(textwrap.wrap(notice, _NOTICE_CELLS))
         )
         self._notices = HelpGroup("Notices", is_active=False, rows=rows)
+        self._first_steps = _first_steps(reasons) if "Search" in contexts else ()
         self._groups = (*build_help_groups(contexts, reasons), _SIGNS, _SCREEN_READERS)
 
     def compose(self) -> ComposeResult:
@@ -163,8 +177,9 @@ class HelpDialog(Dialog[None]):
 
     def _show(self, typed: str) -> None:
         groups = filter_help_groups(self._groups, typed)
-        notices = (self._notices,) if self._notices.rows and not typed else ()
-        self.query_one(HelpRows).show((*notices, *groups), shows_ids=bool(typed.strip()))
+        notices = (self._notices,) if self._notices.rows else ()
+        before = () if typed else (*notices, *self._first_steps)
+        self.query_one(HelpRows).show((*before, *groups), shows_ids=bool(typed.strip()))
         self.query_one(".box").border_subtitle = Content(
             f"type to filter · {key_sign('help-up', 'help-down')} move · {key_sign('dialog-leave')} "
             f"{'clear' if typed else 'close'}"
@@ -198,6 +213,13 @@ class HelpDialog(Dialog[None]):
             field.value = ""
         else:
             self.dismiss(None)
+
+
+def _first_steps(reasons: Mapping[str, str]) -> tuple[HelpGroup, ...]:
+    """Return the group of the first steps; `reasons` says why a key is disabled, by its id."""
+    steps = (HelpRow(ids[0], key_sign(*ids), what, reasons.get(ids[0], "")) for ids, what in _FIRST_STEPS)
+    typed = HelpRow("", "letters", "Type a question: the list follows each letter")
+    return (HelpGroup("First steps", is_active=False, rows=(typed, *steps)),)
 
 
 def _key_names_hint() -> str:
