@@ -56,8 +56,9 @@ def order_replaced(
     in_list = np.isin(notes, np.array(with_successors, np.int32))
     if not in_list.any():
         return None
+    notes_by_position: list[int] = notes.tolist()
     first: dict[int, int] = {}
-    for position, note in enumerate(notes.tolist()):
+    for position, note in enumerate(notes_by_position):
         first.setdefault(note, position)
     successors = {note: find_successors(note, replaced) for note in dict.fromkeys(notes[in_list].tolist())}
     order = list(range(len(notes)))
@@ -74,12 +75,13 @@ def order_replaced(
             continue
         if is_sure(own, other):
             raised[own] = [*raised.pop(other, ()), other]
-            order = [each for each in order if each not in raised[own]]
-            order[order.index(own) : order.index(own)] = raised[own]
+            between = [each for each in order[at : end + 1] if each not in raised[own]]
+            order[at : end + 1] = [*raised[own], *between]
         else:
-            moved = [each for each in order[:end] if notes[each] == note]
+            moved = [each for each in order[at:end] if notes_by_position[each] == note]
             lowered += moved
-            order = [*(each for each in order[:end] if notes[each] != note), other, *moved, *order[end + 1 :]]
+            staying = [each for each in order[at:end] if notes_by_position[each] != note]
+            order[at : end + 1] = [*staying, other, *moved]
     if order == list(range(len(notes))):
         return None
     positions = np.array(order, np.intp)
