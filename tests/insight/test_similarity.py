@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.insight.mentions import blank_addresses, blank_markup, can_be_name, find_names
+from excerpt.text.mentions import blank_addresses, blank_markup, can_be_name, find_names
 
 NAMES = dict.fromkeys(["sync", "obsidian sync", "import notes", "wiki-link", "c++", "同步设置", "同步"])
 

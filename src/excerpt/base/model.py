@@ -301,6 +301,18 @@ class Replaced:
         return next((word for word in _STATUS_WORDS if word in self.words.lower()), _STATUS_WORDS[0])
 
 
+@dataclass(frozen=True, slots=True)
+class LinkSource:
+    """The note of the first hit, from which a link leads to a hit that answers the rest of the question.
+
+    `is_named` is true if the first hit has no link there, but the name of the hit's note in its text.
+    """
+
+    path: str
+    title: str
+    is_named: bool
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Hit:
     """A search hit: a fragment with its score, the signals that add up to it, and the matched spans.
@@ -314,7 +326,8 @@ class Hit:
     or if the query neither names a period nor has `sort:`. `past_uses` are the user's uses of the note for similar
     words (signal `reopened`), newest first, or the one for a question similar in meaning (`asked_before`). `rerank` is
     what a reranker said of it (signal `rerank`), None if none read it. `orders` are its places by score and by meaning
-    if every second place of the list is by meaning, else None. A hit that was moved up, or held back among the first
+    if every second place of the list is by meaning, else None. `linked_from` is set if the hit is second because the
+    first one links to its note or names it, and it is near the rest of the question. A hit that was moved up, or held back among the first
     ten for others of its note, has the score of its place (signal `place`). `more_of_note` says that it is after the
     first ten hits and its note has `search.per_note` hits above it. `replaced` is what replaces its note, None if the
     note is not replaced.
@@ -334,6 +347,7 @@ class Hit:
     orders: HitOrders | None = None
     more_of_note: bool = False
     replaced: Replaced | None = None
+    linked_from: LinkSource | None = None
 
     def __repr__(self) -> str:
         return f"Hit({self.fragment!r}, score {self.score:.3f}, {self.confidence or 'not ranked'})"
@@ -405,6 +419,7 @@ class Hit:
             **(attributes_to_json(self, "orders") if self.orders is not None else {}),
             **({"more_of_note": True} if self.more_of_note else {}),
             **(attributes_to_json(self, "replaced") if self.replaced is not None else {}),
+            **(attributes_to_json(self, "linked_from") if self.linked_from is not None else {}),
             **attributes_to_json(self, *(["asked_before"] if self.asked_before else [])),
             **attributes_to_json(self, "tokens", "fragment_id", "text"),
         }

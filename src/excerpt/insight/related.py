@@ -13,7 +13,7 @@ import numpy.typing as npt
 from excerpt.base.model import Fragment, Signal
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FIELDS
-from excerpt.insight.mentions import MAX_PASSAGE_LETTERS, blank_markup
+from excerpt.text.mentions import MAX_PASSAGE_LETTERS, blank_markup
 from excerpt.insight.neighbours import prefetch_neighbours
 from excerpt.insight.note_links import find_connecting_notes, find_shared_folder
 from excerpt.insight.results import (

@@ -17,7 +17,8 @@ from msgspec import Struct
 from excerpt.base.model import Fragment, NoteInfo
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FIELDS
-from excerpt.insight.mentions import MAX_PASSAGE_LETTERS, MentionFinder, NameMention, blank_addresses
+from excerpt.insight.mentions import MentionFinder, NameMention
+from excerpt.text.mentions import MAX_PASSAGE_LETTERS, blank_addresses
 from excerpt.insight.note_links import Floats, Ints, NoteLinks, load_note_links, score_shared_folders, score_shared_tags
 from excerpt.insight.results import SimilarNote
 from excerpt.search.bm25 import Rows

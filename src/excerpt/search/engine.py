@@ -20,7 +20,7 @@ from msgspec import Struct, field, structs
 
 from excerpt.base.cancellation import check_cancelled
 from excerpt.base.kinds import Confidence, FilterKind, Strategy
-from excerpt.base.model import Hit, HitOrders, PastUse, QueryPeriod, QuestionWord, Result, Signal, Span
+from excerpt.base.model import Hit, HitOrders, LinkSource, PastUse, QueryPeriod, QuestionWord, Result, Signal, Span
 from excerpt.base.settings import Fusion, Settings
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.search.accents import add_accents_signal
@@ -54,6 +54,7 @@ from excerpt.search.interpretation import (
     format_unsure_notice,
     weigh_words,
 )
+from excerpt.search.linked_passages import LinkedPassage, LinkedPassageFinder
 from excerpt.search.list_order import IndexArray, join_orders, limit_hits_per_note, score_places
 from excerpt.search.prefetch import build_candidate_query, build_note_query, build_period_query
 from excerpt.search.query import (
@@ -106,7 +107,8 @@ class ScoredQuery(Struct, frozen=True):
     has only filters. `periods` are those that the query names. `past_uses` are the uses for similar words that raise
     fragments, by their position in `scored`; `unlearned` are the fragments scored without them, None if they are the
     same. `candidates` are those that may be ordered by meaning too if words fail; None if they may not. `past_answer`
-    is the passage that answered a similar question, under `auto` only. `question` are the words of the query under
+    is the passage that answered a similar question, and `linked` the one that the best fragment links to or names for
+    the part of the query that it leaves open, both under `auto` only. `question` are the words of the query under
     `auto`, for which replaced notes stand under what replaces them; "" under another strategy.
     """
 
@@ -121,6 +123,7 @@ class ScoredQuery(Struct, frozen=True):
     candidates: Candidates | None = None
     past_answer: PastAnswer | None = None
     question: str = ""
+    linked: LinkedPassage | None = None
 
     @property
     def without_past_uses(self) -> ScoredQuery:
@@ -137,7 +140,8 @@ class Ranking(Struct, frozen=True):
     has its own score. `sort` is one of SORT_VALUES if the first fragments are in order of date instead. `judged` is the
     ranking by score alone and without the signal `reopened`, by which the result is judged; None if that is the same.
     `orders` are two rows with the places, from 1, of the fragments in the order by score and in that by meaning (0 for
-    none), if every second place is by meaning; else None.
+    none), if every second place is by meaning; else None. `linked` is the second fragment if the first one links to it
+    or names it; None if it has this place by itself.
     """
 
     scored_queries: tuple[ScoredQuery, ...]
@@ -148,6 +152,7 @@ class Ranking(Struct, frozen=True):
     sort: str = ""
     judged: Ranking | None = None
     orders: IndexArray | None = None
+    linked: LinkedPassage | None = None
 
     @property
     def own_scores(self) -> Floats:
@@ -223,6 +228,7 @@ class Engine:
         """Use a snapshot of another generation (number of a committed state), and drop what was cached."""
         self._names = OtherNoteNames(snapshot)
         self._boosts = Boosts(snapshot, self._settings.search.boosts)
+        self._linked_passages = LinkedPassageFinder(snapshot)
         log = self._use_log if self._settings.search.learn else None
         self._learned = LearnedQueries(snapshot, log, self._settings.embedding) if log is not None else None
         self._set_view(snapshot)
@@ -294,7 +300,7 @@ class Engine:
         steps = (self._load_vectors, self.index.warm, self.snapshot.lexical.check, self._load_tables)
         links = (self._load_links,) if self._settings.search.boosts.links else ()
         learned = (self._learned.load,) if self._learned is not None else ()
-        return *steps, *links, *learned
+        return *steps, *links, *learned, self._linked_passages.warm
 
     def _load_vectors(self) -> None:
         _ = self.snapshot.vectors
@@ -568,10 +574,21 @@ class Engine:
     def score_candidates(
         self, query: Query, evidence: Evidence, candidates: Candidates, strategy: Strategy, pool: int
     ) -> ScoredQuery:
-        """Score the candidates of one query.
+        """Score the candidates of one query, and find the passage that its best fragment links to or names.
 
         If there is nothing to rank by, `pool` of the rows that pass the filters are listed instead, newest note first.
         """
+        answer = self._score_candidates(query, evidence, candidates, strategy, pool)
+        if answer.candidates is None or (linked := self._linked_passages.find(answer.scored, evidence)) is None:
+            return answer
+        if linked.row not in candidates.rows:
+            candidates = self._candidate_generator.generate(evidence, pool, np.append(candidates.rows, linked.row))
+            answer = self._score_candidates(query, evidence, candidates, strategy, pool)
+        return structs.replace(answer, linked=linked)
+
+    def _score_candidates(
+        self, query: Query, evidence: Evidence, candidates: Candidates, strategy: Strategy, pool: int
+    ) -> ScoredQuery:
         words_found = bool(candidates.signals[:, SIGNALS.index("words")].any())
         meaning_found = bool(candidates.signals[:, SIGNALS.index("meaning")].any())
         primary = active_strategy(
@@ -671,8 +688,9 @@ class Engine:
         """Merge the scored fragments of several alternatives into one list, best first.
 
         A fragment of several alternatives keeps its highest score; ties go to the first alternative. Where words fail,
-        places 2, 4, ... are those of the order by meaning, and a past answer to a similar question has place 2. Under
-        `auto` a replaced note stands under what replaces it.
+        places 2, 4, ... are those of the order by meaning, and a past answer to a similar question has place 2. Else
+        that is the place of the passage that the first one links to or names for the rest of the query. Under `auto` a
+        replaced note stands under what replaces it.
         """
         return self._order_replaced(self._rank(scored_queries))
 
@@ -722,9 +740,27 @@ class Engine:
             ranking = structs.replace(ranking, judged=judged)
         likelihood = best_likelihood(ranking)
         if likelihood is None or likelihood >= LIKELY_LIKELIHOOD:
-            return ranking
-        joined = self._join_by_meaning(ranking) if self._do_words_fail(ranking, likelihood) else ranking
+            return self._show_linked(ranking)
+        if self._do_words_fail(ranking, likelihood):
+            joined = self._join_by_meaning(ranking)
+        else:
+            joined = self._show_linked(ranking)
         return _show_past_answer(joined) if likelihood < UNSURE_LIKELIHOOD else joined
+
+    def _show_linked(self, ranking: Ranking) -> Ranking:
+        """Return a ranking with the linked passage of its query, if any, at the second place."""
+        linked = ranking.scored_queries[0].linked
+        if len(ranking.scored_queries) > 1 or linked is None or ranking.rows[0] != linked.source_row:
+            return ranking
+        order = np.arange(len(ranking.rows))
+        at = int(np.flatnonzero(ranking.rows == linked.row)[0])
+        order[1 : at + 1] = np.roll(order[1 : at + 1], 1)
+        notes, per_note = self.snapshot.table.notes[ranking.rows], self._settings.search.per_note
+        order = limit_hits_per_note(order, notes, per_note, 2 * per_note)
+        is_more = np.array(flag_more_of_note(notes[order].tolist(), per_note), np.bool_)
+        scores = score_places(ranking.scores[order], order == at, is_more)
+        shown = structs.replace(ranking, linked=linked, judged=ranking.judged or ranking)
+        return structs.replace(shown.select(order), scores=scores)
 
     def _do_words_fail(self, ranking: Ranking, likelihood: float) -> bool:
         """Return whether the words of all alternatives fail, so that hits may be ranked by meaning alone.
@@ -825,6 +861,7 @@ class Engine:
         table = self.snapshot.table
         rows = ranking.rows[first:last]
         fragments = self.snapshot.fragments(table.keys[rows].tolist())
+        linked, link_source = ranking.linked, self._load_link_source(ranking)
         scores, notes = ranking.scores[first:last].tolist(), table.notes[rows].tolist()
         scored_query_indices, positions = (
             ranking.scored_query_indices[first:last].tolist(),
@@ -877,9 +914,17 @@ class Engine:
                     orders=HitOrders(*orders[at]) if orders is not None else None,
                     more_of_note=more_of_note[at],
                     replaced=self.snapshot.note_replaced(fragment.path) if note in replaced else None,
+                    linked_from=link_source if linked is not None and rows[at] == linked.row else None,
                 )
             )
         return tuple(hits)
+
+    def _load_link_source(self, ranking: Ranking) -> LinkSource | None:
+        """Return the note from which a link leads to a fragment of a ranking; None if the ranking has no such link."""
+        if ranking.linked is None:
+            return None
+        source = self.snapshot.fragments([int(self.snapshot.table.keys[ranking.linked.source_row])])[0]
+        return LinkSource(source.path, source.title, ranking.linked.is_named)
 
 
 def _counting_query(query: Query, needed: CandidateQuery, evidence: Evidence) -> CandidateQuery | None:

@@ -222,7 +222,7 @@ def find_missing_parts(
     sign_starts, courteous = [sign.start() for sign in signs], set[int]()
     words: list[list[tuple[int, int, WordMatches]]] = [[] for _ in starts]
     at = 0
-    for word, match in _iterate_content_words(evidence, languages):
+    for word, match in iterate_content_words(evidence, languages):
         found = text.find(word.surface, at)
         if found < 0 or not _is_loaded(match):
             return ()
@@ -275,10 +275,10 @@ def format_missing_parts(parts: Sequence[str]) -> str:
 
 def _select_content_words(evidence: Evidence, languages: Sequence[str]) -> dict[str, tuple[ExpandedWord, WordMatches]]:
     """Return the content words of a query with their terms and matches."""
-    return {word.surface: (word, match) for word, match in _iterate_content_words(evidence, languages)}
+    return {word.surface: (word, match) for word, match in iterate_content_words(evidence, languages)}
 
 
-def _iterate_content_words(evidence: Evidence, languages: Sequence[str]) -> Iterator[tuple[ExpandedWord, WordMatches]]:
+def iterate_content_words(evidence: Evidence, languages: Sequence[str]) -> Iterator[tuple[ExpandedWord, WordMatches]]:
     """Yield the content words of a query with their terms and matches, in the order of the query."""
     folded = [fold(word.surface) for word in evidence.words]
     stop_words = select_stop_words(set(folded), ("en", *languages[:MAX_LANGUAGES]))
