@@ -168,7 +168,7 @@ FORMS: Mapping[str, Form] = {
         HitForm,
         WhyResult,
         names="path title heading_path line_start line_end date score confidence signals rerank orders more_of_note "
-        "replaced asked_before tokens fragment_id text explanation",
+        "replaced linked_from asked_before tokens fragment_id text explanation",
         confidence=Literal["strong", "likely", "weak", "nothing"] | None,
         explanation=NotRequired[typing.get_type_hints(WhyResult)["explanation"]],
     ),

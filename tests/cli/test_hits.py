@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.base.kinds import Strategy
-from excerpt.base.model import Fragment, Hit, Result, Span
+from excerpt.base.model import Fragment, Hit, LinkSource, Result, Span
 from excerpt.cli.hits import print_hits
 from excerpt.text.columns import wrap
 from excerpt.text.display import title_and_headings
@@ -37,6 +37,12 @@ def test_a_hit_shows_rank_path_lines_tokens_score_and_text(capsys: pytest.Captur
     assert capsys.readouterr().out == (
         "  1  Packs › Merging\n     Guide/Packs.md:5-7 · 12 tokens · score 1.000\n     Some text of the note.\n"
     )
+
+
+def test_a_hit_that_is_listed_for_a_link_says_from_which_note(capsys: pytest.CaptureFixture[str]) -> None:
+    hit = Hit(fragment("Text."), 1.0, linked_from=LinkSource("First.md", "First\x1b[31m", is_named=True))
+    print_hits([hit])
+    assert capsys.readouterr().out.splitlines()[2] == "     named in “First␛[31m”"
 
 
 @pytest.mark.parametrize(

@@ -204,6 +204,10 @@ def _of_order(vault: Path, ask: Callable[..., Any]) -> Iterator[tuple[str, Any]]
     yield "replaced hit", ask("search", "straw hives")["hits"][0]
     yield "replaced pack", ask("pack", "straw hives")
     yield "further hit", next(hit for hit in ask("search", "a drone was seen")["hits"] if "more_of_note" in hit)
+    (vault / "Skep.md").write_text("# Skep\n\nA skep is woven in Lüneburg from straw of rye.\n", encoding="utf-8")
+    town = "# Lüneburg\n\nA town of merchants. Trains stop twice a day at the station.\n"
+    (vault / "Lüneburg.md").write_text(town, encoding="utf-8")
+    yield "linked hit", ask("search", "which railway goes where a skep is woven from rye straw")["hits"][1]
     with excerpt.open(vault, learn=True) as opened:
         result = opened.search("what do I do against numb fingers")
         opened.record_use(result, result.hits[-1])
@@ -217,6 +221,7 @@ FORMS = {
     "further hit": "A hit",
     "replaced hit": "A hit",
     "replaced pack": "pack",
+    "linked hit": "A hit",
     "hit asked before": "A hit",
     "search": "search",
     "why": "search --why",

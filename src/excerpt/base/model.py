@@ -312,6 +312,11 @@ class LinkSource:
     title: str
     is_named: bool
 
+    @property
+    def phrase(self) -> str:
+        """The reason for the hit in words, before the title of the first hit's note: "linked from" or "named in"."""
+        return "named in" if self.is_named else "linked from"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Hit:
@@ -327,10 +332,10 @@ class Hit:
     words (signal `reopened`), newest first, or the one for a question similar in meaning (`asked_before`). `rerank` is
     what a reranker said of it (signal `rerank`), None if none read it. `orders` are its places by score and by meaning
     if every second place of the list is by meaning, else None. `linked_from` is set if the hit is second because the
-    first one links to its note or names it, and it is near the rest of the question. A hit that was moved up, or held back among the first
-    ten for others of its note, has the score of its place (signal `place`). `more_of_note` says that it is after the
-    first ten hits and its note has `search.per_note` hits above it. `replaced` is what replaces its note, None if the
-    note is not replaced.
+    first one links to its note or names it, and it is near the rest of the question. A hit that was moved up, or held
+    back among the first ten for others of its note, has the score of its place (signal `place`). `more_of_note` says
+    that it is after the first ten hits and its note has `search.per_note` hits above it. `replaced` is what replaces
+    its note, None if the note is not replaced.
     """
 
     fragment: Fragment

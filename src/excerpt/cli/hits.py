@@ -66,6 +66,8 @@ def print_hits(
         )
         if hit.replaced is not None:
             print_line(f"{INDENT}{style_text(visible_line(hit.replaced.mark), fg='yellow')}")
+        if (source := hit.linked_from) is not None:
+            print_line(f"{INDENT}{truncate(visible_line(f'{source.phrase} “{source.title}”'), width)}")
         room = width * _SNIPPET_LINES - 10
         text, matches = snippet(fragment.text, hit.spans, room)
         text = truncate(text, room)

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from excerpt.base.model import Fragment, Signal
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FIELDS
-from excerpt.text.mentions import MAX_PASSAGE_LETTERS, blank_markup
 from excerpt.insight.neighbours import prefetch_neighbours
 from excerpt.insight.note_links import find_connecting_notes, find_shared_folder
 from excerpt.insight.results import (
@@ -42,6 +41,7 @@ from excerpt.search.engine import Engine
 from excerpt.search.highlight import TermSpanFinder
 from excerpt.text.folding import fold
 from excerpt.text.languages import WIDE_CHARACTERS
+from excerpt.text.mentions import MAX_PASSAGE_LETTERS, blank_markup
 from excerpt.text.words import terms_of
 
 Floats = npt.NDArray[np.float32]

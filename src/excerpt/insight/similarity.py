@@ -18,12 +18,12 @@ from excerpt.base.model import Fragment, NoteInfo
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FIELDS
 from excerpt.insight.mentions import MentionFinder, NameMention
-from excerpt.text.mentions import MAX_PASSAGE_LETTERS, blank_addresses
 from excerpt.insight.note_links import Floats, Ints, NoteLinks, load_note_links, score_shared_folders, score_shared_tags
 from excerpt.insight.results import SimilarNote
 from excerpt.search.bm25 import Rows
 from excerpt.search.evidence import top_k
 from excerpt.text.languages import is_function_word
+from excerpt.text.mentions import MAX_PASSAGE_LETTERS, blank_addresses
 from excerpt.text.words import analyze, words_of
 
 # Measured (docs/design/insight.md): results change little around these values on every vault.

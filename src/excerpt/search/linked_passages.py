@@ -7,6 +7,7 @@ question and with its open part, and the nearest passage is listed second.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -26,8 +27,8 @@ MIN_OPEN_SHARE = 0.1
 MAX_RIVAL_SHARE = 0.7
 """The share of the first score above which the second hit is a rival: then the first is not what the question names.
 
-With .6 to .9 a linked passage helps as many questions of several steps; above .75 it stands before answers of one step
-(docs/design/ranking.md).
+Questions of several steps gain as much with .9 (docs/design/ranking.md), but from .8 on, a linked passage stands before
+answers to plain questions.
 """
 MIN_NEARNESS = 0.1
 """The least nearness of a linked passage: by how much its cosines to the question and to the open part, together,
@@ -116,7 +117,9 @@ class LinkedPassageFinder:
         for span in find_names(text, notes_by_name):
             notes = notes_by_name[span.key].tolist()
             if len(notes) <= MAX_NAMESAKES:
-                named += (note for note in notes if is_note_meant(text, span, lambda: self._load_names(note), languages))
+                named += [
+                    note for note in notes if is_note_meant(text, span, partial(self._load_names, note), languages)
+                ]
         return named
 
     def _load_names(self, note: int) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ _GAP_REASONS: Mapping[str, str] = {
     "reopened": "you opened, marked or copied {who} for similar words",
     "name": "{who} {has} the name that you typed",
     "rerank": "the reranker prefers {who}",
-    "place": "meaning, or a note that it replaces, puts {who} higher",
+    "place": "meaning, a link or a note that it replaces puts {who} higher",
 }
 """The reason to give for each signal in which the hits above are ahead.
 
@@ -163,11 +163,13 @@ def describe_rank(explanation: Explanation, gaps: Sequence[SignalGap], compared:
     `gaps` are the differences from the `compared` first hits above the fragment, largest first. `note_rank` is the rank
     of its note among those of the hits; 0 if not known.
     """
-    is_answer = is_past_answer(explanation.hit)
+    is_answer, source = is_past_answer(explanation.hit), explanation.hit.linked_from
     clause = f"you once asked this as “{explanation.hit.asked_before}”" if is_answer else _describe_match(explanation)
+    if source is not None:
+        clause = f"{source.phrase} the first hit, “{source.title}”, and near what that leaves open; {clause}"
     statement = f"{format_rank(explanation.rank, note_rank)}: {clause}"
     orders = explanation.hit.orders
-    is_raised = is_answer or (orders is not None and orders.is_raised)
+    is_raised = is_answer or source is not None or (orders is not None and orders.is_raised)
     gap_reason = "" if is_raised else _describe_gap(explanation, gaps, compared)
     sentences = (
         f"{statement}; {gap_reason}." if gap_reason else f"{statement}.",

@@ -34,6 +34,7 @@ from excerpt.base.model import Fragment as Fragment
 from excerpt.base.model import Hit as Hit
 from excerpt.base.model import HitOrders as HitOrders
 from excerpt.base.model import HitRerank as HitRerank
+from excerpt.base.model import LinkSource as LinkSource
 from excerpt.base.model import Memory as Memory
 from excerpt.base.model import NoteInfo as NoteInfo
 from excerpt.base.model import OmittedHit as OmittedHit

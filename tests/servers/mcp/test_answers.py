@@ -18,7 +18,7 @@ from mcp import Client, MCPError
 
 import excerpt
 from excerpt.base.errors import IndexBusyError
-from excerpt.base.model import Progress
+from excerpt.base.model import Fragment, Hit, LinkSource, Progress
 from excerpt.base.settings import user_paths
 from excerpt.index.events import IndexingFailed
 from excerpt.search.engine import Engine
@@ -32,6 +32,7 @@ from excerpt.servers.mcp.answers import (
     _split_to_fit,
     count_tokens,
     fit_answer,
+    format_hit,
 )
 from excerpt.servers.mcp.server import INSTRUCTIONS, build_server
 from excerpt.servers.mcp.tools import CHECK_CAP, OVERVIEW_CAP, PACK_CAP, READ_CAP, RECALL_CAP, RELATED_CAP, SEARCH_CAP
@@ -159,6 +160,12 @@ def test_memories_that_answer_are_recalled_best_first(home: Path, vault: Path, m
         monkeypatch.setattr(excerpt.Memories, "recall_answers", lambda _memories, query: answers[query])
         snapshot = ServedSnapshot(opened, "bees", "", is_partial=False)
         assert tools._recall_answers(snapshot, ("queen", "swarm")) == (best, second, third)
+
+
+def test_a_hit_that_is_listed_for_a_link_says_from_which_note() -> None:
+    fragment = Fragment("id", "Second.md", "Second", (), 0, 0, 1, 1, "Text.", 2, "digest")
+    hit = Hit(fragment, 1.0, linked_from=LinkSource("First.md", "The\nfirst", is_named=False))
+    assert format_hit(2, hit, 0).endswith(" · linked from “The␊first”")
 
 
 def test_only_parts_that_no_vault_covers_are_not_found() -> None:

@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from excerpt.base.kinds import Confidence, Strategy
-from excerpt.base.model import Fragment, Hit, PastUse, Replaced, Result, Span
+from excerpt.base.model import Fragment, Hit, LinkSource, PastUse, Replaced, Result, Span
 from excerpt.pack.memory_fragment import memory_name
 from excerpt.service.questions import AskSearch
 from excerpt.tui.common.split import Split
@@ -378,6 +378,13 @@ async def test_one_symbol_of_a_row_shows_that_it_is_marked_else_remembered_else_
         rows.marked_ids, rows.remembered_ids = frozenset(ids[:1]), frozenset(ids[:2])
         rows.packed_ids = frozenset(ids)
         assert [line[1] for line in drawn_lines(hit_list_of(scripted))[:4]] == ["●", "◆", "↺", " "]
+
+
+async def test_a_row_says_from_which_note_a_link_leads_to_its_hit(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        linked = replace(hit("b.md"), linked_from=LinkSource("a.md", "First [red]note\x1b", is_named=False))
+        await show(pilot, [hit("a.md"), linked])
+        assert "linked from First [red]note␛" in drawn_lines(hit_list_of(scripted))[1]
 
 
 async def test_only_rows_whose_mark_changed_are_redrawn(scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch) -> None:

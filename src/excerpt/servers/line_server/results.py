@@ -11,6 +11,7 @@ from excerpt.base.model import (
     FileProblem,
     HitOrders,
     HitRerank,
+    LinkSource,
     OmittedHit,
     QueryPeriod,
     Replaced,
@@ -51,7 +52,8 @@ class HitForm(LocatedText):
 
     `date` is that of the passage, if the query names a time or sorts by date. `more_of_note` is true for a hit after
     the tenth whose note has enough hits above. `replaced` is what replaces its note. `asked_before` is a past question
-    that found nothing sure, and that this passage answered.
+    that found nothing sure, and that this passage answered. `linked_from` is the note of the first hit, if that links
+    to this hit's note or names it.
     """
 
     fragment_id: str
@@ -63,6 +65,7 @@ class HitForm(LocatedText):
     orders: NotRequired[HitOrders]
     more_of_note: NotRequired[bool]
     replaced: NotRequired[Replaced]
+    linked_from: NotRequired[LinkSource]
     asked_before: NotRequired[str]
     text: NotRequired[str]
     snippet: NotRequired[SnippetForm]
@@ -121,6 +124,7 @@ class WhyResult(LocatedText):
     orders: NotRequired[HitOrders]
     more_of_note: NotRequired[bool]
     replaced: NotRequired[Replaced]
+    linked_from: NotRequired[LinkSource]
     asked_before: NotRequired[str]
     explanation: ExplanationForm
 

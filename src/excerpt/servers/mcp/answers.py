@@ -175,7 +175,9 @@ def format_hit(number: int, hit: Hit, characters: int, prefix: str = "", query: 
     day = f" · {hit.date}" if hit.date else ""
     before = f" · you once asked this as “{visible_line(hit.asked_before)}”" if _is_reworded(hit, query) else ""
     mark = f" · {visible_line(hit.replaced.mark)}" if hit.replaced is not None else ""
-    head = f"{number}. {reference} · {format_headings(fragment)}{day}{mark}{sure} · {tokens}{before}"
+    source = hit.linked_from
+    link = f" · {source.phrase} “{truncate(visible_line(source.title), _MAX_NAME_COLUMNS)}”" if source else ""
+    head = f"{number}. {reference} · {format_headings(fragment)}{day}{mark}{sure} · {tokens}{link}{before}"
     return f"{head}\n   {quote_snippet(fragment.text, hit.spans, characters)}" if characters else head
 
 

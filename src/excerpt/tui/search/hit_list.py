@@ -524,7 +524,8 @@ class HitList(RowList):
     def _draw_names(self, row: HitRow, cells: int, *, has_snippet: bool, selected: bool) -> list[StyledPart]:
         """Return the title and headings of a hit, for an attachment after its kind; for a memory, title and source.
 
-        Rows of one section differ by their lines, or by their snippets. The number of the note's further hits follows.
+        Rows of one section differ by their lines, or by their snippets. A hit that is listed for a link says so. The
+        number of the note's further hits follows.
         """
         hit = row.hit
         title, soft, match = self.style_of("hit--title"), self.style_of("hit--heading"), self.style_of("row--match")
@@ -539,7 +540,10 @@ class HitList(RowList):
             ]
         folded, key, folded_count = self._draw_folded(row, selected=selected)
         short, mark = self._draw_mark(hit)
-        lines = (f" · {row.lines}" if row.lines and not has_snippet else "", soft)
+        detail = f" · {row.lines}" if row.lines and not has_snippet else ""
+        if (link := hit.linked_from) is not None:
+            detail = f" · {link.phrase} {fit(visible_line(link.title), cells // 3)}{detail}"
+        lines = (detail, soft)
         suffix = [lines, short, folded_count]
         names = [(text, self._spans_to_highlight(text, spans)) for text, spans in list_names(hit)]
         if row.repeats_note and len(names) > 1:

@@ -64,8 +64,8 @@ SIGNAL_LEGEND: Mapping[str, str] = {
     "reopened": "you opened, marked or copied it for similar words",
     "time": "its date is in or near the time that you named",
     "rerank": "the reranker prefers it to other first hits; below 0 if it prefers others",
-    "place": "it has the score of its place: meaning or a note that it replaces puts it higher, or hits of its note "
-    "are above",
+    "place": "it has the score of its place: meaning, a link or a note that it replaces puts it higher, or hits of its "
+    "note are above",
     "name": "your query is its note's title, file name or alias",
     "listed": "it passes the filters; the newest come first",
 }
