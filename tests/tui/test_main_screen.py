@@ -32,6 +32,7 @@ from excerpt.tui.memory.pane import MemoryList
 from excerpt.vault.known_vaults import VaultFolders
 from tests.tui.driver import (
     AppPilot,
+    ScriptedApp,
     drawn_lines,
     drawn_text,
     hit_list_of,
@@ -168,6 +169,17 @@ async def test_the_tab_bar_names_all_vaults_and_counts_their_notes(app_with_both
         bar = screen_of(app_with_both).query_one(TabBar)
         assert bar.vault == "work + family"
         assert bar.state.startswith("4 notes")
+
+
+async def test_the_tabs_have_their_keys_where_nothing_else_needs_the_room(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        bar = screen_of(scripted).query_one(TabBar)
+        bar.vault, bar.state = "notes", "171 notes · up to date"
+        await pilot.pause()
+        assert bar.render_line(0).text.startswith(" Search F2  Overview F3  Memory F4 ")
+        bar.vault = "a name of a vault that is as long as this one"
+        await pilot.pause()
+        assert bar.render_line(0).text.startswith(" Search  Overview  Memory  ")
 
 
 async def test_the_newest_notes_of_all_vaults_are_listed_without_a_query(app_with_both: ExcerptApp) -> None:

@@ -11,7 +11,7 @@ from textual.geometry import Offset
 from textual.widgets import Input
 
 from excerpt.base.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
-from excerpt.base.model import PackResult
+from excerpt.base.model import EntryHit, Pack, PackResult
 from excerpt.base.settings import PackSettings, Paths, Settings
 from excerpt.memory.store import MemoryStore
 from excerpt.pack.savings import SavingsFile
@@ -20,7 +20,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory.controller import is_memory
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.dialogs import BudgetDialog, ScopeDialog
-from excerpt.tui.pack.labels import not_found_label, pack_summary, scope_label
+from excerpt.tui.pack.labels import fitted_label, not_found_label, pack_summary, passage_count, scope_label
 from excerpt.tui.search.hit_list import HitList
 from tests import commands
 from tests.tui.driver import (
@@ -40,6 +40,7 @@ from tests.tui.driver import (
     until_answered,
     until_screen,
 )
+from tests.tui.examples import make_hit
 
 
 def make_pack(stopped: StopReason, *, needs: tuple[int, ...] = (), not_found: tuple[str, ...] = ()) -> PackResult:
@@ -57,7 +58,7 @@ def make_pack(stopped: StopReason, *, needs: tuple[int, ...] = (), not_found: tu
         (make_pack(StopReason.END), 0, "240/4,000 tokens · all hits"),
         (make_pack(StopReason.END), 2, "240/4,000 tokens · 2 marked"),
         (make_pack(StopReason.UNSURE), 0, "240/4,000 tokens · unsure"),
-        (make_pack(StopReason.NO_ANSWER), 0, "0 passages · nothing answers"),
+        (make_pack(StopReason.NO_ANSWER), 0, "0 passages · no answer"),
         (make_pack(StopReason.ENOUGH, not_found=("deadline", "[b]price")), 0, "enough · not found: deadline, [b]price"),
     ],
 )
@@ -70,6 +71,25 @@ def test_the_summary_of_a_pack_ends_with_the_reason_why_no_more_was_packed(
 @pytest.mark.programs
 def test_the_scopes_of_a_pack_are_listed_from_narrow_to_wide() -> None:
     assert [scope_label(scope) for scope in Scope] == ["hit only", "paragraphs around", "section", "whole note"]
+
+
+def passage_of(path: str, *, cut: bool = False) -> Pack:
+    fragment = make_hit(path).fragment
+    entry = EntryHit(fragment.id, 0, 1.0, ())
+    return Pack(path, path, path, (), 1, 9, Scope.SECTION, entry, (fragment.id,), "text", 9, "", cut, False)
+
+
+def test_the_passages_of_a_pack_are_counted_with_their_notes_where_some_share_one() -> None:
+    pack = replace(make_pack(StopReason.ENOUGH), passages=(passage_of("a.md"), passage_of("b.md")))
+    assert passage_count(pack) == "2 passages"
+    assert passage_count(replace(pack, passages=(*pack.passages, passage_of("a.md")))) == "3 passages of 2 notes"
+
+
+def test_a_scope_that_did_not_fit_is_reported_with_the_number_of_passages_that_have_it() -> None:
+    pack = replace(make_pack(StopReason.BUDGET), passages=(passage_of("a.md"), passage_of("b.md", cut=True)))
+    assert fitted_label(pack, lambda _: Scope.SECTION) == "1 of 2 fit"
+    assert not fitted_label(pack, lambda _: Scope.NEIGHBORS)
+    assert not fitted_label(replace(pack, passages=pack.passages[:1]), lambda _: Scope.NOTE)
 
 
 def bar_of(pilot: AppPilot) -> PackBar:
@@ -227,7 +247,7 @@ async def test_without_an_answer_nothing_is_packed_until_a_key_packs_the_nearest
     async with scripted.run_test(size=(80, 24)) as pilot:
         await show_unanswered(pilot)
         bar = bar_of(pilot)
-        assert text_of(bar).startswith("0 passages · nothing answers")
+        assert text_of(bar).startswith("0 passages · no answer")
         await pilot.press("ctrl+y")
         await until(pilot, lambda: bool(notices_of(scripted)), "the reason")
         assert notices_of(scripted) == ["Nothing to copy: no hit answers. Pack the nearest hits by p in the list."]

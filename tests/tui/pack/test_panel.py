@@ -385,12 +385,16 @@ async def test_a_failing_template_is_reported_and_cannot_be_copied(
         assert pane_of(app).pack.newest_pack is not None
 
 
-async def test_for_a_json_pack_the_panel_names_the_text_that_is_counted(app: ExcerptApp) -> None:
+async def test_of_a_json_pack_the_bar_counts_the_text_to_paste_and_beside_it_the_markdown_of_the_budget(
+    app: ExcerptApp,
+) -> None:
     async with app.run_test(size=(140, 30)) as pilot:
         await search(pilot, "conflict")
         bar = screen_of(app).query_one(PackBar)
         await press(pilot, "tab", "unbound-format", "unbound-format")
-        assert "tokens of its Markdown" in str(bar.render())
+        built = pane_of(app).pack.newest_pack
+        assert built is not None
+        assert f"{built.tokens:,} ({built.result.tokens:,}/2,000 tokens of Markdown)" in str(bar.render())
 
 
 async def test_in_the_order_of_the_vault_the_passages_have_no_scores(app: ExcerptApp) -> None:
@@ -560,7 +564,7 @@ async def test_marks_of_another_query_are_announced_in_the_status_and_can_be_dro
         await press(pilot, "ctrl+u")
         await search(pilot, "lentil")
         await until_answered(pilot)
-        assert "1 mark not in this list: esc o show, x clear" in status_text(app)
+        assert "1 mark of “conflict”: esc o show, x clear" in status_text(app)
         assert count_packs_in_bar(app) == 1
         await press(pilot, "escape", "x")
         assert "mark" not in status_text(app)

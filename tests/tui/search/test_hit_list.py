@@ -466,6 +466,10 @@ async def test_the_number_of_further_hits_is_short_where_a_title_needs_the_room(
     async with scripted.run_test(size=(80, 24)) as pilot:
         rows = await show(pilot, [hit("x" * 52, 1), hit("x" * 52, 5)])
         assert drawn_lines(rows)[0].endswith("x › Conflicts +1    1.00")
+        rows.packed_ids = frozenset({rows.hits[1].fragment.id})
+        assert "+1 ○1 " in drawn_lines(rows)[0]
+        rows.marked_ids = frozenset({rows.hits[1].fragment.id})
+        assert "+1 ●1 " in drawn_lines(rows)[0]
 
 
 @pytest.mark.programs

@@ -47,6 +47,7 @@ _SIGNS = HelpGroup(
         HelpRow("", sign, what)
         for sign, what in (
             ("●", "Marked for the pack"),
+            ("+2 ○1", "Two further hits of the note, one of them in the pack (● marked)"),
             ("–", "Above the rule, but not in the pack"),
             ("◆", "A memory, or a passage with a memory"),
             ("↺", "Used before for a similar query"),

@@ -12,18 +12,24 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from excerpt.text.display import visible_line
-from excerpt.tui.common.strips import click_style, fit, line
+from excerpt.tui.common.strips import StyledPart, click_style, fit, line, total_cells
+from excerpt.tui.keymap import key_sign
 
 TABS = ("search", "overview", "memory")
 
+_NAME_CELLS = sum(len(tab) + 2 for tab in TABS)
+"""Cells of the names of the tabs."""
 _MIN_NAME = 6
 """Minimum cells for the vault's name: with less room, only the state of the index is shown."""
 
 
 class TabBar(Widget):
-    """The first line of the screen: the tabs at the left, the vault and the state of its index at the right."""
+    """The first line of the screen: the tabs at the left, the vault and the state of its index at the right.
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"tab--active", "tab--name"}
+    The tabs have their keys where these shorten nothing else.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"tab--active", "tab--name", "tab--key"}
 
     DEFAULT_CSS = """
     TabBar {
@@ -32,6 +38,7 @@ class TabBar(Widget):
         color: $text-soft;
         & > .tab--active { color: $background; background: $accent; text-style: bold; }
         & > .tab--name { color: $text-soft; }
+        & > .tab--key { color: $text-faint; }
     }
     """
 
@@ -55,13 +62,22 @@ class TabBar(Widget):
     def render_line(self, y: int) -> Strip:
         if y:
             return Strip.blank(self.size.width, self.rich_style)
-        left = [(f" {tab.capitalize()} ", self._style_of(tab) + click_style(f"pick_tab('{tab}')")) for tab in TABS]
+        keys = {
+            tab: (f"{key_sign(f'show-{tab}')} ", self.get_component_rich_style("tab--key", partial=True))
+            for tab in TABS
+        }
+        status_cells = cell_len(" · ".join(filter(None, (visible_line(self.vault), self.state))))
+        has_room = _NAME_CELLS + total_cells(keys.values()) + status_cells + 2 <= self.size.width
+        left: list[StyledPart] = []
+        for tab in TABS:
+            left.append((f" {tab.capitalize()} ", self._style_of(tab) + click_style(f"pick_tab('{tab}')")))
+            left += [keys[tab]] if has_room else []
         status = (self._status_text(), click_style("pick_state"))
         return line(left, [status, (" ", Style.null())], self.size.width, self.rich_style)
 
     def _status_text(self) -> str:
         """Return the vault's name and the state of its index, shortened to the room beside the tabs."""
-        room = self.size.width - sum(len(tab) + 2 for tab in TABS) - 2
+        room = self.size.width - _NAME_CELLS - 2
         state = fit(self.state, room)
         name = visible_line(self.vault)
         name_cells = room - cell_len(state) - 3

@@ -20,7 +20,7 @@ from excerpt.tui.common.strips import click_style
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import CopyRequested, CopyTarget, PartClicked, RememberRequested
 from excerpt.tui.pack.controller import PackController, next_budget
-from excerpt.tui.pack.labels import needs_label, not_found_label, scope_label, stop_label
+from excerpt.tui.pack.labels import fitted_label, needs_label, not_found_label, scope_label, stop_label
 
 if TYPE_CHECKING:
     from excerpt.base.model import PackResult
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 GAUGE_CELLS = 12
 """Width of the gauge in cells."""
-_PARTS = ("options", "stop", "unit", "needs", "tokens", "order", "values", "gauge")
+_PARTS = ("options", "stop", "needs", "tokens", "order", "values", "gauge")
 """Parts of the bar besides passages and tokens, the most important first. The first that does not fit ends the bar."""
 _COST_CELLS = 16
 """Cells kept free for what one more mark would do, so that the bar does not change with each row."""
@@ -88,6 +88,10 @@ class PackBar(Widget):
 
     pack: reactive[PackResult | None] = reactive(None)
     """The newest pack; None if there is nothing to pack."""
+    text_tokens: reactive[int] = reactive(0)
+    """Tokens of the text that is copied, which differ from the pack's for JSON: there the budget counts Markdown."""
+    fitted: reactive[str] = reactive("")
+    """How many passages have the whole section or note that was asked for: `1 of 4 fit`; "" if all have it."""
     mark_count: reactive[int] = reactive(0)
     """Number of marked fragments."""
     pack_settings: reactive[PackSettings] = reactive(PackSettings())
@@ -142,6 +146,8 @@ class PackBar(Widget):
         """Show the newest pack, and what one more mark costs."""
         newest = self._controller.newest_pack
         self.pack, self.cost = newest.result if newest is not None else None, self._controller.cost
+        self.text_tokens = newest.tokens if newest is not None else 0
+        self.fitted = fitted_label(newest.result, self._controller.scope_of) if newest is not None else ""
 
     def handle_built_pack(self) -> None:
         """Copy the pack if a copy waits for it, and say how many marked passages are gone from the vault."""
@@ -317,8 +323,9 @@ class PackBar(Widget):
         """Append scope, budget and format to `text`, each with its key; with `has_values` also scope and format."""
         settings, key_style = self.pack_settings, self._component_style("key")
         pack_format = f": {settings.format}" if has_values or settings.format is not Format.MARKDOWN else ""
+        scope = ", ".join(filter(None, (scope_label(settings.scope) if has_values else "", self.fitted)))
         names = {
-            "scope": "scope" + (f": {scope_label(settings.scope)}" if has_values else ""),
+            "scope": f"scope: {scope}" if scope else "scope",
             "budget": "budget",
             "format": f"format{pack_format}",
         }
@@ -335,11 +342,15 @@ class PackBar(Widget):
         text.append(f"{passages:,}", strong).append(f" passage{'' if passages == 1 else 's'}")
         if pack is not None and pack.stopped is StopReason.NO_ANSWER:
             return
-        tokens = pack.tokens if pack else 0
-        text.append(" · ").append(f"{tokens:,}", strong).append("/")
+        tokens, unit = pack.tokens if pack else 0, ""
+        text.append(" · ")
+        if pack is not None and pack.format is Format.JSON:
+            text.append(f"{self.text_tokens:,}", strong).append(f" ({tokens:,}/")
+            unit = " of Markdown)"
+        else:
+            text.append(f"{tokens:,}", strong).append("/")
         budget = format_count(settings.budget, "token") if "tokens" in shown else f"{settings.budget:,}"
-        text.append(budget, click_style("click('type_budget')"))
-        text.append(" of its Markdown" if "unit" in shown and settings.format is Format.JSON else "")
+        text.append(budget, click_style("click('type_budget')")).append(unit)
         if "gauge" in shown:
             filled, added = self._count_gauge_cells(tokens)
             text.append(" ").append("▓" * filled, self._component_style("full"))

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from excerpt.base.kinds import Scope, StopReason
+from excerpt.base.kinds import Format, Scope, StopReason
 from excerpt.text.columns import truncate
 from excerpt.text.display import format_count, visible_line
 
 if TYPE_CHECKING:
-    from excerpt.base.model import PackResult
+    from collections.abc import Callable
+
+    from excerpt.base.model import Pack, PackResult
 
 _SCOPE_LABELS = {
     Scope.NONE: "hit only",
@@ -37,10 +39,27 @@ def stop_label(result: PackResult, mark_count: int = 0) -> str:
     labels = {
         StopReason.ENOUGH: "enough",
         StopReason.UNSURE: "unsure",
-        StopReason.NO_ANSWER: "nothing answers",
+        StopReason.NO_ANSWER: "no answer",
         StopReason.LIMIT: "first hits",
     }
     return labels.get(result.stopped, "all hits")
+
+
+def passage_count(result: PackResult) -> str:
+    """Return the number of passages of a pack, and of their notes if some share one: `8 passages of 4 notes`."""
+    passages, notes = len(result.passages), len({pack.path for pack in result.passages})
+    of_notes = f" of {format_count(notes, 'note')}" if notes < passages else ""
+    return f"{format_count(passages, 'passage')}{of_notes}"
+
+
+def fitted_label(result: PackResult, asked: Callable[[Pack], Scope]) -> str:
+    """Return how many passages have the whole section or note that their scope asks for: `1 of 4 fit`; "" for all.
+
+    `asked` returns the scope that is asked for a passage.
+    """
+    whole = [pack for pack in result.passages if asked(pack) in (Scope.SECTION, Scope.NOTE)]
+    fitted = sum(not (pack.cut_above or pack.cut_below) for pack in whole)
+    return f"{fitted} of {len(whole)} fit" if fitted < len(whole) else ""
 
 
 def needs_label(result: PackResult) -> str:
@@ -75,11 +94,12 @@ def not_found_label(result: PackResult, room: int | None = None) -> str:
 def pack_summary(result: PackResult, mark_count: int) -> str:
     """Return the size of a pack and why it has no more passages: `3 passages · 240/4,000 tokens · enough`.
 
-    The parts of the question that no passage covers stand at the end.
+    The parts of the question that no passage covers stand at the end. The tokens of a JSON pack are of its Markdown.
     """
     passages, stop = format_count(len(result.passages), "passage"), stop_label(result, mark_count)
     if result.stopped is StopReason.NO_ANSWER:
         return f"{passages} · {stop}"
-    tokens = f"{result.tokens:,}/{format_count(result.budget, 'token')}"
+    unit = " of Markdown" if result.format is Format.JSON else ""
+    tokens = f"{result.tokens:,}/{format_count(result.budget, 'token')}{unit}"
     parts = (passages, tokens, f"{stop}{needs_label(result)}", not_found_label(result))
     return " · ".join(filter(None, parts))

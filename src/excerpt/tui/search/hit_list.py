@@ -572,7 +572,7 @@ class HitList(RowList):
     def _draw_folded(self, row: HitRow, *, selected: bool) -> tuple[StyledPart, StyledPart, StyledPart]:
         """Return how many further hits of its note a row folds, and how many of them are marked or packed.
 
-        The first text is a phrase, the second the key that lists them in the selected row, the third only the number.
+        The first text is a phrase, the second the key that lists them in the selected row, the third the numbers.
         """
         count = len(row.folded)
         if not count:
@@ -581,7 +581,8 @@ class HitList(RowList):
         state = f", {marked} marked" if marked else f", {packed} in the pack" if packed else ""
         key = f" {key_sign('list-unfold')}" if selected and self.has_focus else ""
         style = self.style_of("hit--mark" if marked else "hit--heading" if packed else "row--faint") + _UNFOLDS
-        return (f" +{count} in this note{state}", style), (key, style), (f" +{count}", style)
+        short = f" ●{marked}" if marked else f" ○{packed}" if packed else ""
+        return (f" +{count} in this note{state}", style), (key, style), (f" +{count}{short}", style)
 
     def _draw_figures(self, row: HitRow) -> list[StyledPart]:
         """Return the score, tinted by its share of the best score, and in a wide terminal the note's age.

@@ -15,6 +15,7 @@ from textual.containers import Vertical
 
 from excerpt.base.kinds import LinkForm
 from excerpt.service.engine_worker import EngineWorker
+from excerpt.text.columns import truncate
 from excerpt.text.display import format_count, format_lines, visible_line
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.key_table import HIT_ACTIONS
@@ -30,7 +31,7 @@ from excerpt.tui.messages import (
     RememberRequested,
 )
 from excerpt.tui.pack.controller import PackController, mark_hit
-from excerpt.tui.pack.labels import stop_label
+from excerpt.tui.pack.labels import passage_count, stop_label
 from excerpt.tui.picking import PickOptions, path_for_shell
 from excerpt.tui.search.hit_list import HitList, arrange_hits, is_by_date
 from excerpt.tui.search.notices import is_unanswered, no_hits_notice
@@ -38,6 +39,7 @@ from excerpt.tui.search.query_bar import QueryBar
 
 if TYPE_CHECKING:
     from excerpt.base.model import Hit, Memory, Result
+    from excerpt.pack.selection import MarkedFragment
     from excerpt.search.usage import UnsureQuestions, UsedHit
     from excerpt.tui.pack.panel import PackPanelSelection, PackRows
     from excerpt.tui.search.side_panel import SidePanel
@@ -48,6 +50,9 @@ _NEAREST_HITS = 3
 """Number of hits that one key marks if nothing answers the query."""
 _MIN_ROWS_FOR_SNIPPETS = 30
 """Minimum rows of the terminal for a list with the snippets of the hits in the pack."""
+
+_MAX_QUERY_COLUMNS = 24
+"""Maximum columns of the query that the status names as that of some marks."""
 
 NO_FILES = "The notes are in a store: there is no file to open."
 
@@ -265,8 +270,8 @@ class HitPane(Vertical):
         packed = pack.newest_pack.result if pack.newest_pack is not None else None
         text = ""
         if packed is not None and packed.passages and not pack.choices.marks:
-            size = f"{format_count(len(packed.passages), 'passage')}, {format_count(packed.tokens, 'token')}"
-            text = f"{stop_label(packed)}: {size}"
+            assert pack.newest_pack is not None
+            text = f"{stop_label(packed)}: {passage_count(packed)}, {format_count(pack.newest_pack.tokens, 'token')}"
         self.hit_list.show_pack_end(text)
 
     def show_earlier_count(self) -> None:
@@ -274,11 +279,18 @@ class HitPane(Vertical):
         marks, text = self._pack.earlier_or_unlisted_marks, ""
         if marks and self.hit_list.display:
             is_new = any(mark.fragment_id in self._pack.choices.marked_ids for mark in marks)
-            where = "not in this list" if is_new else "from last time"
-            keys = f"{key_sign('show-earlier')} {'show' if is_new else 'add'}, {key_sign('drop-earlier')} clear"
-            keys = f"{key_sign('back')} {keys}"  # they are letters of the list
-            text = f"{format_count(len(marks), 'mark')} {where}: {keys}"
+            where = self._name_mark_origin(marks) if is_new else "from last time"
+            # The keys are letters of the list.
+            keys = f"{key_sign('back')} {key_sign('show-earlier')} {'show' if is_new else 'add'}"
+            text = f"{format_count(len(marks), 'mark')} {where}: {keys}, {key_sign('drop-earlier')} clear"
         self._bar.status.earlier_marks = text
+
+    def _name_mark_origin(self, marks: Sequence[MarkedFragment]) -> str:
+        """Return the query for which all of `marks` were set, if there is one: `of “sync conflict”`."""
+        used = [self._marked_hits.get(mark.fragment_id) for mark in marks]
+        queries = {each.query if each is not None else "" for each in used}
+        query = queries.pop() if len(queries) == 1 else ""
+        return f"of “{truncate(visible_line(query), _MAX_QUERY_COLUMNS)}”" if query else "not in this list"
 
     def select_later(self, fragment_id: str) -> None:
         """Select a fragment as soon as the next hits are listed."""

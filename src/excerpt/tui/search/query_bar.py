@@ -356,7 +356,7 @@ class QueryStatus(Widget):
             label = _clickable(OFFERS[name], name, self._style("offer"))
             parts.append(StatusPart(label, 2 if name == "use_order" else 4))
         if self.earlier_marks:
-            parts.append(StatusPart(_clickable(self.earlier_marks, "show_earlier", self._style("offer")), 4))
+            parts.append(StatusPart(_clickable(self.earlier_marks, "show_earlier", self._style("offer")), 2))
         return parts
 
     def _chip(self, number: int, span: QuerySpan) -> Text:
