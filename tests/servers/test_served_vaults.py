@@ -40,7 +40,7 @@ from tests.servers.mcp.test_server import server_parameters
 
 home, vault, ask = empty_excerpt_home, vault_of_bees, ask_server  # fixtures
 
-RUNS = int(os.environ.get("EXCERPT_FIRST_INDEX_RUNS", "2"))
+RUNS = int(os.environ.get("EXCERPT_FIRST_INDEX_RUNS", "1"))
 """The number of first builds observed from outside; 100 were run by hand."""
 VAULT = os.environ.get("EXCERPT_FIRST_INDEX_VAULT", "")
 """A vault to build instead of a generated one; every note should contain "the"."""

@@ -182,22 +182,26 @@ def _is_call(line: str) -> bool:
     return False
 
 
-@pytest.mark.programs
-@pytest.mark.parametrize(
-    ("tool", "parameter"),
-    [
-        *(("pack", "query"), ("search", "query"), ("read", "source"), ("related", "source"), ("overview", "topic")),
-        *(("recall", "query"), ("remember", "text"), ("remember", "tags"), ("search", "vault")),
-    ],
-)
-def test_half_a_surrogate_pair_in_an_argument_is_answered(home: Path, vault: Path, tool: str, parameter: str) -> None:
-    indexed_vaults(vault)
+HALVES = [
+    *(("pack", "query"), ("search", "query"), ("read", "source"), ("related", "source"), ("overview", "topic")),
+    *(("recall", "query"), ("remember", "text"), ("remember", "tags"), ("search", "vault")),
+]
+"""Arguments with half a surrogate pair, each of a tool and a parameter."""
+
+
+def half_call(number: int, tool: str, parameter: str) -> str:
     half = '["hive \\ud83d"]' if parameter == "tags" else '"hive \\ud83d"'
     other = '"query": "hive", ' if parameter == "vault" else '"text": "A hive.", ' if parameter == "tags" else ""
     params = f'{{"name": "{tool}", "arguments": {{{other}"{parameter}": {half}}}}}'
+    return f'{{"jsonrpc": "2.0", "id": {number}, "method": "tools/call", "params": {params}}}'
+
+
+@pytest.mark.programs
+def test_half_a_surrogate_pair_in_an_argument_is_answered(home: Path, vault: Path) -> None:
+    indexed_vaults(vault)
     with start_server(home, vault) as server:
-        answers = answers_to(server, f'{{"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": {params}}}')
-    assert answers[77]["result"]["content"][0]["text"]
+        answers = answers_to(server, *(half_call(number, *half) for number, half in enumerate(HALVES)))
+    assert all(answers[number]["result"]["content"][0]["text"] for number in range(len(HALVES)))
 
 
 @pytest.mark.programs
@@ -208,21 +212,19 @@ def test_a_line_that_is_not_a_message_gets_an_error_with_its_readable_id(home: P
         "hello": (None, -32700),
         '{"id": 80, "method": "ping"}': (80, -32600),
     }
-    for line, (number, code) in lines.items():
-        with start_server(home, vault) as server:
-            answers = answers_to(server, line)
+    with start_server(home, vault) as server:
+        answers = answers_to(server, *lines)
+    for number, code in lines.values():
         assert answers[number]["error"]["code"] == code
-        assert "result" in answers["last"]
+    assert "result" in answers["last"]
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize(
-    "line", ["", '{"jsonrpc":"2.0","method":"notifications/none","params":5}', '{"jsonrpc":"2.0","id":9,"result":5}']
-)
-def test_blank_lines_notifications_and_responses_get_no_answer(home: Path, vault: Path, line: str) -> None:
+def test_blank_lines_notifications_and_responses_get_no_answer(home: Path, vault: Path) -> None:
     indexed_vaults(vault)
+    lines = ["", '{"jsonrpc":"2.0","method":"notifications/none","params":5}', '{"jsonrpc":"2.0","id":9,"result":5}']
     with start_server(home, vault) as server:
-        assert answers_to(server, line).keys() == {"first", "last"}
+        assert answers_to(server, *lines).keys() == {"first", "last"}
 
 
 # --- over HTTP --------------------------------------------------------------------------------------------------------
