@@ -46,17 +46,21 @@ def install(parts: Path, packages: Path, *further_readers: str) -> None:
     (information / "entry_points.txt").write_text("\n".join(lines) + "\n")
 
 
-@pytest.fixture
-def installed(tmp_path: Path) -> Path:
-    """Return a folder with the installed package, one more reader that cannot be loaded, and a vault."""
-    install(PARTS, tmp_path / "packages", "odd = not_there:Reader")
-    vault = tmp_path / "vault"
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the installed package, one more reader that cannot be loaded, and a vault.
+
+    The first command indexes the vault for all tests.
+    """
+    folder = tmp_path_factory.mktemp("parts")
+    install(PARTS, folder / "packages", "odd = not_there:Reader")
+    vault = folder / "vault"
     vault.mkdir()
     (vault / "film.srt").write_text(CAPTIONS)
     (vault / "empty.srt").write_text("")
     (vault / "some.odd").write_text("odd")
     (vault / "note.md").write_text("# Note\n\nThe film is ![[film.srt#t=00:01:20]].\n")
-    return tmp_path
+    return folder
 
 
 def run(root: Path, *command: str) -> str:
@@ -102,21 +106,23 @@ def test_a_plugin_package_can_add_a_pack_format_by_a_template(installed: Path) -
     assert quoted in pack
 
 
-def test_a_reranker_of_a_plugin_package_scores_hits(installed: Path) -> None:
+def test_a_reranker_of_a_plugin_package_scores_hits(tmp_path: Path) -> None:
+    install(PARTS, tmp_path / "packages")
     notes = {
         "apart.md": "west "
         + "the keeper of a lighthouse writes down what he sees on the sea " * 3
         + "storm storm west",
         "close.md": "the keeper writes down what he sees. A storm came from the west over the sea, and the light went.",
     }
+    (tmp_path / "vault").mkdir()
     for name, text in notes.items():
-        (installed / "vault" / name).write_text(f"{text}\n")
-    settings = installed / "home" / "config" / "excerpt.toml"
+        (tmp_path / "vault" / name).write_text(f"{text}\n")
+    settings = tmp_path / "home" / "config" / "excerpt.toml"
     settings.parent.mkdir(parents=True)
     settings.write_text('[rerank]\nmodel = "plugin:together"\nweight = 1.0\n')
 
     def hits(option: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(excerpt(installed, "search", QUERY, option, "--json"))["hits"]
+        found: list[dict[str, Any]] = json.loads(excerpt(tmp_path, "search", QUERY, option, "--json"))["hits"]
         return found
 
     assert any("rerank" in hit["signals"] for hit in hits("--rerank"))
