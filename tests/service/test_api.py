@@ -41,6 +41,7 @@ from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
 from tests.cli.conftest import home as excerpt_home
 from tests.cli.conftest import vault as small_vault
+from tests.conftest import scaled_examples
 
 command, home, vault = run_excerpt, excerpt_home, small_vault  # fixtures
 FRONT_ENDS = ("cli", "servers", "tui")
@@ -280,20 +281,22 @@ def answer_in_threads(calls: Sequence[Callable[[], object]], chosen: Sequence[in
 
 
 @pytest.mark.programs
+@pytest.mark.hypothesis  # its moments are random, so `make properties` runs it
 def test_threads_get_the_same_answers_as_one_thread(opened: excerpt.Vault) -> None:
     opened.memories.remember("Two devices changed one note.")
     calls = mixed_calls(opened)
     serial = [call() for call in calls]
-    chosen = random.Random(7).choices(range(len(calls)), k=1_000)
+    chosen = random.Random(7).choices(range(len(calls)), k=scaled_examples(300))
     assert answer_in_threads(calls, chosen) == [serial[number] for number in chosen]
 
 
 @pytest.mark.programs
+@pytest.mark.hypothesis
 def test_threads_get_answers_while_the_vault_is_updated_and_closed(opened: excerpt.Vault) -> None:
     opened.memories.remember("Two devices changed one note.")
     calls = mixed_calls(opened)
     serial = [call() for call in calls]
-    chosen = random.Random(8).choices(range(len(calls)), k=300)
+    chosen = random.Random(8).choices(range(len(calls)), k=scaled_examples(150))
     with ThreadPoolExecutor(1) as other:
         changes = [opened.close, opened.reload, opened.refresh, opened.load]
         changed = other.map(lambda number: changes[number % len(changes)](), range(40))
@@ -328,7 +331,7 @@ def test_a_vault_opened_in_one_thread_can_be_used_by_other_threads(opened: excer
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "Soup.md").write_text("A soup of lentils.\n", encoding="utf-8")
     with excerpt.open(tmp_path / "other") as other:
-        both = [partial(vault.search, f"soup {number}") for number in range(100) for vault in (opened, other)]
+        both = [partial(vault.search, f"soup {number}") for number in range(50) for vault in (opened, other)]
         serial = [call().hits for call in both]
         assert [result.hits for result in answer_in_threads(both, range(len(both)))] == serial  # type: ignore[attr-defined]
 
