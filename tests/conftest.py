@@ -68,6 +68,14 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (os.cpu_count() or 1) + (3 if config.option.markexpr == "programs" else 1)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Ignore files without whole programs where only those run: each worker would import two hundred of them."""
+    if config.option.markexpr != "programs" or not collection_path.name.startswith("test_"):
+        return None
+    is_ignored = collection_path.is_file() and "mark.programs" not in collection_path.read_text(encoding="utf-8")
+    return is_ignored or None
+
+
 def pytest_collection_finish() -> None:
     """Spare the garbage collector what lives as long as the run: otherwise it takes a tenth of the time."""
     gc.freeze()
