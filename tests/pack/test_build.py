@@ -12,7 +12,7 @@ import pytest
 from excerpt.base.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
 from excerpt.base.model import TOO_LARGE, Hit, HitRerank, PackResult, QuestionWord, Span, TableHeader
 from excerpt.base.settings import PackSettings
-from excerpt.pack.build import MARK_SCORE, UNSCORED_HITS, UNSURE_REASON, PackCache, build_pack
+from excerpt.pack.build import MARK_SCORE, UNSCORED_HITS, UNSURE_REASON, UNSURE_SHARE, PackCache, build_pack
 from excerpt.pack.coverage import RIVAL_SHARE, SECOND_SHARE
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
@@ -622,11 +622,45 @@ def test_a_second_hit_far_below_the_first_is_packed_if_it_adds_a_word(vault: Vau
 def test_of_a_later_hit_only_the_unit_with_a_new_word_is_packed() -> None:
     two = f"{sentence('other', 30)}\n\n{sentence('gamma', 30)}"
     vault = Vault({"a.md": sentence("alpha", 30), "b.md": two})
-    found = (("alpha0", 1.0), ("gamma0", 0.5))
-    hits = [with_confidence(vault.hit(word, score), Confidence.STRONG) for word, score in found]
+    hits = [
+        with_confidence(vault.hit("alpha0", 1.0), Confidence.STRONG),
+        with_confidence(vault.hit("gamma0", 0.5), Confidence.WEAK),
+    ]
     _, second = packed(vault, *hits, scope=Scope.NONE, asked=ASKED).passages
     assert second.text == sentence("gamma", 30)
     assert (second.line_start, second.line_end, second.cut_above, second.cut_below) == (3, 3, True, False)
+
+
+@pytest.mark.parametrize("confidence", [Confidence.STRONG, Confidence.LIKELY])
+def test_the_second_hit_is_whole_if_it_probably_answers_and_fits(confidence: Confidence) -> None:
+    two = f"{sentence('other', 30)}\n\n{sentence('gamma', 30)}"
+    vault = Vault({"a.md": sentence("alpha", 30), "b.md": two})
+    hits = [with_confidence(vault.hit(word, score), confidence) for word, score in (("alpha0", 1.0), ("gamma0", 0.5))]
+    whole = packed(vault, *hits, scope=Scope.NONE, asked=ASKED)
+    assert whole.passages[1].text == two
+    part = packed(vault, *hits, scope=Scope.NONE, asked=ASKED, budget=whole.tokens - 20)
+    assert part.passages[1].text == sentence("gamma", 30)
+
+
+@pytest.mark.parametrize(("score", "first_line"), [(RIVAL_SHARE, 1), (RIVAL_SHARE - 0.01, 5)])
+def test_a_hit_that_may_answer_instead_of_the_first_becomes_whole_while_there_is_room(
+    score: float, first_line: int
+) -> None:
+    paragraphs = [sentence(word, 30) for word in ("one", "two", "three", "gamma")]
+    vault = Vault({"a.md": sentence("alpha", 30), "b.md": "\n\n".join(paragraphs)})
+    scores = {"alpha0": 1.0, "gamma0": score}
+    hits = [with_confidence(vault.hit(word, each), Confidence.WEAK) for word, each in scores.items()]
+    _, second = packed(vault, *hits, asked=ASKED).passages
+    assert (second.line_start, second.line_end) == (first_line, 7)
+
+
+@pytest.mark.parametrize(("count", "last_line"), [(30, 7), (70, 5)])
+def test_a_short_rest_of_the_section_of_a_first_hit_that_probably_answers_is_packed(count: int, last_line: int) -> None:
+    paragraphs = (sentence("alpha", 200), sentence("one", count), sentence("two", count))
+    vault = Vault({"a.md": "\n\n".join(("# A", *paragraphs))})
+    assert len(vault.fragments) == 2
+    (passage,) = packed(vault, with_confidence(vault.hit("alpha0"), Confidence.STRONG)).passages
+    assert passage.line_end == last_line
 
 
 def test_if_another_unit_of_a_packed_hit_does_not_fit_the_budget_is_the_reason() -> None:
@@ -677,20 +711,31 @@ def test_the_confidence_before_reranking_decides_whether_the_pack_is_empty(
 UNSURE_HITS = ("alpha0", "gamma0", "open0", "conflict0", "export0", "sync0")
 
 
-def test_an_unsure_pack_has_the_first_four_hits_however_low_their_scores(vault: Vault) -> None:
+def list_unsure_hits(vault: Vault, words: Sequence[str]) -> list[Hit]:
+    """Return the hits of an unsure result: their scores are close to each other."""
+    return [with_confidence(vault.hit(word, 1 - n / 20), Confidence.NOTHING) for n, word in enumerate(words)]
+
+
+def test_an_unsure_pack_has_the_first_four_hits() -> None:
     short = Vault({f"{word}.md": sentence(word, 20) for word in ("a", "b", "c", "d", "e", "f")})
-    hits = [with_confidence(short.hit(f"{word}0", 1 / n), Confidence.NOTHING) for n, word in enumerate("abcdef", 1)]
+    hits = list_unsure_hits(short, [f"{word}0" for word in "abcdef"])
     result = packed(short, *hits, scope=Scope.NONE, confidence=Confidence.UNSURE)
     assert [pack.entry.fragment_id for pack in result.passages] == [hit.fragment.id for hit in hits[:4]]
     assert (result.stopped, result.budget, result.left_out) == (StopReason.UNSURE, PLENTY, ())
+
+
+def test_an_unsure_pack_ends_before_a_hit_that_scores_far_below_the_first() -> None:
+    short = Vault({f"{word}.md": sentence(word, 20) for word in ("a", "b", "c")})
+    scores = {"a0": 1.0, "b0": UNSURE_SHARE, "c0": UNSURE_SHARE - 0.01}
+    hits = [with_confidence(short.hit(word, score), Confidence.WEAK) for word, score in scores.items()]
+    assert [pack.path for pack in packed(short, *hits, confidence=Confidence.UNSURE).passages] == ["a.md", "b.md"]
 
 
 def test_an_unsure_pack_has_as_many_whole_hits_as_fit_and_the_best_block_of_a_longer_one() -> None:
     long = f"{sentence('block', 12)}\n\n{sentence('other', 90)}"
     notes = {"long": long, "second": sentence("second", 60), "third": sentence("third", 20)}
     unsure = Vault({"first.md": sentence("first", 30), **{f"{name}.md": text for name, text in notes.items()}})
-    found = [unsure.hit(word, 1 / n) for n, word in enumerate(("first0", "block0", "second0", "third0"), 1)]
-    hits = [with_confidence(hit, Confidence.WEAK) for hit in found]
+    hits = list_unsure_hits(unsure, ("first0", "block0", "second0", "third0"))
     result = packed(unsure, *hits, scope=Scope.NONE, confidence=Confidence.UNSURE)
     assert [pack.path for pack in result.passages] == ["first.md", "long.md", "second.md", "third.md"]
     assert result.passages[1].text == sentence("block", 12)
@@ -706,7 +751,7 @@ def test_the_hits_of_an_unsure_pack_are_extended_only_if_the_user_changes_their_
 
 
 def test_a_hit_left_out_of_an_unsure_pack_is_not_reported_as_over_the_budget(vault: Vault) -> None:
-    hits = [with_confidence(vault.hit(word, 1 / n), Confidence.WEAK) for n, word in enumerate(UNSURE_HITS[:3], 1)]
+    hits = list_unsure_hits(vault, UNSURE_HITS[:3])
 
     def pack_unsure(budget: int) -> tuple[set[str], int]:
         result = packed(vault, *hits, scope=Scope.NONE, budget=budget, confidence=Confidence.UNSURE)
@@ -717,7 +762,7 @@ def test_a_hit_left_out_of_an_unsure_pack_is_not_reported_as_over_the_budget(vau
 
 
 def test_the_hits_of_an_unsure_result_fill_the_budget_on_request(vault: Vault) -> None:
-    hits = [with_confidence(vault.hit(word, 1 / n), Confidence.NOTHING) for n, word in enumerate(UNSURE_HITS, 1)]
+    hits = list_unsure_hits(vault, UNSURE_HITS)
     filled = packed(vault, *hits, scope=Scope.NONE, fill=Fill.BUDGET, confidence=Confidence.UNSURE)
     assert {fragment for pack in filled.passages for fragment in pack.fragment_ids} == {hit.fragment.id for hit in hits}
 
@@ -743,7 +788,7 @@ def test_an_unsure_pack_names_missing_words_first_and_has_at_most_500_tokens(
     vault: Vault, renderer: Callable[[tuple[str, ...], str], Renderer], budget: int
 ) -> None:
     notice = "No passage has “<rainbow>”; these are nearest in meaning."
-    hits = [with_confidence(vault.hit(word, 1 / n), Confidence.WEAK) for n, word in enumerate(UNSURE_HITS, 1)]
+    hits = list_unsure_hits(vault, UNSURE_HITS)
     result = build_pack(
         vault,
         hits,

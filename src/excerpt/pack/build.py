@@ -17,7 +17,7 @@ from excerpt.base.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackR
 from excerpt.base.settings import MAX_PACKED, PackSettings
 from excerpt.pack.coverage import Unit, cut_hit, find_best_unit, make_whole_unit, order_units
 from excerpt.pack.expand import HitSpan, build_ordinal_span, build_span_pack, expand_fragment, find_expansion_range
-from excerpt.pack.fill import DraftPack, Filling, Piece
+from excerpt.pack.fill import SURE, DraftPack, Filling, Piece
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.near_copies import DuplicateRule, find_near_copy
@@ -45,6 +45,8 @@ UNSCORED_HITS = 8
 """The most hits of a pack of hits without a score, as of filters alone: nothing says which of them is the last one."""
 UNSURE_PASSAGES, UNSURE_TOKENS = 4, 500
 """The most hits, and tokens, of a pack of an unsure result: few enough to be judged by a reader."""
+UNSURE_SHARE = 0.65
+"""The share of the first score from which a hit of an unsure result is packed."""
 UNSURE_REASON = f"over the {UNSURE_TOKENS} tokens of an unsure pack"
 NO_ANSWER_REASON = "unlikely to answer"
 NEAREST_HITS = 3
@@ -80,6 +82,8 @@ class HitCollector:
         if limit == CONSIDERED_HITS and any(hit.more_of_note for hit in hits):
             # As by their own scores: a list has few hits of one note at its top, a pack what the question needs of it.
             hits = sorted(hits, key=lambda hit: -hit.score)
+        if limit == UNSURE_PASSAGES:
+            hits = [hit for hit in hits if hit.score >= UNSURE_SHARE * hits[0].score]
         examined = hits[: MAX_PACKED if self.settings.fill is Fill.BUDGET else EXAMINED_HITS]
         self._add_candidates(self._without_dropped(examined), limit, duplicate)
 
@@ -194,15 +198,15 @@ def build_pack(
 ) -> PackResult:
     """Return packs of the best `hits` (best first), or of the fragments with the ids `marked`, in their order.
 
-    The first hit is packed whole, of others the units that cover what is left of `words`, the content words of the
-    query; of hits without a score, UNSCORED_HITS, and all marked fragments. Then they are extended to
-    `settings.scope`. With `settings.fill` `enough`, no hit is packed if nothing is near to the query; of an
-    unsure result, at most UNSURE_PASSAGES in UNSURE_TOKENS: the first, as many others as fit, the shortest first, and
-    the best unit of each that is left, without `settings.scope`; with `budget`, all other hits follow, whole. The text
-    never exceeds `settings.budget` tokens of `tokenizer`, and a larger budget never gives less value. Without `ranked`,
-    the packs are the same, but in the order of the vault and with score 0. `overrides` are the user's decisions by
-    hand; `duplicate` finds the better hit that a fragment repeats. `confidence` is that of the search for `hits`,
-    `notice` what `renderer` says was not found, in its first line. The result is deterministic.
+    The first hit is packed whole, and the second if it is likely to answer and fits; of others the units that cover
+    what is left of `words`, the content words of the query; of hits without a score, UNSCORED_HITS, and all marked
+    fragments. Then they are extended to `settings.scope`. With `settings.fill` `enough`, no hit is packed if nothing is
+    near to the query; of an unsure result, at most UNSURE_PASSAGES in UNSURE_TOKENS: the first, as many others as fit,
+    the shortest first, and the best unit of each that is left, without `settings.scope`; with `budget`, all other hits
+    follow, whole. The text never exceeds `settings.budget` tokens of `tokenizer`, and a larger budget never gives less
+    value. Without `ranked`, the packs are the same, but in the order of the vault and with score 0. `overrides` are the
+    user's decisions by hand; `duplicate` finds the better hit that a fragment repeats. `confidence` is that of the
+    search for `hits`, `notice` what `renderer` says was not found, in its first line. The result is deterministic.
     """
     confidence = None if marked else confidence
     requested_budget = settings.budget
@@ -295,7 +299,11 @@ def _list_pieces(
         return cut_hit(units[index], hits[index], notes[hits[index].fragment.path], known)
 
     ordered = order_units(compared, units, [word for word in words if word.is_found], cut)
-    chosen = [_make_piece(hit_spans[unit.hit_index], notes, (unit.line_start, unit.line_end)) for unit in ordered]
+    chosen: list[Piece] = []
+    for unit in ordered:
+        if unit.hit_index == 1 and hits[1].confidence in SURE:
+            chosen.append(whole[1])
+        chosen.append(_make_piece(hit_spans[unit.hit_index], notes, (unit.line_start, unit.line_end)))
     return [whole[0], *chosen, *(whole[1:] if gathered.settings.fill is Fill.BUDGET else ())]
 
 

@@ -21,7 +21,7 @@ MIN_GAIN = 0.05
 
 The constants are tuned on development questions of four published sets and three vaults (docs/design/packs.md).
 """
-RIVAL_SHARE = 0.6
+RIVAL_SHARE = 0.7
 """The share of the first score from which a hit may be the answer instead of the first."""
 SECOND_SHARE = 0.3
 """The share of the first score from which the second hit is packed: where a query names one thing, it may answer."""

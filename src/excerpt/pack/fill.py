@@ -9,15 +9,28 @@ from operator import attrgetter
 from msgspec import Struct, structs
 
 from excerpt.base.cancellation import check_cancelled
-from excerpt.base.kinds import Scope
+from excerpt.base.kinds import Confidence, Scope
 from excerpt.base.model import Hit, Pack
-from excerpt.pack.expand import WHOLE_SCOPES, HitSpan, LineSpan, build_line_span, build_span_pack, find_header_above
+from excerpt.pack.coverage import RIVAL_SHARE
+from excerpt.pack.expand import (
+    WHOLE_SCOPES,
+    HitSpan,
+    LineSpan,
+    build_line_span,
+    build_ordinal_span,
+    build_span_pack,
+    find_header_above,
+)
 from excerpt.pack.shrink import find_block_span, iterate_block_parts
 from excerpt.pack.source import CachedNote, NoteCache
 from excerpt.pack.token_costs import TokenCosts
 
 _MAX_GAP_TOKENS = 40
 """The most tokens between two passages of a note that are packed too: a source of its own takes as many."""
+_MAX_REST_TOKENS = 250
+"""The most tokens of the fragments beside the first hit that are packed too, because they are of the same section."""
+SURE = (Confidence.STRONG, Confidence.LIKELY)
+"""The confidence of a hit that probably answers."""
 
 
 class Piece(Struct, frozen=True):
@@ -89,17 +102,47 @@ class Filling:
         """Extend pieces that are in, up to the scopes that their hits ask for: all by a little before one by more.
 
         First each gets the signs that its section or note continues: with any scope, as many pieces are in as alone.
+        Then hits that may be the answer instead of the first become whole, and a short section of the first.
         """
         digests = {each.hit.fragment.digest: each.hit.fragment.id for each in self._hit_spans}
-        sides = [
-            side
+        growing = [
+            piece
             for piece in pieces
             if piece.hit_span.line_span.scope is not Scope.NONE and self._can_grow(piece) and self._add(piece)
+        ]
+        for piece in growing:
+            if piece.hit.score >= RIVAL_SHARE * pieces[0].hit.score:
+                fragment, note = piece.hit.fragment, self._notes[piece.hit.fragment.path]
+                whole = build_ordinal_span(note, fragment.ordinal, fragment.ordinal, Scope.NONE)
+                self._add(Piece(piece.hit_span, whole))
+        if growing and growing[0] is pieces[0] and pieces[0].hit.confidence in SURE:
+            self._add_rest_of_section(pieces[0], digests)
+        sides = [
+            side
+            for piece in growing
             for side in _iterate_sides(piece, self._notes[piece.hit.fragment.path], digests, neighbors)
         ]
         while sides:
             check_cancelled()
             sides = [side for side in sides if side and self._add(side.pop(0))]
+
+    def _add_rest_of_section(self, piece: Piece, digests: Mapping[str, str]) -> None:
+        """Add the neighbors of a hit that are of its section, if they are short and have no text of another hit."""
+        bound, fragment = piece.hit_span.line_span, piece.hit.fragment
+        if bound.scope is not Scope.NEIGHBORS:
+            return
+        note = self._notes[bound.path]
+        section = next(each for each in note.sections if each.ordinal == fragment.section)
+        parts = [
+            part
+            for part in note.fragment_infos(bound.first_ordinal, bound.last_ordinal)
+            if section.line_start <= part.line_start and part.line_end <= section.line_end
+        ]
+        if not parts or any(digests.get(part.digest, part.id) != part.id for part in parts):
+            return
+        rest = Piece(piece.hit_span, build_line_span(note, parts[0].line_start, parts[-1].line_end, bound))
+        if self.count_alone(rest) - self.count_alone(piece) <= _MAX_REST_TOKENS:
+            self._add(rest)
 
     def _add(self, piece: Piece) -> bool:
         """Add a piece, joined with what is beside it, unless it does not fit; return whether it is in."""
