@@ -93,7 +93,7 @@ def _printed(vault: Path, root: Path) -> Iterator[tuple[str, Any]]:
     queries.write_text('{"id": "a", "query": "swarm in May 2024"}\n', encoding="utf-8")
     yield "batch", ask("search", "--batch", queries)
     yield from _of_reranker(ask, queries)
-    yield "pack", ask("pack", "swarm queen cells", "--budget", "150")
+    yield "pack", ask("pack", "swarm queen cells", "--budget", "100")
     yield "packed rows", ask("pack", "propolis", "--expand", "none")
     pack, answer = root / "pack.md", root / "answer.md"
     told("pack", "swarm queen cells", "-o", pack)
