@@ -127,7 +127,7 @@ def test_below_the_prompt_the_app_leaves_the_rows_above_and_no_trace(
 ) -> None:
     with run(shell, f"{above}; {BELOW}", tmp_path) as terminal:
         terminal.wait_for("⏎ print", "best first", "in the pack", "up to date")
-        shown, top = terminal.lines, terminal.row_of("Search  Overview")
+        shown, top = terminal.lines, terminal.row_of("Overview")
         last = shown[top - 1]
         assert last in {"3", "30", "prompt>"}
         assert "⏎ print" in shown[top + HEIGHT - 1]
