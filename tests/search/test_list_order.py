@@ -221,6 +221,13 @@ def test_the_first_letters_of_a_word_do_not_change_the_order(engine: Engine) -> 
     assert is_joined_by_letter(engine, whole + "ice")[len(whole) :] == [True] * 3
 
 
+@pytest.mark.parametrize("word", ["numb/cold", "dog-eared", "cellar's", "snake_case", "numbFullHands"])
+def test_a_mark_or_a_capital_letter_within_a_word_does_not_end_it(engine: Engine, word: str) -> None:
+    whole = "what do I "
+    assert is_joined_by_letter(engine, whole + word)[len(whole) :] == [False] * len(word)
+    assert engine.search(f"{whole}{word} ").is_joined
+
+
 def test_an_exact_name_stays_first(tmp_path: Path) -> None:
     with closing(
         open_vault(tmp_path, {**_STRANGE, "What do I do against numb fingers.md": "See elsewhere."})

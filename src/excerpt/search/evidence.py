@@ -338,6 +338,9 @@ _EXACT_WORD = re.compile(
     re.ASCII,
 )
 
+# After these marks the same word may continue: "journal/" may become "journal/scratch", "Sync'" "Sync's".
+_ENDS_WITH_JOINING_MARK = re.compile(r"\w['’/_-]\Z")
+
 FUNCTION_WORD_WEIGHT = 0.3
 """Weight, 0 to 1, of a word like "the" in a vault whose language is not English."""
 
@@ -444,7 +447,8 @@ def gather_evidence(
     }
     query = replace(query, words=remove_plain_marks(query.words, today))
     query_words = analyze_text(query.words, snapshot)
-    finished_terms = _count_finished_terms(query_words, open_word=query.open_word)
+    is_open = query.open_word or _ENDS_WITH_JOINING_MARK.search(query.words) is not None
+    finished_terms = _count_finished_terms(query_words, open_word=is_open)
     words = index.expand(query_words, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
     shares = _language_weights(words, snapshot)
     matches = tuple(index.match(word).with_share(share) for word, share in zip(words, shares, strict=True))
@@ -505,7 +509,8 @@ def _count_finished_terms(words: Sequence[QueryWord], *, open_word: bool) -> int
     """Return the number of words before the one that is still being typed, of which `words` may have several parts."""
     if not (open_word and words):
         return len(words)
-    start = min(word.start for word in words if word.end == words[-1].end)
+    end = max(word.end for word in words)
+    start = min(word.start for word in words if word.end == end)
     return sum(word.start < start for word in words)
 
 
