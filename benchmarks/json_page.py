@@ -227,7 +227,7 @@ FORMS: Mapping[str, Form] = {
         properties=dict[str, list[str]],
     ),
     "Memories": form(MemoryForm),
-    "remember": form(RememberResult, names="similar"),
+    "remember": form(RememberResult, names="similar replaces"),
     "recall": form(
         names="memories",
         memories=("[]", form(RecalledForm, names="score confidence answers source_check", confidence=str | None)),

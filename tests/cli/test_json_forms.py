@@ -147,7 +147,9 @@ def _of_trial(vault: Path, ask: Callable[..., Any]) -> Iterator[tuple[str, Any]]
 def _of_memories(vault: Path, ask: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
     first = ask("remember", "--source", "Swarms:9", "--tag", "a", "--query", "signs")
     again = ask("remember", "--source", "Swarms:9")
-    yield "similar", {"similar": again.pop("similar")}
+    newest = ask("remember", "The queen leaves", "--replace", again["id"])
+    yield "similar", {"similar": again.pop("similar"), "replaces": newest["replaces"]}
+    again.pop("replaces")
     yield "remembered", again
     yield "edited", ask("edit", first["id"], "--why", "it says when")
     note = vault / "Bees/Swarms.md"

@@ -19,7 +19,7 @@ def test_memories_are_recalled_by_words_and_tags(excerpt: Excerpt, vault: Path) 
         assert answer.code == 0
         (found,) = answer.json["memories"]
         assert {key: found[key] for key in found if key not in ("score", "confidence", "answers")} == {
-            key: kept.json[key] for key in kept.json if key != "similar"
+            key: kept.json[key] for key in kept.json if key not in ("similar", "replaces")
         }
     assert kept.json["text"] == "We ship in March"
     assert kept.json["tags"] == ["release"]
@@ -144,6 +144,8 @@ def test_a_fragment_is_remembered_by_its_id_from_a_search(excerpt: Excerpt, vaul
         (("--source", "Nowhere:3"), 3, "Nowhere:3"),
         (("--source", "Colour:7-9"), 3, "1 line"),
         (("text", "--merge", "mnone"), 3, "mnone"),
+        (("text", "--replace", "mnone"), 3, "mnone"),
+        (("text", "--merge", "a", "--replace", "b"), 2, "--replace"),
         ((" ",), 3, "no text"),
     ],
 )
@@ -165,6 +167,45 @@ def test_a_duplicate_memory_is_reported_and_can_be_merged(excerpt: Excerpt, vaul
     assert merged["tags"] == ["a", "b"]
     assert "On the 12th" in merged["text"]
     assert [each["id"] for each in excerpt("recall", "--vault", vault, "--json").json["memories"]] == [first["id"]]
+
+
+def test_a_memory_replaces_another_which_is_recalled_only_when_asked_for(excerpt: Excerpt, vault: Path) -> None:
+    old = excerpt("remember", "Storage costs 4 euros", "--vault", vault, "--json").json
+    new = excerpt("remember", "Storage costs 6 euros", "--replace", old["id"], "--vault", vault, "--json").json
+    assert new["replaces"] == [{"id": old["id"], "text": old["text"]}]
+
+    def recalled(*asked: str) -> list[str]:
+        return [each["id"] for each in excerpt("recall", *asked, "--vault", vault, "--json").json["memories"]]
+
+    assert recalled("storage") == recalled() == [new["id"]]
+    assert recalled("storage", "--replaced") == recalled("is:replaced") == [old["id"]]
+    assert recalled("storage -is:replaced") == [new["id"]]
+    assert f"by {new['id']}" in excerpt("recall", "--replaced", "--vault", vault).out
+
+
+def test_forgetting_the_newer_memory_recalls_the_older_one_again(excerpt: Excerpt, vault: Path) -> None:
+    old = excerpt("remember", "Storage costs 4 euros", "--vault", vault, "--json").json
+    new = excerpt("remember", "Bread on Friday", "--vault", vault, "--json").json
+    assert excerpt("edit", new["id"], "--replace", old["id"], "--vault", vault).code == 0
+    excerpt("forget", new["id"], "--vault", vault)
+    (again,) = excerpt("recall", "--vault", vault, "--json").json["memories"]
+    assert (again["id"], again["replaced_by"]) == (old["id"], "")
+
+
+def test_a_replaced_memory_is_restored_by_its_id(excerpt: Excerpt, vault: Path) -> None:
+    old = excerpt("remember", "Storage costs 4 euros", "--vault", vault, "--json").json
+    excerpt("remember", "Bread on Friday", "--replace", old["id"], "--vault", vault)
+    assert excerpt("forget", old["id"], "--undo", "--vault", vault).code == 0
+    assert len(excerpt("recall", "--vault", vault, "--json").json["memories"]) == 2
+
+
+def test_what_a_merged_memory_replaced_stays_replaced(excerpt: Excerpt, vault: Path) -> None:
+    old = excerpt("remember", "Storage costs 4 euros", "--vault", vault, "--json").json
+    new = excerpt("remember", "It costs 6", "--replace", old["id"], "--vault", vault, "--json").json
+    other = excerpt("remember", "Bread on Friday", "--vault", vault, "--json").json
+    excerpt("edit", other["id"], "--merge", new["id"], "--vault", vault)
+    (replaced,) = excerpt("recall", "--replaced", "--vault", vault, "--json").json["memories"]
+    assert (replaced["id"], replaced["replaced_by"]) == (old["id"], other["id"])
 
 
 def test_merging_a_text_into_a_memory_creates_no_new_memory(excerpt: Excerpt, vault: Path) -> None:

@@ -333,6 +333,10 @@ def remember(stage: Stage) -> None:
     stage.say("remember", "--source", "Nowhere:3")
     stage.say("remember", "--source", "Colour:7-9")
     stage.say("remember", "text", "--merge", "mnone")
+    stage.say("remember", "text", "--merge", "a", "--replace", "b")
+    old = stage.call("remember", "Storage costs 4 euros", "--json").json["id"]
+    stage.say("recall", "--replaced")
+    stage.say("remember", "Bread on Friday", "--replace", old, out=True)
 
 
 def recall(stage: Stage) -> None:

@@ -23,6 +23,7 @@ from excerpt.memory.recall import (
     merge_memory,
     select_answers,
 )
+from excerpt.memory.results import MemoryRelation
 from excerpt.memory.stale import source_from_lines
 from tests.memory.conftest import NOTES, Vault
 
@@ -387,6 +388,39 @@ def test_a_memory_of_the_same_lines_is_offered_for_merging_before_a_similar_memo
     assert [(offer.memory, offer.is_same_source) for offer in found] == [(same, True), (alike, False)]
     assert found[0].likeness == 0
     assert found[1].likeness > 0.85
+
+
+def test_memories_below_the_same_heading_or_with_the_same_why_and_tags_are_offered(recaller: Recaller) -> None:
+    conflicts = ("Sync", "Conflicts")
+    below = recaller.store.remember("something else", source=Source("Guides/Sync.md", 7, 7, "d", conflicts))
+    purpose = recaller.store.remember("Simmer lentils", ("price", "storage"), why="Budget")
+    recaller.store.remember("Bread on Friday", ("price",), why="Budget")
+    source = Source("Guides/Sync.md", 9, 9, "e", conflicts)
+    found = find_similar_memories("6 euros", source, recaller, tags=("storage", "#Price"), why="budget")
+    assert [(offer.memory, offer.relation) for offer in found] == [
+        (below, MemoryRelation.HEADING),
+        (purpose, MemoryRelation.WHY),
+    ]
+
+
+def test_memories_without_tags_are_not_offered_for_the_same_why(recaller: Recaller) -> None:
+    recaller.store.remember("Simmer lentils", why="Budget")
+    assert find_similar_memories("6 euros", None, recaller, why="Budget") == []
+
+
+def test_a_replaced_memory_is_recalled_and_offered_only_if_asked_for(recaller: Recaller) -> None:
+    old = recaller.store.remember("Storage costs 4 euros a month", ("price",))
+    new = recaller.store.remember("Storage costs 6 euros a month", ("price",), replaces=[old.id])
+
+    def recall(query: str, *, replaced: bool = False) -> list[str]:
+        return [each.memory.id for each in recaller.recall(query, replaced=replaced)]
+
+    for query in ("", "what does storage cost", "tag:price", "4 euros"):
+        assert recall(query) == [new.id]
+        assert recall(query, replaced=True) == [old.id]
+    assert [each.memory.id for each in find_similar_memories(old.text, None, recaller)] == [new.id]
+    recaller.store.forget(new.id)
+    assert recall("what does storage cost") == [old.id]
 
 
 def test_a_memory_that_says_something_else_is_not_offered_for_merging(recaller: Recaller) -> None:

@@ -8,7 +8,7 @@ import random
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -721,3 +721,109 @@ def test_a_process_killed_at_any_step_leaves_the_memory_complete(tmp_path: Path,
             assert step > 20
             return
     pytest.fail("It never came to its end.")
+
+
+# --- replaced memories ------------------------------------------------------------------------------------------------
+
+
+def _texts(memories: Sequence[Memory]) -> set[str]:
+    return {memory.text for memory in memories}
+
+
+def test_a_replaced_memory_keeps_its_file_and_says_what_replaced_it_and_when(store: MemoryStore) -> None:
+    old = store.remember("Storage costs 4 euros", ("price",), why="budget", source=SOURCE)
+    new = store.remember("Storage costs 6 euros", replaces=[old.id])
+    loaded = store.all()
+    assert _texts(loaded.memories) == {new.text}
+    (replaced,) = loaded.replaced
+    assert replaced == replace(old, replaced_by=new.id, replaced_at=new.created)
+    assert not (store.folder / TRASH).exists()
+
+
+def test_an_unknown_memory_cannot_be_replaced_and_nothing_is_saved(store: MemoryStore) -> None:
+    old = store.remember("one")
+    with pytest.raises(MemoryUnusableError):
+        store.remember("two", replaces=[old.id, "m0"])
+    assert store.all().memories == (old,)
+
+
+def test_forgetting_the_newer_memory_makes_the_older_one_current_and_restoring_replaces_it(store: MemoryStore) -> None:
+    old = store.remember("Storage costs 4 euros")
+    new = store.remember("Storage costs 6 euros", replaces=[old.id])
+    store.forget(new.id)
+    assert store.all().memories == (old,)
+    store.restore(new.id)
+    assert _texts(store.all().memories) == {new.text}
+    assert _texts(store.all().replaced) == {old.text}
+
+
+def test_forgetting_a_memory_between_two_others_leaves_the_oldest_replaced(store: MemoryStore) -> None:
+    first = store.remember("Storage costs 2 euros")
+    second = store.remember("Storage costs 4 euros", replaces=[first.id])
+    third = store.remember("Storage costs 6 euros", replaces=[second.id])
+    store.forget(second.id)
+    assert store.all().memories == (third,)
+    assert [memory.replaced_by for memory in store.all().replaced] == [third.id]
+
+
+def test_a_replaced_memory_is_made_current_by_restoring_it(store: MemoryStore) -> None:
+    old = store.remember("one")
+    new = store.remember("two", replaces=[old.id])
+    assert store.restore(old.id) == old
+    assert _texts(store.all().memories) == {old.text, new.text}
+
+
+def test_an_existing_memory_replaces_another_and_is_current(store: MemoryStore) -> None:
+    first = store.remember("one")
+    second = store.remember("two", replaces=[first.id])
+    assert store.replace_others(first.id, [second.id]) == first
+    assert _texts(store.all().memories) == {"one"}
+    assert _texts(store.all().replaced) == {"two"}
+
+
+def test_a_memory_cannot_replace_itself(store: MemoryStore) -> None:
+    memory = store.remember("one")
+    with pytest.raises(MemoryUnusableError):
+        store.replace_others(memory.id, [memory.id])
+
+
+def test_memories_that_replace_each_other_by_hand_are_all_current(store: MemoryStore) -> None:
+    for name, by in (("a", "b"), ("b", "a"), ("c", "c"), ("d", "missing")):
+        (store.folder / f"{name}.md").parent.mkdir(exist_ok=True)
+        (store.folder / f"{name}.md").write_text(f"---\nid: {name}\nreplaced_by: {by}\n---\n\n{name}\n")
+    assert _texts(store.all().memories) == {"a", "b", "c", "d"}
+    assert {memory.replaced_by for memory in store.all().memories} == {""}
+
+
+def test_an_edit_of_a_replaced_memory_leaves_it_replaced(store: MemoryStore) -> None:
+    old = store.remember("one")
+    new = store.remember("two", replaces=[old.id])
+    store.change(old.id, lambda memory: replace(memory, tags=("old",)))
+    (replaced,) = store.all().replaced
+    assert (replaced.tags, replaced.replaced_by) == (("old",), new.id)
+
+
+@pytest.mark.programs
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is forked and killed")
+def test_a_process_killed_while_it_replaces_a_memory_leaves_one_of_both_current(tmp_path: Path) -> None:
+    def current(step: int) -> tuple[set[str], bool]:
+        store = MemoryStore(tmp_path / str(step))
+        old = store.remember("old")
+
+        def work(say: Say) -> None:
+            store.remember("new", replaces=[old.id])
+
+        _, was_killed = Child(work, dies_before=step).said()
+        loaded = store.all()
+        assert _texts(loaded.memories + loaded.replaced) >= {"old"}
+        return _texts(loaded.memories), was_killed
+
+    seen = []
+    for step in range(200):
+        texts, was_killed = current(step)
+        seen.append(texts)
+        if not was_killed:
+            break
+    assert all(texts in ({"old"}, {"new"}) for texts in seen)
+    assert seen[0] == {"old"}
+    assert seen[-1] == {"new"}

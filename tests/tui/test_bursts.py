@@ -17,7 +17,7 @@ from textual.widgets import Input, OptionList, TextArea
 from excerpt.base.kinds import Strategy
 from excerpt.base.model import Memory
 from excerpt.base.settings import Paths, Settings
-from excerpt.memory.results import SimilarMemory
+from excerpt.memory.results import MemoryRelation, SimilarMemory
 from excerpt.memory.store import MemoryStore
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.memory_worker import MergeOffers
@@ -463,7 +463,8 @@ async def test_an_existing_memory_offered_for_merging_is_visible_in_a_small_wind
         dialog = RememberDialog("The newer one is kept.", "Sync/Conflicts.md › Conflicts, line 8")
         scripted.push_screen(dialog)
         await until(pilot, lambda: dialog.is_mounted, "the form")
-        dialog.show_offers(MergeOffers((SimilarMemory(memory, False, 0.9), SimilarMemory(memory, False, 0.8)), ()))
+        alike = tuple(SimilarMemory(memory, MemoryRelation.TEXT, likeness) for likeness in (0.9, 0.8))
+        dialog.show_offers(MergeOffers(alike, ()))
         await pilot.pause()
         offers = dialog.query_one(OfferList)
         assert dialog.find_widget(offers).visible_region.height >= 1

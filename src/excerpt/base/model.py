@@ -936,7 +936,8 @@ class Source:
 class Memory:
     """A memory: a finding that the user saved, with the reason (`why`) and the query that led to it.
 
-    `created` and `updated` are times, ISO 8601, UTC.
+    `created` and `updated` are times, ISO 8601, UTC. `replaced_by` is the id of the memory that replaces this one, and
+    `replaced_at` is when it was replaced; both are "" for a current memory.
     """
 
     id: str
@@ -947,6 +948,8 @@ class Memory:
     updated: str
     source: Source | None = None
     query: str = ""
+    replaced_by: str = ""
+    replaced_at: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON types."""

@@ -29,6 +29,13 @@ _DECISION_HELP = {
 @click.option("--untag", "untags", multiple=True, help="Remove a tag; may be given several times.")
 @click.option("--why", help="Why the memory matters.")
 @click.option("--merge", "other", metavar="OTHER", help="Merge the memory OTHER into the memory ID, and forget OTHER.")
+@click.option(
+    "--replace",
+    "replaces",
+    metavar="OTHER",
+    multiple=True,
+    help="Replace the memory OTHER by the memory ID. OTHER is kept but no longer recalled; may be given several times.",
+)
 @click.option("--follow", "decision", flag_value="follow", help=_DECISION_HELP["follow"])
 @click.option("--update", "decision", flag_value="update", help=_DECISION_HELP["update"])
 @click.option("--keep", "decision", flag_value="keep", help=_DECISION_HELP["keep"])
@@ -43,6 +50,7 @@ def edit_command(
     untags: tuple[str, ...],
     why: str | None,
     other: str | None,
+    replaces: tuple[str, ...],
     decision: str | None,
     as_json: bool,
     no_refresh: bool,
@@ -54,9 +62,10 @@ def edit_command(
     new_text = read_input("-", "text") if text == "-" else text
     if new_text is not None and not new_text.strip():
         raise click.UsageError("The new text is empty. To remove a memory, use `excerpt forget ID`.")
-    if new_text is None and why is None and not (tags or untags or other or decision):
+    if new_text is None and why is None and not (tags or untags or other or replaces or decision):
         raise click.UsageError(
-            "There is nothing to change. Give --text, --tag, --untag, --why, --merge, --follow, --update or --keep."
+            "There is nothing to change. "
+            "Give --text, --tag, --untag, --why, --merge, --replace, --follow, --update or --keep."
         )
     if other == memory_id:
         raise click.UsageError("A memory cannot be merged with itself.")
@@ -64,7 +73,9 @@ def edit_command(
         memories = opened_vault.memories
         if decision is not None:
             {"follow": memories.follow, "update": memories.update, "keep": memories.keep}[decision](memory_id)
-        memory = memories.edit(memory_id, text=new_text, tags=tags, untags=untags, why=why, merge=other or "")
+        memory = memories.edit(
+            memory_id, text=new_text, tags=tags, untags=untags, why=why, merge=other or "", replaces=replaces
+        )
     if as_json:
         print_json(memory.to_dict())
     else:

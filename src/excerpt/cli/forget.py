@@ -14,12 +14,12 @@ from excerpt.text.display import visible_line
 @click.command()
 @click.argument("memory_id", metavar="ID")
 @vault_option
-@click.option("--undo", is_flag=True, help="Restore the forgotten memory ID.")
+@click.option("--undo", is_flag=True, help="Restore the memory ID, which was forgotten or replaced.")
 @click.option("--json", "as_json", is_flag=True, help="Print the memory as JSON.")
 def forget_command(*, memory_id: str, vault: Path | None, undo: bool, as_json: bool) -> None:
     """Forget the memory ID: move its file to the trash folder, from where --undo restores it.
 
-    Other memories with the same text are kept and listed.
+    Memories that it replaced are recalled again. Other memories with the same text are kept and listed.
     """
     with load_vault(vault) as opened_vault:
         memories = opened_vault.memories

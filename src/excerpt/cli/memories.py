@@ -55,6 +55,9 @@ def format_memory(memory: Memory, source_check: SourceCheck | None = None, vault
     """
     head = [*filter(None, [vault]), memory.id, local_time(memory.created), *(f"#{tag}" for tag in memory.tags)]
     lines = [visible_line(" · ".join(head))]
+    if memory.replaced_by:
+        day = f"on {local_time(memory.replaced_at)[:10]} " if memory.replaced_at else ""
+        lines.append(visible_line(f"replaced {day}by {memory.replaced_by}"))
     if memory.source:
         lines.append(visible_line(f"from {_format_source(memory.source)}"))
     if source_check is not None:

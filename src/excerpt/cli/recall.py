@@ -58,6 +58,7 @@ def _validate_since(_ctx: click.Context, _param: click.Parameter, since: str) ->
 )
 @click.option("--sources", is_flag=True, help="Check whether the sources of the memories are still in the vault.")
 @click.option("--stale", is_flag=True, help="List only memories whose source has changed or is gone.")
+@click.option("--replaced", is_flag=True, help="List the memories that others replace, in place of the current ones.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refresh_option
 def recall_command(
@@ -70,13 +71,14 @@ def recall_command(
     limit: int | None,
     sources: bool,
     stale: bool,
+    replaced: bool,
     as_json: bool,
     no_refresh: bool,
 ) -> int:
     """Find memories by words, meaning, tags, source and date.
 
     WORDS are a query as for `excerpt search`. Lists the memories that answer it, best first. Without WORDS, lists all
-    memories, newest first.
+    memories, newest first. Memories that others replace are listed only with --replaced or the filter is:replaced.
     """
     with load_vault(vaults, refresh=not no_refresh, suggest_moves=True) as notes:
         print_unreadable_files(notes)
@@ -88,6 +90,7 @@ def recall_command(
             limit=limit,
             check_sources=sources,
             stale=True if stale else None,
+            replaced=replaced,
         )
     if as_json:
         print_json(add_vaults(notes, {"memories": [each.to_dict() for each in recalled]}))
@@ -96,12 +99,15 @@ def recall_command(
             print_message(_NO_ANSWER)
         print_line("\n\n".join(format_memory(each.memory, each.source_check, each.vault) for each in recalled))
     else:
-        print_message(_explain_no_memories(has_query=bool(words or tags or source or since), stale=stale))
+        has_query = bool(words or tags or source or since)
+        print_message(_explain_no_memories(has_query=has_query, stale=stale, replaced=replaced))
     return 0 if recalled else 1
 
 
-def _explain_no_memories(*, has_query: bool, stale: bool) -> str:
-    """Return why no memory is listed: `has_query` for words or filters, `stale` for the option --stale."""
+def _explain_no_memories(*, has_query: bool, stale: bool, replaced: bool) -> str:
+    """Return why no memory is listed: `has_query` for words or filters, `stale` and `replaced` for these options."""
     if stale:
         return "There is no memory whose source has changed or is gone."
+    if replaced and not has_query:
+        return "No memory is replaced."
     return "No memory matches." if has_query else "This vault has no memories yet."

@@ -12,6 +12,13 @@ from excerpt.cli.printing import print_json, print_line, print_message, read_inp
 from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.text.display import visible_line
 
+_RELATIONS = {
+    "lines": "is about the same lines",
+    "heading": "is about text below the same heading",
+    "why": "has the same reason and tags",
+    "text": "has similar text",
+}
+
 
 @click.command()
 @click.argument("text", required=False)
@@ -35,6 +42,13 @@ from excerpt.text.display import visible_line
 )
 @click.option("--query", default="", help="The query that found the text.")
 @click.option("--merge", "into", metavar="ID", help="Add the text to the memory ID instead of making a new memory.")
+@click.option(
+    "--replace",
+    "replaces",
+    metavar="ID",
+    multiple=True,
+    help="Replace the memory ID, which is kept but no longer recalled; may be given several times.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the memory as JSON.")
 @refresh_option
 def remember_command(
@@ -47,14 +61,18 @@ def remember_command(
     source: str | None,
     query: str,
     into: str | None,
+    replaces: tuple[str, ...],
     as_json: bool,
     no_refresh: bool,
 ) -> None:
     """Save TEXT (- is stdin) as a memory of the vault.
 
     With --fragment or --source, TEXT may be left out: the memory then gets the text of the source. Lists memories with
-    similar text, which you can merge with `excerpt edit ID --merge OTHER`.
+    similar text, about the same lines or heading, or with the same --why and tags: merge these with `excerpt edit ID
+    --merge OTHER`, or replace them with `excerpt edit ID --replace OTHER`.
     """
+    if into is not None and replaces:
+        raise click.UsageError("--merge and --replace cannot be combined. Use only one.")
     if fragment is not None and source is not None:
         raise click.UsageError("--fragment and --source cannot be combined. Use only one.")
     if text is None and fragment is None and source is None:
@@ -70,14 +88,17 @@ def remember_command(
             source=source,
             query=query,
             into=into,
+            replaces=replaces,
         )
     if as_json:
         print_json(remembered.to_dict())
         return
     memory, similar = remembered.memory, remembered.similar
     print_line(visible_line(f"Remembered as {memory.id}."))
+    for old in remembered.replaces:
+        print_line(visible_line(f"It replaces {old.id}: {format_beginning(old)}"))
     for offer in similar:
-        reason = "is about the same lines" if offer.is_same_source else "has similar text"
-        print_message(f"{offer.memory.id} {reason}: {format_beginning(offer.memory)}")
+        print_message(f"{offer.memory.id} {_RELATIONS[offer.relation]}: {format_beginning(offer.memory)}")
     if similar:
         print_message(f"To merge them, run: excerpt edit {similar[0].memory.id} --merge {memory.id}")
+        print_message(f"To replace the older one: excerpt edit {memory.id} --replace {similar[0].memory.id}")

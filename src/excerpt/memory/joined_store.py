@@ -24,22 +24,44 @@ class JoinedMemoryStore(MemoryStore):
         super().__init__(folder, shows_comments=all(store.shows_comments for store in stores.values()))
 
     def remember(
-        self, text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None, query: str = ""
+        self,
+        text: str,
+        tags: Sequence[str] = (),
+        why: str = "",
+        source: Source | None = None,
+        query: str = "",
+        *,
+        replaces: Sequence[str] = (),
     ) -> Memory:
-        """Save `text` as a new memory in the vault of its source, and return the memory."""
-        name = self.vault_of(source)
-        return add_vault(name, self.stores[name].remember(text, tags, why, strip_vault_name(name, source), query))
+        """Save `text` as a new memory in the vault of its source, and return the memory.
+
+        Without a source, it goes to the vault of the memories that it replaces. Raises MemoryUnusableError if these are
+        in another vault.
+        """
+        name = self._find_vault(replaces[0]) if replaces and source is None else self.vault_of(source)
+        origin = strip_vault_name(name, source)
+        return add_vault(name, self.stores[name].remember(text, tags, why, origin, query, replaces=replaces))
+
+    def replace_others(self, memory_id: str, replaces: Sequence[str]) -> Memory:
+        """Let a memory replace others of its vault, and return it."""
+        name = self._find_vault(memory_id)
+        return add_vault(name, self.stores[name].replace_others(memory_id, replaces))
 
     def all(self) -> LoadedMemories:
         """Return the memories of all vaults, newest first, with the unreadable files and the reasons."""
         each = {name: store.all() for name, store in self.stores.items()}
-        memories = [add_vault(name, memory) for name, loaded in each.items() for memory in loaded.memories]
+
+        def join(own: Callable[[LoadedMemories], Sequence[Memory]]) -> tuple[Memory, ...]:
+            memories = [add_vault(name, memory) for name, loaded in each.items() for memory in own(loaded)]
+            return tuple(sorted(memories, key=lambda memory: memory.created, reverse=True))
+
         return LoadedMemories(
-            tuple(sorted(memories, key=lambda memory: memory.created, reverse=True)),
+            join(lambda loaded: loaded.memories),
             tuple(
                 replace(file, path=f"{name}/{file.path}") for name, loaded in each.items() for file in loaded.unreadable
             ),
             tuple(copied for loaded in each.values() for copied in loaded.copies),
+            join(lambda loaded: loaded.replaced),
         )
 
     def as_shown(self, memory: Memory) -> Memory:
@@ -73,10 +95,10 @@ class JoinedMemoryStore(MemoryStore):
 
         return add_vault(name, self.stores[name].change(memory_id, change_own))
 
-    def forget(self, memory_id: str) -> Memory:
+    def forget(self, memory_id: str, merged_into: str = "") -> Memory:
         """Move a memory to the trash folder of its vault, and return the memory."""
         name = self._find_vault(memory_id)
-        return add_vault(name, self.stores[name].forget(memory_id))
+        return add_vault(name, self.stores[name].forget(memory_id, merged_into))
 
     def restore(self, memory_id: str) -> Memory:
         """Move a forgotten memory back out of the trash folder of its vault, and return it."""

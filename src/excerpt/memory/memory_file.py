@@ -14,6 +14,8 @@
       digest: 0c5d9a44e7f1b2a3
       heading_path:
       - Conflicts
+    replaced_by: m77ab01c3d9
+    replaced_at: '2026-03-01T10:00:00.000Z'
     ---
 
     The text, exactly as it was remembered.
@@ -91,6 +93,8 @@ def parse_memory(data: bytes, name: str, modified: float) -> tuple[Memory, dict[
         updated=_parse_time(metadata.get("updated")) or created,
         source=_parse_source(metadata.get("source")),
         query=_to_line(metadata.get("query")),
+        replaced_by=_to_line(metadata.get("replaced_by")),
+        replaced_at=_parse_time(metadata.get("replaced_at")),
     )
     return memory, metadata
 
@@ -136,6 +140,7 @@ def normalise_memory(memory: Memory) -> Memory:
         why=replace_surrogates(memory.why),
         source=source,
         query=replace_surrogates(memory.query),
+        replaced_by=replace_surrogates(memory.replaced_by),
     )
 
 
@@ -188,6 +193,8 @@ def _build_frontmatter(memory: Memory) -> dict[str, Any]:
             "digest": source.digest,
             "heading_path": list(source.heading_path),
         },
+        "replaced_by": memory.replaced_by,
+        "replaced_at": memory.replaced_at,
     }
 
 

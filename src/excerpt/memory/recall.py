@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime, time
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from excerpt.index.build import Updater
 from excerpt.index.queries import CatalogQueries
 from excerpt.index.snapshot import Snapshot
 from excerpt.memory.memory_file import normalise_tags
-from excerpt.memory.results import RecalledMemory, SimilarMemory
+from excerpt.memory.results import MemoryRelation, RecalledMemory, SimilarMemory
 from excerpt.memory.stale import check_source
 from excerpt.memory.store import TRASH, FolderContents, MemoryStore
 from excerpt.search.engine import Engine, Ranking
@@ -152,18 +153,26 @@ class Recaller:
             index.engine.snapshot.close()
 
     def recall(
-        self, query: str = "", tags: Sequence[str] = (), source: str = "", since: str = "", limit: int | None = None
+        self,
+        query: str = "",
+        tags: Sequence[str] = (),
+        source: str = "",
+        since: str = "",
+        limit: int | None = None,
+        *,
+        replaced: bool = False,
     ) -> list[RecalledMemory]:
         """Return the memories that answer `query`, best first; for an empty query, all memories, newest first.
 
         Only memories are returned that have all `tags`, come from the note or folder `source`, and were saved on or
-        after the day `since` (written as for `created:`). `limit` None means the limit in the settings for a query with
-        words, and no limit otherwise. Only the first MAX_RECALL_WORDS words of `query` count. Raises
+        after the day `since` (written as for `created:`). `replaced` returns the replaced memories in place of the
+        current ones. `limit` None means the limit in the settings for a query with words, and no limit otherwise. Only
+        the first MAX_RECALL_WORDS words of `query` count. Raises
         MemoryUnusableError if the folder cannot be read or `since` is not a date.
         """
         self.unranked, self.hints, self.is_query_cut = "", (), False
         contents = self.store.contents()
-        memories = contents.loaded.memories
+        memories = contents.loaded.replaced if replaced else contents.loaded.memories
         if tags or source or since:
             memories = tuple(filter(self._memory_filter(tags, source, since), memories))
         if not query.strip():
@@ -178,7 +187,7 @@ class Recaller:
             index = self._update_index(contents)
             facets = index.engine.snapshot.facets
             queries = self._parse_query(query, index.snapshot.languages, facets.properties, facets.tags)
-            allowed_ids = None if len(memories) == len(contents.loaded.memories) else {memory.id for memory in memories}
+            allowed_ids = None if len(memories) == len(contents.files_by_id) else {memory.id for memory in memories}
             max_memories = self._limit_for(queries, limit)
             ranked, indexed_ids = _rank(index, queries, self._settings, allowed_ids, max_memories), index.indexed_ids
         except ExcerptError as error:
@@ -218,10 +227,11 @@ class Recaller:
         """
         self.unranked = ""
         contents = self.store.contents()
-        if not text.strip() or not contents.files_by_id:
+        if not text.strip() or not contents.loaded.memories:
             return []
         try:
-            return _rank_by_meaning(self._update_index(contents), text, min_similarity)[:limit]
+            index = self._update_index(contents)
+            return _rank_by_meaning(index, text, min_similarity, contents.replaced_ids)[:limit]
         except ExcerptError as error:
             self.unranked = str(error)
             return []
@@ -411,14 +421,20 @@ def _shift_spans(text: str, hit: Hit) -> tuple[Span, ...]:
     return tuple(Span(span.start + begin, span.end + begin) for span in hit.spans) if begin >= 0 else ()
 
 
-def _rank_by_meaning(index: _MemoryIndex, text: str, min_similarity: float) -> list[tuple[Memory, float]]:
+def _rank_by_meaning(
+    index: _MemoryIndex, text: str, min_similarity: float, replaced_ids: Collection[str]
+) -> list[tuple[Memory, float]]:
     snapshot = index.engine.snapshot
     embedder = snapshot.embedder
     similarities = snapshot.vectors.similarities(embedder.embed([text])[0])
+    if replaced_ids:
+        is_replaced = np.array([memory is not None and memory.id in replaced_ids for memory in index.notes], np.bool_)
+        similarities = np.where(is_replaced[snapshot.table.notes], -1.0, similarities)
     # The vectors in the index are of fragments, with the file's name: they only select the memories to compare.
     best = np.argsort(-similarities, kind="stable")[:_MAX_COMPARED_ROWS]
     notes = dict.fromkeys(snapshot.table.notes[best].tolist())
-    memories = [memory for note in notes if (memory := index.notes[note]) is not None]
+    found = (memory for note in notes if (memory := index.notes[note]) is not None)
+    memories = [memory for memory in found if memory.id not in replaced_ids]
     vectors = embedder.embed([text, *(memory.text for memory in memories)])
     cosines = (vectors[1:] @ vectors[0]).tolist()
     similar = [(memory, cosine) for memory, cosine in zip(memories, cosines, strict=True) if cosine >= min_similarity]
@@ -507,31 +523,50 @@ MAX_SIMILAR_MEMORIES = 3
 
 
 def find_similar_memories(
-    text: str, source: Source | None, recaller: Recaller, located_memories: MemoriesByLocation | None = None
+    text: str,
+    source: Source | None,
+    recaller: Recaller,
+    located_memories: MemoriesByLocation | None = None,
+    *,
+    tags: Sequence[str] = (),
+    why: str = "",
 ) -> list[SimilarMemory]:
-    """Return at most MAX_SIMILAR_MEMORIES with which a new memory of `text` and `source` could be merged.
+    """Return at most MAX_SIMILAR_MEMORIES that a new memory may replace, or be merged with.
 
-    Memories about the same lines come first, then the nearest in meaning. With `located_memories`, a memory whose
-    source has moved in the vault is compared by its present lines.
+    First come memories about the same lines, then those below the same heading, those with the same `why` and `tags`,
+    and the nearest to `text` in meaning. With `located_memories`, a memory whose source has moved in the vault is
+    compared by its present lines.
     """
     near = {
         memory.id: (memory, cosine)
         for memory, cosine in recaller.find_similar(text, MIN_MERGE_COSINE, MAX_SIMILAR_MEMORIES)
     }
-    same: Sequence[Memory] = ()
+    memories = recaller.store.all().memories
+    relations: dict[str, tuple[Memory, MemoryRelation]] = {}
+
+    def add(found: Iterable[Memory], relation: MemoryRelation) -> None:
+        for memory in found:
+            relations.setdefault(memory.id, (memory, relation))
+
     if source is not None:
         location = source.path, source.line_start, source.line_end
-        same = (
-            located_memories.find_at(*location)
-            if located_memories is not None
-            else find_memories_at(recaller.store.all().memories, *location)
-        )
-    offered = [SimilarMemory(memory, True, near[memory.id][1] if memory.id in near else 0.0) for memory in same]
-    offered_ids = {offer.memory.id for offer in offered}
-    offered += [
-        SimilarMemory(memory, False, cosine) for memory, cosine in near.values() if memory.id not in offered_ids
-    ]
-    return offered[:MAX_SIMILAR_MEMORIES]
+        if located_memories is not None:
+            add(located_memories.find_at(*location), MemoryRelation.LINES)
+        else:
+            add(find_memories_at(memories, *location), MemoryRelation.LINES)
+        heading = source.path, source.heading_path
+        if source.heading_path:
+            below = (one for one in memories if one.source and (one.source.path, one.source.heading_path) == heading)
+            add(below, MemoryRelation.HEADING)
+    purpose = fold(why.strip()), frozenset(normalise_tags(tags))
+    if all(purpose):
+        add((one for one in memories if (fold(one.why.strip()), frozenset(one.tags)) == purpose), MemoryRelation.WHY)
+    add((memory for memory, _ in near.values()), MemoryRelation.TEXT)
+    offers = (
+        SimilarMemory(memory, relation, near[memory.id][1] if memory.id in near else 0.0)
+        for memory, relation in relations.values()
+    )
+    return list(islice(offers, MAX_SIMILAR_MEMORIES))
 
 
 def merge_memory(

@@ -153,22 +153,37 @@ class RecalledMemory:
         }
 
 
+class MemoryRelation(StrEnum):
+    """What a new memory has in common with another: lines, heading, why and tags, or the meaning of its text."""
+
+    LINES = "lines"
+    HEADING = "heading"
+    WHY = "why"
+    TEXT = "text"
+
+
 @dataclass(frozen=True, slots=True)
 class SimilarMemory:
-    """A memory that may say the same as a new memory, so that the two can be merged.
+    """A memory that a new memory may replace, or that it can be merged with.
 
-    `is_same_source` is true if both are about the same lines of a note; otherwise they are near in meaning. `likeness`
-    is the cosine of the two texts, 0 if it is below MIN_MERGE_COSINE or unknown.
+    `relation` is what both have in common. `likeness` is the cosine of the two texts, 0 if it is below MIN_MERGE_COSINE
+    or unknown.
     """
 
     memory: Memory
-    is_same_source: bool
+    relation: MemoryRelation
     likeness: float
+
+    @property
+    def is_same_source(self) -> bool:
+        """Whether both memories are about the same lines of a note."""
+        return self.relation is MemoryRelation.LINES
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt remember`, with only the id and text of the memory."""
         return {
             **attributes_to_json(self.memory, "id", "text"),
+            "relation": self.relation,
             "same_source": self.is_same_source,
             "likeness": round(self.likeness, 3),
         }
@@ -176,10 +191,14 @@ class SimilarMemory:
 
 @dataclass(frozen=True, slots=True)
 class SavedMemory:
-    """A memory that was just saved, and the similar memories with which it could be merged."""
+    """A memory that was just saved, the similar memories, and the memories that it `replaces`.
+
+    It could replace a similar memory, or be merged with it.
+    """
 
     memory: Memory
     similar: tuple[SimilarMemory, ...] = ()
+    replaces: tuple[Memory, ...] = ()
 
     @property
     def text(self) -> str:
@@ -188,4 +207,8 @@ class SavedMemory:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt remember`."""
-        return {**self.memory.to_dict(), "similar": [offer.to_dict() for offer in self.similar]}
+        return {
+            **self.memory.to_dict(),
+            "similar": [offer.to_dict() for offer in self.similar],
+            "replaces": [attributes_to_json(memory, "id", "text") for memory in self.replaces],
+        }

@@ -57,11 +57,15 @@ class CopiedMemory:
 
 @dataclass(frozen=True, slots=True)
 class LoadedMemories:
-    """All memories of a folder, newest first, with its unreadable files and the memories that are copies."""
+    """The current memories of a folder, newest first, its unreadable files, and the memories that are copies.
+
+    `replaced` are the memories that another one replaces, newest first; they are not among `memories`.
+    """
 
     memories: tuple[Memory, ...]
     unreadable: tuple[FileProblem, ...]
     copies: tuple[CopiedMemory, ...] = ()
+    replaced: tuple[Memory, ...] = ()
 
 
 Stamp = tuple[int, int, int]
@@ -109,13 +113,38 @@ class FolderContents:
     @cached_property
     def shown(self) -> Mapping[str, Memory]:
         """The memories by their ids, newest first, without comments unless they are shown."""
-        whole = ((memory_id, entry.memory) for memory_id, (_, entry) in self.files_by_id.items())
-        return {memory_id: memory if self.shows_comments else without_comments(memory) for memory_id, memory in whole}
+        return {memory_id: self.as_shown(entry.memory) for memory_id, (_, entry) in self.files_by_id.items()}
+
+    @cached_property
+    def replaced_ids(self) -> frozenset[str]:
+        """The ids of the memories that a current memory replaces, itself or through others.
+
+        A memory whose replacement was forgotten is current, and so are those that replace each other in a circle.
+        """
+        replaced_by_id: dict[str, list[str]] = {}
+        current: list[str] = []
+        for memory_id, (_, entry) in self.files_by_id.items():
+            by = entry.memory.replaced_by
+            (replaced_by_id.setdefault(by, []) if by in self.files_by_id else current).append(memory_id)
+        replaced: set[str] = set()
+        while current:
+            older = replaced_by_id.get(current.pop(), ())
+            replaced.update(older)
+            current.extend(older)
+        return frozenset(replaced)
+
+    def as_shown(self, memory: Memory) -> Memory:
+        """Return `memory` without comments unless they are shown, and without a replacement that was forgotten."""
+        shown = memory if self.shows_comments else without_comments(memory)
+        if not memory.replaced_by or memory.id in self.replaced_ids:
+            return shown
+        return replace(shown, replaced_by="", replaced_at="")
 
     @cached_property
     def loaded(self) -> LoadedMemories:
-        """All memories, newest first, the unreadable files, and the memories that are copies."""
-        memories = tuple(self.shown.values())
+        """The current memories, the replaced ones, the unreadable files, and the memories that are copies."""
+        memories = tuple(memory for memory in self.shown.values() if memory.id not in self.replaced_ids)
+        replaced = tuple(memory for memory in self.shown.values() if memory.id in self.replaced_ids)
         unreadable = sorted(
             (name, entry.reason) for name, entry in self.files.items() if isinstance(entry, UnreadableFile)
         )
@@ -125,7 +154,8 @@ class FolderContents:
             for own, (name, _) in self.files_by_id.items()
             if stated_ids[name] != own
         )
-        return LoadedMemories(memories, tuple(FileProblem(*each) for each in unreadable), tuple(copies))
+        problems = tuple(FileProblem(*each) for each in unreadable)
+        return LoadedMemories(memories, problems, tuple(copies), replaced)
 
     @cached_property
     def memories_by_file(self) -> Mapping[str, Memory]:
@@ -165,30 +195,52 @@ class MemoryStore:
         self._contents = FolderContents({}, {}, shows_comments)
 
     def remember(
-        self, text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None, query: str = ""
+        self,
+        text: str,
+        tags: Sequence[str] = (),
+        why: str = "",
+        source: Source | None = None,
+        query: str = "",
+        *,
+        replaces: Sequence[str] = (),
     ) -> Memory:
         """Save `text` as a new memory, and return the memory, which is then on disk.
 
-        `why` is the user's reason, `query` the search that found the text.
+        `why` is the user's reason, `query` the search that found the text. `replaces` are the ids of the memories that
+        it replaces.
         """
         if not text.strip():
             raise MemoryUnusableError("There is no text to remember.", "Select a fragment or type a thought.")
         saved_at = format_current_time()
         with self._write_lock():
+            if replaces:
+                self._write_ids_of_copies()
             while True:
                 identity = "m" + secrets.token_hex(5)
                 memory = normalise_memory(Memory(identity, text, tuple(tags), why, saved_at, saved_at, source, query))
                 name = f"{saved_at[:10]}-{_make_slug(memory.text)}-{identity}.md"
+                # The new file is written last: until then the memories that it replaces are current.
+                self._mark_replaced(replaces, identity, saved_at)
                 if _write_new(self.folder / name, render_memory(memory)):
                     return memory
+
+    def replace_others(self, memory_id: str, replaces: Sequence[str]) -> Memory:
+        """Let a memory replace those with the ids `replaces`, and return it; it is then current."""
+        if memory_id in replaces:
+            raise MemoryUnusableError(f"Memory {memory_id} cannot replace itself.")
+        with self._write_lock():
+            self._write_ids_of_copies()
+            self._find(memory_id)
+            self._mark_replaced(replaces, memory_id, format_current_time())
+            return self._make_current(memory_id)
 
     def all(self) -> LoadedMemories:
         """Return all memories as shown, newest first, with the unreadable files and the reasons."""
         return self.contents().loaded
 
     def as_shown(self, memory: Memory) -> Memory:
-        """Return `memory` without comments unless they are shown."""
-        return memory if self.shows_comments else without_comments(memory)
+        """Return `memory` without comments unless they are shown, and without a replacement that was forgotten."""
+        return self.contents().as_shown(memory)
 
     def replace_text(self, memory: Memory, text: str) -> Memory:
         """Return the whole `memory` with another text, and with the comments that are not shown; nothing is saved."""
@@ -232,18 +284,31 @@ class MemoryStore:
             replace_file(file, render_memory(changed, (memory, entry.metadata)), lasting=True)
             return changed
 
-    def forget(self, memory_id: str) -> Memory:
-        """Move a memory to the trash folder, and return it. `restore` undoes this. Copies of the memory's file stay."""
+    def forget(self, memory_id: str, merged_into: str = "") -> Memory:
+        """Move a memory to the trash folder, and return it. `restore` undoes this. Copies of the memory's file stay.
+
+        The memories that it replaced are current again, unless it is replaced itself or was merged into another memory.
+        """
         with self._write_lock():
             self._write_ids_of_copies()
             name, entry = self._find(memory_id)
+            contents = self.contents()
+            if successor := merged_into or (entry.memory.replaced_by if memory_id in contents.replaced_ids else ""):
+                for other_id, (_, other) in contents.files_by_id.items():
+                    if other.memory.replaced_by == memory_id and other_id != successor:
+                        self._mark_replaced([other_id], successor, other.memory.replaced_at)
             _move_file(self.folder / name, self._trash_name(name))
             return entry.memory
 
     def restore(self, memory_id: str) -> Memory:
-        """Move the last memory forgotten under `memory_id` back out of the trash folder, and return it."""
+        """Move the last memory forgotten under `memory_id` back out of the trash folder, and return it.
+
+        A replaced memory becomes current again.
+        """
         with self._write_lock():
             self._write_ids_of_copies()
+            if memory_id in self.contents().replaced_ids:
+                return self._make_current(memory_id)
             if memory_id in self.contents().files_by_id:
                 raise MemoryUnusableError(f"Memory {memory_id} was not forgotten, so it cannot be restored.")
             for file in self._trash_files():
@@ -280,6 +345,20 @@ class MemoryStore:
             replace_file(
                 file, render_memory(entry.memory, (replace(entry.memory, id=copied.of), entry.metadata)), lasting=True
             )
+
+    def _mark_replaced(self, memory_ids: Sequence[str], by: str, at: str) -> None:
+        """Write into the files of memories which memory replaces them, and when; nothing if an id does not exist."""
+        for name, entry in [self._find(memory_id) for memory_id in memory_ids]:
+            self._write_replacement(name, entry, by, at)
+
+    def _make_current(self, memory_id: str) -> Memory:
+        name, entry = self._find(memory_id)
+        return self._write_replacement(name, entry, "", "") if entry.memory.replaced_by else entry.memory
+
+    def _write_replacement(self, name: str, entry: LoadedFile, by: str, at: str) -> Memory:
+        marked = replace(entry.memory, replaced_by=by, replaced_at=at)
+        replace_file(self.folder / name, render_memory(marked, (entry.memory, entry.metadata)), lasting=True)
+        return marked
 
     def _find(self, memory_id: str) -> tuple[str, LoadedFile]:
         entry = self.contents().files_by_id.get(memory_id)

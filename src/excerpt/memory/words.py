@@ -9,25 +9,33 @@ from msgspec import Struct
 
 from excerpt.base.kinds import FilterKind
 from excerpt.base.model import Memory
-from excerpt.search.query import MEMORY_FILTER_KINDS, STALE_VALUE, find_conditions
+from excerpt.search.query import MEMORY_FILTER_KINDS, REPLACED_VALUE, STALE_VALUE, find_conditions
 from excerpt.text.folding import fold
 from excerpt.text.languages import detect_language
 from excerpt.text.words import QueryWord, query_terms, terms_of
 
 
-def split_stale_filter(query: str) -> tuple[str, bool | None]:
-    """Return `query` without the condition `is:stale`, and which memories the condition selects.
+class StateFilters(Struct, frozen=True):
+    """A query without its conditions on the state of memories, and which memories these select.
 
-    True selects stale memories (the source changed or is gone), False (`-is:stale`) selects all other memories, and
-    None means that the query has no such condition. The condition applies to all alternatives of the query.
+    `stale` True selects memories whose source has changed or is gone (`is:stale`), False all others, None both.
+    `replaced` selects the replaced memories (`is:replaced`) in place of the current ones.
     """
+
+    query: str
     stale: bool | None = None
+    replaced: bool = False
+
+
+def split_state_filters(query: str) -> StateFilters:
+    """Split the conditions `is:stale` and `is:replaced` off a query. They apply to all its alternatives."""
+    states: dict[str, bool] = {}
     for condition in reversed(find_conditions(query, kinds=MEMORY_FILTER_KINDS)):
         found = condition.filter
-        if found is not None and found.kind is FilterKind.IS and fold(found.value) == STALE_VALUE:
-            stale = not found.negated
+        if found is not None and found.kind is FilterKind.IS and fold(found.value) in (STALE_VALUE, REPLACED_VALUE):
+            states[fold(found.value)] = not found.negated
             query = f"{query[: condition.start].rstrip()} {query[condition.end :].lstrip()}".strip()
-    return query, stale
+    return StateFilters(query, states.get(STALE_VALUE), states.get(REPLACED_VALUE, False))
 
 
 class SearchableMemory(Struct, frozen=True):

@@ -859,9 +859,11 @@ class Vault:
         from excerpt.pack.formats.registry import read_pack
 
         file = read_pack(pack)
-        memories = self.memories.all().memories
+        loaded = self.memories.all()
         snapshot = self._load_engine_without_comments().snapshot
-        return check_answer(parse_answer(answer), file, LookupWithMemories(snapshot, memories))
+        return check_answer(
+            parse_answer(answer), file, LookupWithMemories(snapshot, (*loaded.memories, *loaded.replaced))
+        )
 
     @_run_as_query
     def check_places(
@@ -970,7 +972,7 @@ class Vault:
         return tuple(memory for memory in self._read_memories_without_comments() if memory.id in ids)
 
     def _read_memories_without_comments(self) -> tuple[Memory, ...]:
-        """Return all memories without comments, for packs and checks, which other people may read."""
+        """Return the current memories without comments, for packs and checks, which other people may read."""
         from excerpt.memory.store import MemoryStore
 
         shows_comments = self.settings.text.shows_comments(for_author=False)
@@ -1231,7 +1233,7 @@ class Memories:
 
     @_one_at_a_time
     def all(self) -> LoadedMemories:
-        """Return every memory, newest first, and every unreadable file with the reason."""
+        """Return every memory, newest first, the replaced ones apart, and every unreadable file with the reason."""
         return self._store.all()
 
     @_one_at_a_time
@@ -1245,12 +1247,14 @@ class Memories:
         source: str | None = None,
         query: str = "",
         into: str | None = None,
+        replaces: Sequence[str] = (),
     ) -> SavedMemory:
-        """Save `text` as a memory; return the memory, and the existing memories that are nearly the same.
+        """Save `text` as a memory; return the memory, and the existing memories that it may replace.
 
         The source of the memory is the fragment with the id `fragment`, or the lines `source` (NOTE:A-B); without
-        `text`, the text of the source is saved. `why` says why it matters, `query` which search led to it. With `into`,
-        no memory is added: the text is merged into the memory with this id.
+        `text`, the text of the source is saved. `why` says why it matters, `query` which search led to it. `replaces`
+        are the ids of memories that it replaces: they are kept, and recalled only if asked for. With `into`, no memory
+        is added: the text is merged into the memory with this id.
         """
         from excerpt.memory.results import SavedMemory
         from excerpt.memory.stale import source_from_fragment, source_from_lines
@@ -1266,11 +1270,16 @@ class Memories:
             text = source_text if text is None else text
         content = text or ""
         check_input("text", content, MAX_MEMORY_LENGTH)
-        draft = MemoryDraft(content, tuple(tags), why)
+        draft = MemoryDraft(content, tuple(tags), why, replaces=tuple(dict.fromkeys(replaces)))
         if into is not None:
             return SavedMemory(self._decide(make_merge_decision(into, draft, origin)))
-        similar = self._memories.find_similar(content, origin)
-        return SavedMemory(self._decide(make_remember_decision(draft, origin, query)), similar)
+        replaced = tuple(map(self.get, draft.replaces))
+        similar = self._memories.find_similar(content, origin, tags, why)
+        return SavedMemory(
+            self._decide(make_remember_decision(draft, origin, query)),
+            tuple(each for each in similar if each.memory.id not in draft.replaces),
+            replaced,
+        )
 
     @_one_at_a_time
     def recall(
@@ -1283,19 +1292,28 @@ class Memories:
         limit: int | None = None,
         check_sources: bool = False,
         stale: bool | None = None,
+        replaced: bool = False,
     ) -> tuple[RecalledMemory, ...]:
         """Find memories by words and meaning, best first; without words, return all, newest first.
 
         A memory must have all `tags`, a source in the note or folder `source`, and be no older than `since`, a day
         (2025-03-01) or an age (7d). With `check_sources`, each result has the status of its source. `stale=True`
-        returns only memories whose source has changed or is gone, `stale=False` only the others.
+        returns only memories whose source has changed or is gone, `stale=False` only the others. `replaced=True`
+        returns the memories that others replace, in place of the current ones.
         """
         from excerpt.memory.stale import check_source
-        from excerpt.memory.words import split_stale_filter
+        from excerpt.memory.words import split_state_filters
 
-        query, stale_in_query = split_stale_filter(words)
-        stale = stale_in_query if stale is None else stale
-        recalled = self._find(query, tags, source, since, limit if stale is None else None)
+        states = split_state_filters(words)
+        stale = states.stale if stale is None else stale
+        recalled = self._find(
+            states.query,
+            tags,
+            source,
+            since,
+            limit if stale is None else None,
+            replaced=replaced or states.replaced,
+        )
         self._notify_of_recall()
         if not (check_sources or stale is not None) or not recalled:
             return tuple(recalled)
@@ -1305,10 +1323,10 @@ class Memories:
         return tuple(matching if stale is None else matching[:limit])
 
     def _find(
-        self, query: str, tags: Sequence[str], source: str, since: str, limit: int | None
+        self, query: str, tags: Sequence[str], source: str, since: str, limit: int | None, *, replaced: bool
     ) -> Sequence[RecalledMemory]:
         """Return the memories that `recall` finds, without the status of their sources."""
-        found = self._memories.recall(query, tags, source, since, limit)
+        found = self._memories.recall(query, tags, source, since, limit, replaced=replaced)
         is_ranked = any(each.score for each in found)
         return found[: self._settings.search.limit] if limit is None and is_ranked else found
 
@@ -1352,12 +1370,13 @@ class Memories:
         untags: Sequence[str] = (),
         why: str | None = None,
         merge: str = "",
+        replaces: Sequence[str] = (),
     ) -> Memory:
         """Change a memory's text, tags or reason, and return it. The old version goes to the trash folder.
 
         Comments that are not shown are kept, below a new text. `tags` are added and `untags` removed. `why` is the
         reason to remember it. With `merge`, the id of another memory, the content of that memory is added and that
-        memory is forgotten.
+        memory is forgotten. `replaces` are the ids of memories that this one replaces.
         """
         from excerpt.memory.memory_file import normalise_tags
         from excerpt.memory.recall import merge_memory
@@ -1372,7 +1391,9 @@ class Memories:
                     memory, merged_memory.text, merged_memory.tags, merged_memory.why, merged_memory.source
                 ),
             )
-            store.forget(merge)
+            store.forget(merge, merged_into=memory_id)
+        if replaces:
+            store.replace_others(memory_id, tuple(dict.fromkeys(replaces)))
         off = set(normalise_tags(untags))
         changed = store.change(
             memory_id,
@@ -1408,12 +1429,15 @@ class Memories:
 
     @_one_at_a_time
     def forget(self, memory_id: str) -> Memory:
-        """Move a memory to the trash folder, and return it."""
+        """Move a memory to the trash folder, and return it. Those that it replaced are current again."""
         return self._store.as_shown(self._store.forget(memory_id))
 
     @_one_at_a_time
     def restore(self, memory_id: str) -> Memory:
-        """Restore the most recently forgotten memory with this id from the trash folder, and return it."""
+        """Restore the most recently forgotten memory with this id from the trash folder, and return it.
+
+        A replaced memory becomes current again.
+        """
         return self._store.as_shown(self._store.restore(memory_id))
 
     def _decide(self, decision: Decision) -> Memory:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from excerpt.base.model import Memory, Source
+from excerpt.text.display import format_count
 
 if TYPE_CHECKING:
     from excerpt.memory.results import SourceCheck
@@ -23,12 +24,17 @@ Decision = Callable[["MemoryStore"], "DecisionResult"]
 
 
 class MemoryDraft(Struct, frozen=True):
-    """What the user wrote in the form. `merge_id` is the id of the memory to merge this with, "" for a new memory."""
+    """What the user wrote in the form.
+
+    `merge_id` is the id of the memory to merge this with, "" for a new memory. `replaces` are the ids of the memories
+    that the new memory replaces.
+    """
 
     text: str
     tags: tuple[str, ...]
     why: str
     merge_id: str = ""
+    replaces: tuple[str, ...] = ()
 
 
 class DecisionResult(Struct, frozen=True):
@@ -52,8 +58,11 @@ def make_remember_decision(draft: MemoryDraft, source: Source | None, query: str
         return make_merge_decision(draft.merge_id, draft, source)
 
     def decide(store: MemoryStore) -> DecisionResult:
-        memory = store.remember(draft.text, draft.tags, draft.why, source, query)
-        return DecisionResult(memory, f"The memory is kept{_tags_suffix(memory)}.", make_forget_decision(memory))
+        memory = store.remember(draft.text, draft.tags, draft.why, source, query, replaces=draft.replaces)
+        count = len(draft.replaces)
+        replaces = f" It replaces {format_count(count, 'memory', 'memories')}." if count else ""
+        message = f"The memory is kept{_tags_suffix(memory)}.{replaces}"
+        return DecisionResult(memory, message, make_forget_decision(memory))
 
     return decide
 

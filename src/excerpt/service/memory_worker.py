@@ -22,16 +22,16 @@ from excerpt.vault.known_vaults import VaultFolders
 if TYPE_CHECKING:
     from excerpt.base.model import FileProblem, Hit, Memory, Source
     from excerpt.memory.results import RecalledMemory, SimilarMemory
-    from excerpt.service.memory_decisions import Decision, DecisionResult
+    from excerpt.service.memory_decisions import Decision, DecisionResult, MemoryDraft
     from excerpt.text.tokens import Tokenizer
 
 
 class MemoryListing(Struct, frozen=True):
     """The memories that match the filter of the Memory tab, with what the tab shows about them.
 
-    `total` is the number of all memories. `unreadable` are the files that cannot be read as a memory. `tags` are all
-    tags in use, the most used first. `unranked` is the reason if memories were found by words alone, else "". `hints`
-    are sentences on what else the filter may mean.
+    `total` is the number of current memories, `replaced` of the replaced ones. `unreadable` are the files that cannot
+    be read as a memory. `tags` are all tags in use, the most used first. `unranked` is the reason if memories were
+    found by words alone, else "". `hints` are sentences on what else the filter may mean.
     """
 
     recalled: tuple[RecalledMemory, ...]
@@ -40,6 +40,7 @@ class MemoryListing(Struct, frozen=True):
     tags: tuple[str, ...]
     unranked: str = ""
     hints: tuple[str, ...] = ()
+    replaced: int = 0
 
 
 class FoundMemories(Struct, frozen=True):
@@ -50,7 +51,7 @@ class FoundMemories(Struct, frozen=True):
 
 
 class MergeOffers(Struct, frozen=True):
-    """Memories similar to a text, which the user may merge it with, and all tags in use, the most used first."""
+    """Memories that a new one may replace or be merged with, and all tags in use, the most used first."""
 
     offers: tuple[SimilarMemory, ...]
     tags: tuple[str, ...]
@@ -102,17 +103,22 @@ class MemoryWorker:
             for_author=True,
         )
 
-    def recall(self, query: str, on_listing: Callable[[MemoryListing], object]) -> None:
-        """Request the memories that match `query`, or all memories if it is "", for the Memory tab."""
-        self._request("list", Priority.TAB, partial(self._list_memories, query), on_listing)
+    def recall(self, query: str, on_listing: Callable[[MemoryListing], object], *, replaced: bool = False) -> None:
+        """Request the memories that match `query`, or all memories if it is "", for the Memory tab.
+
+        With `replaced`, request the replaced memories in place of the current ones.
+        """
+        self._request("list", Priority.TAB, partial(self._list_memories, query, replaced=replaced), on_listing)
 
     def find(self, query: str, on_found: Callable[[FoundMemories], object]) -> None:
         """Request the memories that match `query`, for the Search tab. If it is "", the answer has no hits."""
         self._request("find", Priority.BADGES, partial(self._find_hits, query), on_found)
 
-    def find_merge_offers(self, text: str, source: Source | None, on_offers: Callable[[MergeOffers], object]) -> None:
-        """Request the memories similar to `text` or from the same `source`, and the tags in use."""
-        self._request("offers", Priority.TAB, partial(self._find_merge_offers, text, source), on_offers)
+    def find_merge_offers(
+        self, draft: MemoryDraft, source: Source | None, on_offers: Callable[[MergeOffers], object]
+    ) -> None:
+        """Request the memories that a new memory of `draft` and `source` may replace, and the tags in use."""
+        self._request("offers", Priority.TAB, partial(self._find_merge_offers, draft, source), on_offers)
 
     def find_file(self, path: str) -> Path:
         """Return the file of an unreadable memory, whose path is as in the listing."""
@@ -157,7 +163,7 @@ class MemoryWorker:
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
-    def _list_memories(self, query: str) -> MemoryListing:
+    def _list_memories(self, query: str, *, replaced: bool) -> MemoryListing:
         memories = self._memories
         everything = memories.store.all()
         tags = self._list_tags()
@@ -165,19 +171,23 @@ class MemoryWorker:
         if not query and not memories.is_searchable and not self._vaults.is_joined:
             from excerpt.memory.results import RecalledMemory
 
-            return MemoryListing(tuple(map(RecalledMemory, everything.memories)), total, unreadable, tags)
-        recalled = memories.recall(query)
-        return MemoryListing(recalled, total, unreadable, tags, memories.unranked, memories.hints)
+            shown = everything.replaced if replaced else everything.memories
+            recalled = tuple(map(RecalledMemory, shown))
+            return MemoryListing(recalled, total, unreadable, tags, replaced=len(everything.replaced))
+        recalled = memories.recall(query, replaced=replaced)
+        return MemoryListing(
+            recalled, total, unreadable, tags, memories.unranked, memories.hints, len(everything.replaced)
+        )
 
     def _find_hits(self, query: str) -> FoundMemories:
         if not (memories := self._load_memories()):
             return FoundMemories((), ())
         return FoundMemories(tuple(map(self._make_hit, self._memories.recall_answers(query))), memories)
 
-    def _find_merge_offers(self, text: str, source: Source | None) -> MergeOffers:
+    def _find_merge_offers(self, draft: MemoryDraft, source: Source | None) -> MergeOffers:
         if not self._load_memories():
             return MergeOffers((), ())
-        offers = self._memories.find_similar(text, source) if text.strip() else ()
+        offers = self._memories.find_similar(draft.text, source, draft.tags, draft.why) if draft.text.strip() else ()
         return MergeOffers(offers, self._list_tags())
 
     def _load_memories(self) -> tuple[Memory, ...]:

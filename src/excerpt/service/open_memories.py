@@ -85,7 +85,14 @@ class OpenMemories:
         return any(recaller.is_query_cut for recaller in self._recallers.values())
 
     def recall(
-        self, query: str, tags: Sequence[str] = (), source: str = "", since: str = "", limit: int | None = None
+        self,
+        query: str,
+        tags: Sequence[str] = (),
+        source: str = "",
+        since: str = "",
+        limit: int | None = None,
+        *,
+        replaced: bool = False,
     ) -> tuple[RecalledMemory, ...]:
         """Return the memories of all vaults that answer `query`, best first; all memories if it is "".
 
@@ -98,7 +105,8 @@ class OpenMemories:
         name, _, own_path = source.partition("/")
         sources = {name: own_path} if name and name in self._vaults else dict.fromkeys(self._vaults, source)
         recalled = {
-            name: self._open_recaller(name).recall(query, tags, path, since, limit) for name, path in sources.items()
+            name: self._open_recaller(name).recall(query, tags, path, since, limit, replaced=replaced)
+            for name, path in sources.items()
         }
         if "" in self._vaults:
             return tuple(recalled[""])
@@ -114,16 +122,19 @@ class OpenMemories:
 
         return tuple(select_answers(self.recall(query, limit=MAX_SHOWN_ANSWERS))) if query.strip() else ()
 
-    def find_similar(self, text: str, source: Source | None) -> tuple[SimilarMemory, ...]:
-        """Return the memories of the vault of `source` that are nearly the same as `text`, or about the same lines."""
+    def find_similar(
+        self, text: str, source: Source | None, tags: Sequence[str] = (), why: str = ""
+    ) -> tuple[SimilarMemory, ...]:
+        """Return the memories of the vault of `source` that a new memory may replace, or be merged with."""
         from excerpt.memory.joined_store import JoinedMemoryStore, add_vault, strip_vault_name
         from excerpt.memory.recall import find_similar_memories
 
         store = self.store
         if not isinstance(store, JoinedMemoryStore):
-            return tuple(find_similar_memories(text, source, self._open_recaller("")))
+            return tuple(find_similar_memories(text, source, self._open_recaller(""), tags=tags, why=why))
         name = store.vault_of(source)
-        similar = find_similar_memories(text, strip_vault_name(name, source), self._open_recaller(name))
+        origin, recaller = strip_vault_name(name, source), self._open_recaller(name)
+        similar = find_similar_memories(text, origin, recaller, tags=tags, why=why)
         return tuple(replace(each, memory=add_vault(name, each.memory)) for each in similar)
 
     def _open_recaller(self, name: str) -> Recaller:

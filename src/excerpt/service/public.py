@@ -97,6 +97,7 @@ from excerpt.insight.results import SharedWord as SharedWord
 from excerpt.insight.results import SimilarNote as SimilarNote
 from excerpt.insight.results import VaultMap as VaultMap
 from excerpt.memory.results import DiffRow as DiffRow
+from excerpt.memory.results import MemoryRelation as MemoryRelation
 from excerpt.memory.results import RecalledMemory as RecalledMemory
 from excerpt.memory.results import SavedMemory as SavedMemory
 from excerpt.memory.results import SimilarMemory as SimilarMemory

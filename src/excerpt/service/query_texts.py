@@ -34,20 +34,21 @@ class MemoryFilter(Struct, frozen=True):
     """The parsed filter of the Memory tab.
 
     `query` is the part in the query language. `stale` selects memories whose source has changed, moved or gone (True),
-    all other memories (False), or all (None).
+    all other memories (False), or all (None). `replaced` selects the replaced memories in place of the current ones.
     """
 
     query: str = ""
     stale: bool | None = None
+    replaced: bool = False
 
 
 def parse_memory_filter(text: str) -> MemoryFilter:
     """Parse the text of a filter such as `words #tag in:Meetings since:7d is:stale`; leave out unfinished parts."""
     if not text.strip():
         return MemoryFilter()
-    from excerpt.memory.words import split_stale_filter  # slow to import, and this runs before the first paint
+    from excerpt.memory.words import split_state_filters  # slow to import, and this runs before the first paint
     from excerpt.search.query import MEMORY_FILTER_KINDS, remove_unfinished_filter
 
     # The dash stands for a word: an unfinished filter on its own would not be left out.
-    query, stale = split_stale_filter(remove_unfinished_filter(f"- {text}", MEMORY_FILTER_KINDS)[2:])
-    return MemoryFilter(query, stale)
+    found = split_state_filters(remove_unfinished_filter(f"- {text}", MEMORY_FILTER_KINDS)[2:])
+    return MemoryFilter(found.query, found.stale, found.replaced)

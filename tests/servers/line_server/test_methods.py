@@ -117,6 +117,15 @@ async def test_a_memory_is_saved_and_recalled(talk: Talk) -> None:
     assert found["source_check"]["kind"] == "fresh"
 
 
+async def test_a_memory_replaces_another_which_is_recalled_by_a_filter(talk: Talk) -> None:
+    old = await talk.ask("remember", text="Honey costs 4 euros")
+    new = await talk.ask("remember", text="Honey costs 6 euros", replaces=[old["id"]])
+    assert new["replaces"] == [{"id": old["id"], "text": old["text"]}]
+    (found,) = (await talk.ask("recall", query="honey"))["memories"]
+    (replaced,) = (await talk.ask("recall", query="honey is:replaced"))["memories"]
+    assert (found["id"], replaced["id"], replaced["replaced_by"]) == (new["id"], old["id"], new["id"])
+
+
 async def test_passages_for_a_prompt_leave_out_fragments_that_the_session_got_before(home: Path, vault: Path) -> None:
     del home
     for number in range(30):  # in a vault of a few notes, no word is rare enough to be sure

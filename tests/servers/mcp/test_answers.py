@@ -324,6 +324,26 @@ async def test_a_memory_is_saved_recalled_changed_and_forgotten(ask: Ask) -> Non
     assert "0 of 0 memories" in (await ask("recall")).text
 
 
+async def test_a_memory_replaces_another_in_one_call_which_says_what_it_replaced(ask: Ask) -> None:
+    old = re.findall(r"m[0-9a-f]{10}", (await ask("remember", text="Honey costs 4 euros.")).text)[0]
+    told = await ask("remember", text="Honey costs 6 euros.", replaces=[old])
+    assert f"It replaces {old}: Honey costs 4 euros." in told.text
+    assert old not in (await ask("recall", query="honey")).text
+    new = re.findall(r"m[0-9a-f]{10}", told.text)[0]
+    assert re.search(
+        rf"{old} · .* · replaced \d{{4}}-\d\d-\d\d by {new}", (await ask("recall", query="is:replaced")).text
+    )
+
+
+async def test_a_memory_that_could_be_replaced_is_named_and_replaced_by_the_next_call(ask: Ask) -> None:
+    old = await save_memory(ask, source="Swarms:3")
+    told = await ask("remember", text="Swarms leave in June.", source="Swarms:3")
+    assert f"{old} (same lines)" in told.text
+    new = re.findall(r"m[0-9a-f]{10}", told.text)[0]
+    assert f"it replaces {old}" in (await ask("remember", id=new, replaces=[old])).text
+    assert old not in (await ask("recall")).text
+
+
 async def test_a_stale_memory_is_marked(ask: Ask, vault: Path) -> None:
     await ask("remember", source="Swarms:3")
     (vault / "Swarms.md").write_text("# Swarms\n\nA swarm leaves the hive in June.\n", encoding="utf-8")
@@ -601,7 +621,7 @@ async def test_a_change_of_a_memory_without_effect_is_reported(ask: Ask) -> None
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"id": "ID"}, "There is nothing to change in ID. Give text, tags, why or stale."),
+        ({"id": "ID"}, "There is nothing to change in ID. Give text, tags, why, replaces or stale."),
         ({"id": "ID", "source": "Hives:6"}, "Call again without source."),
         ({"id": "ID", "text": "  "}, "To remove a memory, forget it."),
         ({"id": "ID", "stale": "follow"}, "the source of ID is unchanged. Call again without stale."),

@@ -80,6 +80,22 @@ def test_a_fragment_is_saved_with_its_source_and_query(case: Case) -> None:
     assert (memory.text, memory.query, memory.source) == ("The newer one.", "sync conflict", make_source(hit))
 
 
+def test_a_replacement_can_be_undone_and_redone(case: Case) -> None:
+    old = case.store.remember("Storage costs 4 euros.")
+    _, answered = case.memories.make_new_memory_form(RememberRequested(None, "", "Storage costs 6 euros."))
+    answered(MemoryDraft("Storage costs 6 euros.", (), "", replaces=(old.id,)))
+
+    def current() -> list[str]:
+        assert isinstance(case.said, MemoryChanged)
+        return [each.text for each in case.all()]
+
+    assert current() == ["Storage costs 6 euros."]
+    case.memories.worker.undo()
+    assert current() == [old.text]
+    case.memories.worker.redo()
+    assert current() == ["Storage costs 6 euros."]
+
+
 def test_a_cancelled_form_saves_nothing(case: Case) -> None:
     _, answered = case.memories.make_new_memory_form(RememberRequested(None, "", "A thought."))
     answered(None)

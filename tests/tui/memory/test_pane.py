@@ -89,6 +89,22 @@ async def test_words_and_tags_filter_the_list(app: ExcerptApp, store: MemoryStor
         await until(pilot, lambda: [m.tags for m in rows.memories] == [("sync",)], "the one with the word")
 
 
+@pytest.mark.programs
+async def test_r_replaces_the_selected_memory_which_is_listed_by_a_filter(app: ExcerptApp, store: MemoryStore) -> None:
+    async with app.run_test() as pilot:
+        rows = await open_memory_tab(pilot, 2)
+        old = rows.memories[0]
+        await pilot.press("ctrl+r")
+        form = app.screen
+        form.query_one(TextArea).text = f"{old.text} Really."
+        await until(pilot, lambda: bool(form.query_one(OfferList).offers), "the offer")
+        form.query_one(OfferList).focus()
+        await pilot.press("r")
+        await until(pilot, lambda: [m.id for m in store.all().replaced] == [old.id], "the replaced memory")
+        screen_of(app).query_one("#filter", Input).value = "is:replaced"
+        await until(pilot, lambda: [m.id for m in rows.memories] == [old.id], "only the replaced one")
+
+
 async def test_the_best_memory_is_selected_when_another_query_is_typed(app: ExcerptApp, store: MemoryStore) -> None:
     store.remember("Soup is eaten by hand, and merge conflicts by machines.")
     async with app.run_test() as pilot:
@@ -264,6 +280,7 @@ def test_the_filter_for_stale_memories_is_inserted_and_removed() -> None:
     assert toggle_stale("soup") == "soup is:stale"
     assert toggle_stale("soup is:stale") == "soup"
     assert parse_memory_filter("is:stale") == MemoryFilter(stale=True)
+    assert parse_memory_filter("merge is:replaced") == MemoryFilter("merge", replaced=True)
     assert parse_memory_filter("merge -is:stale #sync") == MemoryFilter("merge #sync", stale=False)
 
 

@@ -134,12 +134,16 @@ class CompleteParams(VaultParams, frozen=True, kw_only=True):
 
 
 class RememberParams(VaultParams, frozen=True, kw_only=True):
-    """Parameters of `remember`. Without `text`, the text of `source` is kept."""
+    """Parameters of `remember`. Without `text`, the text of `source` is kept.
+
+    `replaces` are ids of memories that this one replaces.
+    """
 
     text: Annotated[str, Meta(max_length=MAX_MEMORY_LENGTH)] = ""
     tags: list[str] = field(default_factory=list)
     why: str = ""
     source: str = ""
+    replaces: list[str] = field(default_factory=list)
 
 
 class RecallParams(VaultParams, frozen=True, kw_only=True):

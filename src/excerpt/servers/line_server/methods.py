@@ -169,11 +169,15 @@ def _resolve_source(vault: excerpt.Vault, source: str) -> str:
 
 
 def answer_remember(snapshot: ServedSnapshot, params: RememberParams) -> JsonObject:
-    """Save a memory and return it, with the existing ones that say nearly the same."""
+    """Save a memory and return it, with the existing ones that it replaces or may replace."""
     if not (params.text.strip() or params.source):
         raise ValueError("remember needs a text or a source.")
     saved = snapshot.vault.memories.remember(
-        params.text or None, tags=params.tags, why=params.why, source=params.source or None
+        params.text or None,
+        tags=params.tags,
+        why=params.why,
+        source=params.source or None,
+        replaces=params.replaces,
     )
     return saved.to_dict()
 

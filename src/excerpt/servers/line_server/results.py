@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from excerpt import WordContribution
+from excerpt import MemoryRelation, WordContribution
 from excerpt.base.kinds import Confidence, StopReason, Strategy
 from excerpt.base.model import (
     EntryHit,
@@ -223,21 +223,30 @@ class MemoryForm(TypedDict):
     updated: str
     source: MemorySourceForm | None
     query: str
+    replaced_by: str
+    replaced_at: str
 
 
-class SimilarMemoryForm(TypedDict):
-    """A memory that says nearly the same as the one just saved."""
+class MemoryTextForm(TypedDict):
+    """The id and the text of a memory."""
 
     id: str
     text: str
+
+
+class SimilarMemoryForm(MemoryTextForm):
+    """A memory that the one just saved may replace, or be merged with."""
+
+    relation: MemoryRelation
     same_source: bool
     likeness: float
 
 
 class RememberResult(MemoryForm):
-    """The result of `remember`."""
+    """The result of `remember`: the memory, similar ones, and those that it replaces."""
 
     similar: list[SimilarMemoryForm]
+    replaces: list[MemoryTextForm]
 
 
 class SourceCheckForm(TypedDict):

@@ -330,6 +330,8 @@ def format_memory(recalled: RecalledMemory) -> str:
     memory = recalled.memory
     tags = "".join(f" #{tag}" for tag in memory.tags)
     head = f"{memory.id} · {memory.created[:10]}{visible_line(tags)}"
+    if memory.replaced_by:
+        head += visible_line(f" · replaced {memory.replaced_at[:10]} by {memory.replaced_by}")
     if memory.source is not None:
         head += f" · from {memory_source_reference(memory.source)}{_format_source_status(recalled.source_check)}"
     why = f"\nwhy: {truncate(visible_line(memory.why), _MAX_NAME_COLUMNS)}" if memory.why else ""

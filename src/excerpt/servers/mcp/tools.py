@@ -42,6 +42,7 @@ from excerpt.servers.served_vaults import (
 )
 from excerpt.service.api import describe_missing_parts
 from excerpt.service.inputs import MAX_WORDINGS
+from excerpt.text.columns import truncate
 from excerpt.text.display import format_count, visible_line
 
 # The maximum length in tokens of the answer of each tool:
@@ -357,7 +358,10 @@ class Tools(Struct, frozen=True):
         limit: Annotated[int, Field(ge=1, le=50)] = 10,
         vault: VaultName = "",
     ) -> str:
-        """Find what was remembered, by words and tags; newest without a query. Stale ones are marked."""
+        """Find what was remembered, by words and tags; newest without a query. Stale ones are marked.
+
+        Replaced ones only with is:replaced.
+        """
         (served,) = self.single_vault(vault)
 
         def respond(snapshot: ServedSnapshot) -> str:
@@ -388,6 +392,7 @@ class Tools(Struct, frozen=True):
         tags: Sequence[str] = (),
         why: str = "",
         source: Annotated[str, Field(description="path:10-40 it is from")] = "",
+        replaces: Annotated[Sequence[str], Field(description="ids of memories this replaces")] = (),
         id: Annotated[str, Field(description="change this memory; tag -x removes x")] = "",  # noqa: A002 - as memories call it
         stale: Annotated[
             Literal["", "follow", "update", "keep"],
@@ -398,18 +403,23 @@ class Tools(Struct, frozen=True):
     ) -> str:
         """Keep a finding for later sessions. Never writes into the notes."""
         (served,) = self.single_vault(vault)
-        arguments = {"text": text, "tags": tags, "why": why, "source": source, "id": id, "stale": stale}
+        arguments = {
+            "text": text,
+            "tags": tags,
+            "why": why,
+            "source": source,
+            "replaces": replaces,
+            "id": id,
+            "stale": stale,
+        }
         given_names = [name for name, value in arguments.items() if value]
 
         def respond(snapshot: ServedSnapshot) -> str:
             if forget:
                 _refuse_unused(given_names, "forget takes only an id")
                 return f"Forgot {snapshot.vault.memories.forget(forget).id}; it is in the trash folder."
-            if id:
-                return _change_memory(
-                    snapshot.vault.memories, id, text=text, tags=tags, why=why, source=source, stale=stale
-                )
-            return _save_memory(snapshot, text=text, tags=tags, why=why, source=source, stale=stale)
+            fields = _MemoryFields(text, tags, why, source, stale, replaces)
+            return _change_memory(snapshot.vault.memories, id, fields) if id else _save_memory(snapshot, fields)
 
         return await served.ask(respond, _progress_callback(ctx), writes=True)
 
@@ -773,43 +783,67 @@ def _refuse_untags(tags: Sequence[str], hint: str) -> None:
         raise ExcerptError(f"Nothing was done: {off[0]} removes a tag.", hint)
 
 
-def _save_memory(snapshot: ServedSnapshot, *, text: str, tags: Sequence[str], why: str, source: str, stale: str) -> str:
-    _refuse_unused(["stale"] if stale else [], "stale needs the id of an existing memory")
-    _refuse_untags(tags, "Give the id of the memory that has the tag.")
-    if not text.strip() and (text or not source):
+class _MemoryFields(Struct, frozen=True):
+    """The arguments of `remember`; `stale` is the decision about a changed source, "" for none."""
+
+    text: str
+    tags: Sequence[str]
+    why: str
+    source: str
+    stale: str
+    replaces: Sequence[str]
+
+
+def _save_memory(snapshot: ServedSnapshot, fields: _MemoryFields) -> str:
+    _refuse_unused(["stale"] if fields.stale else [], "stale needs the id of an existing memory")
+    _refuse_untags(fields.tags, "Give the id of the memory that has the tag.")
+    if not fields.text.strip() and (fields.text or not fields.source):
         raise ExcerptError("There is no text to remember.", "Give text, or a source such as path:10-40.")
-    remembered = snapshot.vault.memories.remember(text or None, tags=tags, why=why, source=source or None)
-    like = ", ".join(offer.memory.id for offer in remembered.similar)
-    hint = f" Similar memories: {like}. Recall them, then change one by id or forget one." if like else ""
-    return f"Remembered as {remembered.memory.id} in vault {visible_line(snapshot.name)}.{hint}"
+    remembered = snapshot.vault.memories.remember(
+        fields.text or None,
+        tags=fields.tags,
+        why=fields.why,
+        source=fields.source or None,
+        replaces=fields.replaces,
+    )
+    memory_id = remembered.memory.id
+    replaced = "".join(
+        f" It replaces {old.id}: {truncate(visible_line(old.text), MAX_HINT_LENGTH)}" for old in remembered.replaces
+    )
+    like = ", ".join(f"{offer.memory.id} ({_RELATIONS[offer.relation]})" for offer in remembered.similar)
+    hint = f" Similar memories: {like}. If one is outdated, call with id={memory_id} and replaces." if like else ""
+    return f"Remembered as {memory_id} in vault {visible_line(snapshot.name)}.{replaced}{hint}"
 
 
-def _change_memory(
-    memories: excerpt.Memories, memory_id: str, *, text: str, tags: Sequence[str], why: str, source: str, stale: str
-) -> str:
+_RELATIONS = {"lines": "same lines", "heading": "same heading", "why": "same why and tags", "text": "similar text"}
+
+
+def _change_memory(memories: excerpt.Memories, memory_id: str, fields: _MemoryFields) -> str:
     """Change a memory and return a sentence about what was done.
 
-    `stale` is the decision about a changed source: "follow", "update" or "keep"; "" for no decision. Raises
-    ExcerptError for an invalid request, and then changes nothing.
+    Raises ExcerptError for an invalid request, and then changes nothing.
     """
+    text, tags, why, source, stale = fields.text, fields.tags, fields.why, fields.source, fields.stale
     _refuse_unused(["source"] if source else [], "the source of a memory cannot be set; use stale to follow it")
     _refuse_unused(["text"] if stale == "update" and text else [], "update already takes the text of the source")
     if text and not text.strip():
         raise ExcerptError("Nothing was done: there is no text.", "To remove a memory, forget it.")
-    if not (text or tags or why or stale):
-        raise ExcerptError(f"There is nothing to change in {memory_id}.", "Give text, tags, why or stale.")
+    if not (text or tags or why or stale or fields.replaces):
+        raise ExcerptError(f"There is nothing to change in {memory_id}.", "Give text, tags, why, replaces or stale.")
     before = memories.get(memory_id)
     if stale:
         _resolve_stale_memory(memories, memory_id, stale)
     off = [tag for tag in tags if _removes_tag(tag)]
     on = [tag for tag in tags if not _removes_tag(tag)]
-    after = memories.edit(memory_id, text=text or None, tags=on, untags=off, why=why or None)
-    if after == before:
+    replaces = fields.replaces
+    after = memories.edit(memory_id, text=text or None, tags=on, untags=off, why=why or None, replaces=replaces)
+    if after == before and not replaces:
         return f"Nothing changed: {after.id} has these values already."
     source_location = answers.memory_source_reference(after.source) if stale and after.source else ""
     facts = [
         f"tags: {visible_line(', '.join(after.tags))[:MAX_HINT_LENGTH] or 'none'}",
         source_location and f"source: {source_location}",
+        visible_line(f"it replaces {', '.join(replaces)}") if replaces else "",
     ]
     return f"Changed {after.id}; {'; '.join(filter(None, facts))}."
 

@@ -63,7 +63,7 @@ class MemoryController:
         return RememberDialog(
             text,
             location,
-            request_offers=lambda text, on_offers: self.worker.find_merge_offers(text, source, on_offers),
+            request_offers=lambda draft, on_offers: self.worker.find_merge_offers(draft, source, on_offers),
         ), on_answer
 
     def make_edit_form(self, memory: Memory) -> tuple[RememberDialog, OnAnswer]:
@@ -82,7 +82,7 @@ class MemoryController:
             title="Change the memory",
             tags=memory.tags,
             why=memory.why,
-            request_offers=lambda text, on_offers: self.worker.find_merge_offers(text, None, on_offers),
+            request_offers=lambda draft, on_offers: self.worker.find_merge_offers(draft, None, on_offers),
             offers_merge=False,
         )
         return form, on_answer

@@ -1,4 +1,4 @@
-"""The form that keeps or changes a memory: text, tags, and why it matters. It offers similar memories to merge with."""
+"""The form that keeps or changes a memory: text, tags, and why it matters. It offers memories to merge or replace."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
 from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 _SETTLE_SECONDS = 0.3
 """Seconds without typing before similar memories are requested."""
+_RELATION_NAMES = {"lines": "same lines", "heading": "same heading", "why": "same why"}
+"""What a row says about memories that have lines, a heading or the why and tags in common."""
 _MAX_TAGS_SHOWN = 12
 """Maximum number of tags in use that are listed above the field."""
 _HEIGHT_CLASSES: list[tuple[int, str]] | None = [(0, "-short"), (16, "-low"), (24, "-tall")]
@@ -79,7 +82,7 @@ class TagSuggester(Suggester):
 
 
 class OfferList(RowList):
-    """List of memories to merge with. A row has the similarity, the beginning of the text, the tags and the date."""
+    """List of memories to merge or replace. A row has what they have in common, the text, the tags and the date."""
 
     ROW_HEIGHT = 1
     BINDINGS: ClassVar[list[BindingType]] = bindings("Remember, focus on the similar memories")
@@ -98,6 +101,9 @@ class OfferList(RowList):
     class MergeChosen(Message):
         """Posted when the user chooses to merge with the selected memory."""
 
+    class ReplaceChosen(Message):
+        """Posted when the user chooses to replace the selected memory."""
+
     @property
     def row_count(self) -> int:
         return len(self.offers)
@@ -113,13 +119,16 @@ class OfferList(RowList):
     def action_choose(self) -> None:
         self.post_message(self.MergeChosen())
 
+    def action_replace(self) -> None:
+        self.post_message(self.ReplaceChosen())
+
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         offer = self.offers[row]
-        why = "same lines" if offer.is_same_source else f"{format_percent(offer.likeness)} alike"
+        why = _RELATION_NAMES.get(offer.relation) or f"{format_percent(offer.likeness)} alike"
         bar = self.cursor_bar(selected)
         tags = "".join(f" #{visible_line(tag)}" for tag in offer.memory.tags)
         text, _ = snippet(offer.memory.text, (), width)
-        left: list[StyledPart] = [bar, (f"◆ {why:<11} ", self.style_of("offer--why")), (text, Style.null())]
+        left: list[StyledPart] = [bar, (f"◆ {why:<12} ", self.style_of("offer--why")), (text, Style.null())]
         right: list[StyledPart] = [(tags, self.style_of("offer--tags"))] if tags and width > 60 else []
         right.append((f" {local_day(offer.memory.created)} ", self.style_of("row--faint")))
         return (line(left, right, width, base),)
@@ -135,8 +144,8 @@ class RememberDialog(Dialog[MemoryDraft]):
     """Dialog to keep or change a memory. Its result is what the user wrote, or None if it was cancelled.
 
     `text`, `tags` and `why` are the first values of the fields. `source_text` says where the text came from, "" for the
-    user's own thought. `request_offers` is called with the text and a callback for similar memories and tags in use.
-    `offers_merge`: similar memories are shown; without it only the tags are used.
+    user's own thought. `request_offers` is called with what was written so far and a callback for similar memories and
+    tags in use. `offers_merge`: similar memories are shown; without it only the tags are used.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Remember")
@@ -168,7 +177,7 @@ class RememberDialog(Dialog[MemoryDraft]):
         title: str = "Remember",
         tags: tuple[str, ...] = (),
         why: str = "",
-        request_offers: Callable[[str, Callable[[MergeOffers], object]], object] | None = None,
+        request_offers: Callable[[MemoryDraft, Callable[[MergeOffers], object]], object] | None = None,
         offers_merge: bool = True,
     ) -> None:
         super().__init__()
@@ -206,8 +215,8 @@ class RememberDialog(Dialog[MemoryDraft]):
             yield Label("Text")
             yield MemoryText(visible(self._text), id="text", show_line_numbers=False, tab_behavior="focus")
             yield Label(
-                f"Similar memories: {key_sign('dialog-next')} selects one, {format_key('enter')} merges; "
-                f"{key_sign('remember-keep')} keeps both",
+                f"Similar memories: {key_sign('dialog-next')} selects one, {format_key('enter')} merges, "
+                f"{key_sign('offers-replace')} replaces; {key_sign('remember-keep')} keeps both",
                 id="offered",
                 markup=False,
             )
@@ -219,13 +228,15 @@ class RememberDialog(Dialog[MemoryDraft]):
         self._request_offers()
 
     @on(TextArea.Changed)
-    def _handle_text_change(self) -> None:
+    @on(Field.Changed)
+    def _handle_change(self) -> None:
         if self._offers_merge:
             self._debouncer.schedule(_SETTLE_SECONDS, self._request_offers)
 
     def _request_offers(self) -> None:
         if self._on_offer_request is not None:
-            self._on_offer_request(self._text_to_keep() if self._offers_merge else "", self.show_offers)
+            draft = self._read_draft() if self._offers_merge else MemoryDraft("", (), "")
+            self._on_offer_request(draft, self.show_offers)
 
     def show_offers(self, offers: MergeOffers) -> None:
         """Show the memories to merge with, and use the tags in use for completion."""
@@ -246,20 +257,29 @@ class RememberDialog(Dialog[MemoryDraft]):
         text = self.query_one("#text", TextArea).text
         return self._text if text == visible(self._text) else text
 
+    def _read_draft(self) -> MemoryDraft:
+        """Return what the fields hold now."""
+        why = self.query_one("#why", Field).value.strip()
+        return MemoryDraft(self._text_to_keep(), split_tags(self.query_one("#tags", Field).value), why)
+
     def action_keep(self) -> None:
-        self._submit("")
+        self._submit(self._read_draft())
 
     @on(OfferList.MergeChosen)
     def action_merge(self) -> None:
         memory = self.query_one(OfferList).selected
         if memory is not None:
-            self._submit(memory.id)
+            self._submit(replace(self._read_draft(), merge_id=memory.id))
 
-    def _submit(self, merge_id: str) -> None:
-        text = self._text_to_keep()
-        if not text.strip():
+    @on(OfferList.ReplaceChosen)
+    def _replace_selected(self) -> None:
+        memory = self.query_one(OfferList).selected
+        if memory is not None:
+            self._submit(replace(self._read_draft(), replaces=(memory.id,)))
+
+    def _submit(self, draft: MemoryDraft) -> None:
+        if not draft.text.strip():
             self.query_one("#trouble", Static).update("There is no text to remember. Type a text first.")
             self.query_one("#text").focus()
             return
-        why = self.query_one("#why", Field).value.strip()
-        self.dismiss(MemoryDraft(text, split_tags(self.query_one("#tags", Field).value), why, merge_id))
+        self.dismiss(draft)

@@ -139,6 +139,8 @@ class MemoryList(RowList):
         stale = self._stale_label(memory)
         if stale:
             when.insert(0, (f" {stale}", self.style_of("memory--stale")))
+        if memory.replaced_by:
+            when.insert(0, (" replaced", self.style_of("memory--stale")))
         first = [bar, *parts_with_matches(text, matches, self.style_of("memory--text"), self.style_of("row--match"))]
         tags: StyledPart = (" ".join(f"#{visible_line(tag)}" for tag in memory.tags), self.style_of("memory--tags"))
         why = visible_line(memory.why)
@@ -159,6 +161,7 @@ class MemoryList(RowList):
 
 
 _STALE_FILTER = "is:stale"
+_REPLACED_FILTER = "is:replaced"
 _CHECK_BATCH = 8
 """Maximum number of sources that one question to the engine checks, in about 2 ms, so that it delays no others."""
 _MAX_CHECKED = 200
@@ -247,8 +250,8 @@ class MemoryPane(Vertical):
     def reload(self, memory_id: str = "") -> None:
         """Request the memories that match the filter again, and select the memory with `memory_id` among them."""
         self._id_to_select = memory_id or self._id_to_select
-        query = self._parsed_filter.query
-        self._worker.recall(query, partial(self._show_listing, query))
+        wanted = self._parsed_filter
+        self._worker.recall(wanted.query, partial(self._show_listing, wanted.query), replaced=wanted.replaced)
 
     def _show_listing(self, query: str, listing: MemoryListing) -> None:
         self._memory_listing = listing
@@ -300,6 +303,10 @@ class MemoryPane(Vertical):
             return EmptyState(
                 "No memory is stale", "", f"{key_sign('field-clear')} clears the filter and shows all memories."
             )
+        if self._parsed_filter == MemoryFilter(replaced=True):
+            return EmptyState(
+                "No memory is replaced", "", f"{key_sign('field-clear')} clears the filter and shows all memories."
+            )
         return EmptyState(f"No memory matches {text}", "", f"{key_sign('field-clear')} clears the filter.")
 
     def _list_title(self, listed_count: int) -> str:
@@ -309,6 +316,8 @@ class MemoryPane(Vertical):
         title = f"memories · {listed_count:,}" + (f" of {listing.total:,}" if listed_count < listing.total else "")
         stale = sum(map(_is_stale, self._source_checks.values()))
         title += f" · {stale:,} stale ({_STALE_FILTER})" if stale and not self._parsed_filter.stale else ""
+        replaced = 0 if self._parsed_filter.replaced else listing.replaced
+        title += f" · {replaced:,} replaced ({_REPLACED_FILTER})" if replaced else ""
         unanswered = listed_count and not any(one.answers for one in listing.recalled)
         title += " · no memory answers the filter, these share a word" if unanswered else ""
         title += f" · {len(listing.unreadable):,} unreadable" if listing.unreadable else ""

@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from excerpt.base.locations import format_location
 from excerpt.base.model import FileProblem, Memory, Source, Span
-from excerpt.text.display import local_time, visible, visible_line
+from excerpt.text.display import local_day, local_time, visible, visible_line
 from excerpt.tui.common.line_drawing import StyledRun, TextStyle, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import StyledPart, line
@@ -135,6 +135,9 @@ class MemoryView(LineView, can_focus=False):
                 yield from self._draw_field("", " › ".join(memory.source.heading_path), width, self._view_style("name"))
         if memory.query:
             yield from self._draw_field("query", memory.query, width)
+        if memory.replaced_by:
+            day = f"on {local_day(memory.replaced_at)} " if memory.replaced_at else ""
+            yield from self._draw_field("replaced", f"{day}by {memory.replaced_by}", width, self._view_style("warning"))
         later = "" if memory.updated == memory.created else f", changed {local_time(memory.updated)}"
         yield from self._draw_field("kept", local_time(memory.created) + later, width)
 
