@@ -100,7 +100,7 @@ MERGE_OFFER_KEYS: Sequence[KeyBinding] = (
     KeyBinding("offers-down", "down", "down", "next", "Next memory", is_movement=True),
     KeyBinding("offers-up", "up", "up", "previous", "Previous memory", is_movement=True),
     KeyBinding("offers-choose", "enter", "choose", "merge", "Merge into the selected memory"),
-    KeyBinding("offers-replace", "r", "replace", "replace", "Replace the selected memory, which is kept apart"),
+    KeyBinding("offers-replace", "ctrl+r", "replace", "replace", "Replace the selected memory, which is kept apart"),
 )
 
 VAULT_CHOOSER_KEYS: Sequence[KeyBinding] = (

@@ -90,7 +90,7 @@ async def test_words_and_tags_filter_the_list(app: ExcerptApp, store: MemoryStor
 
 
 @pytest.mark.programs
-async def test_r_replaces_the_selected_memory_which_is_listed_by_a_filter(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_ctrl_r_replaces_the_selected_memory_which_is_listed_by_a_filter(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
         old = rows.memories[0]
@@ -99,7 +99,7 @@ async def test_r_replaces_the_selected_memory_which_is_listed_by_a_filter(app: E
         form.query_one(TextArea).text = f"{old.text} Really."
         await until(pilot, lambda: bool(form.query_one(OfferList).offers), "the offer")
         form.query_one(OfferList).focus()
-        await pilot.press("r")
+        await pilot.press("ctrl+r")
         await until(pilot, lambda: [m.id for m in store.all().replaced] == [old.id], "the replaced memory")
         screen_of(app).query_one("#filter", Input).value = "is:replaced"
         await until(pilot, lambda: [m.id for m in rows.memories] == [old.id], "only the replaced one")

@@ -215,7 +215,7 @@ class RememberDialog(Dialog[MemoryDraft]):
             yield Label("Text")
             yield MemoryText(visible(self._text), id="text", show_line_numbers=False, tab_behavior="focus")
             yield Label(
-                f"Similar memories: {key_sign('dialog-next')} selects one, {format_key('enter')} merges, "
+                f"Similar: {key_sign('dialog-next')} selects one, {format_key('enter')} merges, "
                 f"{key_sign('offers-replace')} replaces; {key_sign('remember-keep')} keeps both",
                 id="offered",
                 markup=False,
