@@ -90,7 +90,7 @@ async def test_words_and_tags_filter_the_list(app: ExcerptApp, store: MemoryStor
 
 
 @pytest.mark.programs
-async def test_ctrl_r_replaces_the_selected_memory_which_is_listed_by_a_filter(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_ctrl_r_replaces_a_memory_which_a_filter_lists(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
         old = rows.memories[0]
