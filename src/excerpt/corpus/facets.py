@@ -391,12 +391,10 @@ class Facets:
     def targets(self) -> LinkResolver:
         """Finds the note that the target of a link means."""
         names = self._page_names() if self._dialect is Dialect.LOGSEQ else ()
-        return LinkResolver(self._paths, names, self._identifiers)
-
-    def _identifiers(self) -> Iterator[tuple[str, str]]:
-        """Yield (id, path) of the notes that have an id as a property, or headings or blocks with one."""
-        for identifier, number in self.values_as_written("id"):
-            yield identifier, self._paths[number]
+        # Not a method of this object: a reference cycle would keep it until the next garbage collection.
+        return LinkResolver(
+            self._paths, names, partial(_read_identifiers, self.queries, self._note_numbers, self._paths)
+        )
 
     def _page_names(self) -> Iterator[tuple[str, str]]:
         """Yield (name, path) of the pages and blocks of a Logseq graph; if a name occurs twice, the first pair counts.
@@ -410,7 +408,7 @@ class Facets:
                 yield day.isoformat(), self._paths[number]
         for name, number in self.titles_as_written():
             yield name, self._paths[number]
-        yield from self._identifiers()
+        yield from _read_identifiers(self.queries, self._note_numbers, self._paths)
 
     @cached_property
     def replaced(self) -> Mapping[int, ReplacedNote]:
@@ -570,9 +568,7 @@ class Facets:
 
     def values_as_written(self, name: str) -> list[tuple[str, int]]:
         """Return (value, note number) for every value of a property, `name` being a result of `property_name`."""
-        spellings = [spelling for spelling in self.queries.property_names() if property_name(spelling) == name]
-        value_rows = [row for spelling in spellings for row in self.queries.property_values(spelling)]
-        return [(value, self._note_numbers[note]) for value, note in value_rows]
+        return [(value, self._note_numbers[note]) for value, note in _read_values(self.queries, name)]
 
     def property_names_as_written(self) -> list[tuple[str, int]]:
         """Return every spelling of every property's name, each with the number of notes that use this spelling."""
@@ -658,6 +654,20 @@ class Properties(Mapping[str, Mapping[str, Ints]]):
         for name in sorted(self._queries.property_names()):
             spellings.setdefault(property_name(name), []).append(name)
         return spellings
+
+
+def _read_values(queries: FacetQueries, name: str) -> list[tuple[str, int]]:
+    """Return (value, catalog row of the note) of a property, `name` being a result of `property_name`."""
+    spellings = [spelling for spelling in queries.property_names() if property_name(spelling) == name]
+    return [row for spelling in spellings for row in queries.property_values(spelling)]
+
+
+def _read_identifiers(
+    queries: FacetQueries, numbers: Mapping[int, int], paths: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield (id, path) of the notes that have an id as a property, or headings or blocks with one."""
+    for identifier, note in _read_values(queries, "id"):
+        yield identifier, paths[numbers[note]]
 
 
 def _read_tags(queries: FacetQueries, numbers: Mapping[int, int]) -> Mapping[str, Ints]:
