@@ -5,6 +5,7 @@ Named after what it runs: the guide is `demo/`, which has no module.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -28,6 +29,8 @@ ELSEWHERE = (
     r"pip|hf |claude |set ",  # of other programs
 )
 """What needs a terminal, a server, a network or another program, with the tests that run it."""
+MEMORY_ID = "m3f09a1c27e"
+"""The id of a memory in the guide's examples."""
 NOTES = {
     "Sync.md": "# Sync\n\n## Conflicts\n\nSync conflicts end when you choose a version by hand.\n",
     "Retry policy.md": "# Retry policy\n\nThe retry policy is three attempts, each a second later.\n",
@@ -83,6 +86,11 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     ):
         subprocess.run([*EXCERPT, *map(str, words)], env=shell, cwd=root, check=True, capture_output=True)
     (root / "old-place").rename(root / "new-place")
+    words = ("remember", "The launch is on the 12th", "--json")
+    saved = subprocess.run([*EXCERPT, *words], env=shell, cwd=root, check=True, capture_output=True, text=True)
+    memory_id = json.loads(saved.stdout)["id"]
+    for file in (root / "excerpt").rglob("*.md"):
+        file.write_text(file.read_text(encoding="utf-8").replace(memory_id, MEMORY_ID), encoding="utf-8")
     return shell
 
 

@@ -38,7 +38,7 @@ class TabBar(Widget):
         color: $text-soft;
         & > .tab--active { color: $background; background: $accent; text-style: bold; }
         & > .tab--name { color: $text-soft; }
-        & > .tab--key { color: $text-faint; }
+        & > .tab--key { color: $text-soft; }
     }
     """
 
