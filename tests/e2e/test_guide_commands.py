@@ -86,8 +86,8 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     ):
         subprocess.run([*EXCERPT, *map(str, words)], env=shell, cwd=root, check=True, capture_output=True)
     (root / "old-place").rename(root / "new-place")
-    words = ("remember", "The launch is on the 12th", "--json")
-    saved = subprocess.run([*EXCERPT, *words], env=shell, cwd=root, check=True, capture_output=True, text=True)
+    saving = [*EXCERPT, "remember", "The launch is on the 12th", "--json"]
+    saved = subprocess.run(saving, env=shell, cwd=root, check=True, capture_output=True, text=True)
     memory_id = json.loads(saved.stdout)["id"]
     for file in (root / "excerpt").rglob("*.md"):
         file.write_text(file.read_text(encoding="utf-8").replace(memory_id, MEMORY_ID), encoding="utf-8")
