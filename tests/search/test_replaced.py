@@ -111,6 +111,26 @@ def test_of_a_chain_a_missing_note_is_left_out() -> None:
     assert order_of([0, 5, 2], {0: (1,), 1: (2,)}) == [2, 0, 5]
 
 
+def test_a_note_is_raised_together_with_what_replaces_it() -> None:
+    assert order_of([0, 2, 5, 1], {0: (1,), 1: (2,)}) == [2, 1, 0, 5]
+
+
+def test_a_note_that_was_lowered_is_not_raised_to_an_older_one() -> None:
+    notes = np.array([0, 1, 5, 2], np.int32)
+    replaced = {0: ReplacedNote((1,), ""), 1: ReplacedNote((2,), "")}
+    moved = order_replaced(notes, replaced, lambda _note, _after: False, lambda own, _other: own == 0)
+    assert moved is not None
+    assert notes[moved.order].tolist() == [5, 2, 1, 0]
+
+
+def test_a_note_before_the_one_that_is_asked_for_stands_under_the_newest() -> None:
+    notes = np.array([1, 0, 5, 2], np.int32)
+    replaced = {0: ReplacedNote((1,), ""), 1: ReplacedNote((2,), "")}
+    moved = order_replaced(notes, replaced, lambda note, _after: note == 1, lambda _own, _other: False)
+    assert moved is not None
+    assert notes[moved.order].tolist() == [1, 5, 2, 0]
+
+
 def test_the_first_of_several_successors_in_the_list_counts() -> None:
     assert order_of([0, 5, 2, 1], {0: (1, 2)}) == [1, 0, 5, 2]
 

@@ -132,6 +132,7 @@ def test_a_status_below_the_title_says_that_a_decision_is_replaced(line: str) ->
         "Erstattet af [[New]]",
         "本文已过时，请参见 [[New]]",
         "已被 [[New]] 取代",
+        "本文已被[[New]]取代。",
     ],
 )
 def test_a_first_line_with_a_link_says_that_the_note_is_replaced(line: str) -> None:

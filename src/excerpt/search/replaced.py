@@ -64,19 +64,25 @@ def order_replaced(
     order = list(range(len(notes)))
     raised: dict[int, list[int]] = {}  # the positions that were raised to a position
     lowered: list[int] = []
+    kept: set[int] = set()
     # The last note of a chain comes first, so that others move with it.
     for note in sorted(successors, key=lambda note: len(successors[note])):
-        after = next((each for each in successors[note] if each in first), None)
-        if after is None or keeps_place(note, after):
+        chain = [each for each in successors[note] if each in first and each not in kept]
+        if not chain:
             continue
-        own, other = first[note], first[after]
+        if keeps_place(note, chain[0]):
+            kept.add(note)
+            continue
+        own, other = first[note], first[chain[0]]
         at, end = order.index(own), order.index(other)
         if at > end:
             continue
-        if is_sure(own, other):
-            raised[own] = [*raised.pop(other, ()), other]
-            between = [each for each in order[at : end + 1] if each not in raised[own]]
-            order[at : end + 1] = [*raised[own], *between]
+        if other not in lowered and is_sure(own, other):
+            # With all that replace the other one, the newest first.
+            newer = [each for each in find_successors(chain[0], replaced) if each in first and each not in kept]
+            below = [first[each] for each in (*reversed(newer), chain[0]) if order.index(first[each]) > at]
+            raised[own] = list(dict.fromkeys(each for other in below for each in (*raised.pop(other, ()), other)))
+            order[at:] = [*raised[own], *(each for each in order[at:] if each not in raised[own])]
         else:
             moved = [each for each in order[at:end] if notes_by_position[each] == note]
             lowered += moved
@@ -180,15 +186,17 @@ class ReplacedQuestion:
         return bool(word) and re.search(rf"\b{re.escape(word)}[-_. #]*0*{number}\b", self._question) is not None
 
     def _names_time(self, note: int, successor: int) -> bool:
-        """Return whether a period of the question has the note's days, or ends before it was replaced."""
+        """Return whether a period of the question has the note's days, or ends between them and its replacement."""
         if not self._periods:
             return False
         own, other = self._days_of(note), self._days_of(successor)
         found = self._snapshot.facets.replaced.get(note)
         replaced_on = found.day if found is not None else ""
         since = date.fromisoformat(replaced_on) if replaced_on else min((first for first, _ in other), default=date.min)
+        begin = min((first for first, _ in own), default=date.min)
         return any(
-            not _overlaps(other, period) and (_overlaps(own, period) or period.last < since) for period in self._periods
+            not _overlaps(other, period) and (_overlaps(own, period) or begin <= period.last < since)
+            for period in self._periods
         )
 
     def _days_of(self, note: int) -> list[tuple[date, date]]:

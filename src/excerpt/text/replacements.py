@@ -181,7 +181,13 @@ _FIRST_LINES = (
         )
     ),
     (re.compile(rf"{_LABEL}(?:{_THIS}\s*)?(?:{_any(_REPLACES)}){_FILL}{_LINK_MARK}", re.IGNORECASE), True),
-    (re.compile(r"已?(?:被|由)\s*\x00(?P<link>\d+)\x00\s*(?:所)?(?:取代|替代|替换|代替)"), False),
+    (
+        re.compile(
+            rf"{_LABEL}(?:{_THIS}\s*)?已?(?:被|由)\s*\x00(?P<link>\d+)\x00\s*(?:所)?(?:取代|替代|替换|代替)",
+            re.IGNORECASE,
+        ),
+        False,
+    ),
 )
 _MAY_SAY = re.compile(
     r"super[sc]ede|replace|obsolete|deprecat|outdated|out of date|no longer|status|état|estado|stato|ersetzt|abgelöst|"
