@@ -486,8 +486,8 @@ class Result:
     alone, in milliseconds; that of a process's first search includes what it reads of the index. `generation` is the
     index's (a number that each commit raises). `hints` are suggestions about the query and do not change the result.
     `periods` are those that the query names. `sort` is the order that the query chooses, "date" (oldest first) or
-    "-date"; "" for the best first. `warnings` say that only the first words of a long query were
-    searched, or that a model of the user's own did not answer: in a short sentence what the hits lack, then why.
+    "-date"; "" for the best first. `warnings` say that only the first words of a long query were searched, or that a
+    model of the user's own did not answer: in a short sentence what the hits lack, then why.
     `is_without_meaning`: the embedding model has not answered (yet), so the hits are ranked by words.
     `confidence` is that of the whole result; if it is `unsure`, `notice` is a sentence that names the missing words,
     and `lack` its clause on them. `not_found` are the parts of the query that no passage covers, which `notice` names

@@ -323,9 +323,9 @@ class Facets:
         Of several values of a property, the latest day counts. With `notes`, only their properties are read.
         """
         values = self._property_values(names) if notes is None else self._property_values_of(names, notes)
-        for name in reversed(names):
+        for name in filter(values.__contains__, reversed(names)):
             latest = np.full(len(days), UNKNOWN_DAY, np.int64)
-            for value, numbers in values.get(name, ()):
+            for value, numbers in values[name]:
                 latest[numbers] = np.maximum(latest[numbers], _parse_day(value))
             is_known = latest != UNKNOWN_DAY
             days[is_known] = latest[is_known]

@@ -54,7 +54,7 @@ from excerpt.search.interpretation import (
     format_unsure_notice,
     weigh_words,
 )
-from excerpt.search.linked_passages import LinkedPassage, LinkedPassageFinder
+from excerpt.search.linked_passages import LinkedPassageFinder, LinkedRow
 from excerpt.search.list_order import IndexArray, join_orders, limit_hits_per_note, score_places
 from excerpt.search.prefetch import build_candidate_query, build_note_query, build_period_query
 from excerpt.search.query import (
@@ -123,7 +123,7 @@ class ScoredQuery(Struct, frozen=True):
     candidates: Candidates | None = None
     past_answer: PastAnswer | None = None
     question: str = ""
-    linked: LinkedPassage | None = None
+    linked: LinkedRow | None = None
 
     @property
     def without_past_uses(self) -> ScoredQuery:
@@ -152,7 +152,7 @@ class Ranking(Struct, frozen=True):
     sort: str = ""
     judged: Ranking | None = None
     orders: IndexArray | None = None
-    linked: LinkedPassage | None = None
+    linked: LinkedRow | None = None
 
     @property
     def own_scores(self) -> Floats:

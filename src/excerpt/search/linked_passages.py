@@ -35,7 +35,7 @@ MIN_NEARNESS = 0.1
 exceed the vault's means."""
 
 
-class LinkedPassage(Struct, frozen=True):
+class LinkedRow(Struct, frozen=True):
     """A passage (a row) of a note that the first hit, `source_row`, links to, or only names (`is_named`)."""
 
     row: int
@@ -54,7 +54,7 @@ class LinkedPassageFinder:
         if self._snapshot.partial is None:
             _ = self._snapshot.facets.names, self._snapshot.facets.targets
 
-    def find(self, scored: ScoredFragments, evidence: Evidence) -> LinkedPassage | None:
+    def find(self, scored: ScoredFragments, evidence: Evidence) -> LinkedRow | None:
         """Return the best passage one link from the first of `scored`; None if the question has no open part.
 
         None, too, if the second fragment is a rival of the first, or if the best linked note has that second fragment.
@@ -81,7 +81,7 @@ class LinkedPassageFinder:
         row = self._find_nearest(linked, open_part, evidence.static_similarities)
         if row is None or table.notes[row] == table.notes[rows[second]]:
             return None
-        return LinkedPassage(row, source, is_named[int(table.notes[row])])
+        return LinkedRow(row, source, is_named[int(table.notes[row])])
 
     def _find_nearest(self, rows: Rows, open_part: str, whole: QuerySimilarities) -> int | None:
         """Return the one of `rows` that is nearest to the question and its open part; None if none is near."""

@@ -199,7 +199,7 @@ _MAY_SAY = re.compile(
 _MARKS = re.compile(r"^[\s>*_~|+#⚠❗🚫❌‼🛑📌️-]*(?:\[!\w+\][+-]?)?[\s*_~:|]*")
 
 
-class _Passage(Struct, frozen=True):
+class _MarkedText(Struct, frozen=True):
     """A piece of text with its links: `text` has a mark in place of each link, and no marks of emphasis."""
 
     text: str
@@ -210,7 +210,7 @@ class _Passage(Struct, frozen=True):
         return re.sub(r"\x00(\d+)\x00", lambda match: self.links[int(match[1])], self.text[:end])
 
 
-def _read_passage(lines: Sequence[str]) -> _Passage:
+def _read_passage(lines: Sequence[str]) -> _MarkedText:
     links: list[str] = []
 
     def mark(match: re.Match[str]) -> str:
@@ -218,10 +218,10 @@ def _read_passage(lines: Sequence[str]) -> _Passage:
         return f"\x00{len(links) - 1}\x00"
 
     marked = (_MARKS.sub("", _LINK.sub(mark, line.replace("\x00", " ")), count=1) for line in lines)
-    return _Passage(re.sub(r"[*_~`]{1,3}", "", " ".join(marked)).strip(" |"), tuple(links))
+    return _MarkedText(re.sub(r"[*_~`]{1,3}", "", " ".join(marked)).strip(" |"), tuple(links))
 
 
-def _read_first_line(passage: _Passage) -> Iterator[Replacement]:
+def _read_first_line(passage: _MarkedText) -> Iterator[Replacement]:
     """Yield what the beginning of a passage says with a link."""
     for pattern, is_newer in _FIRST_LINES:
         match = pattern.match(passage.text)
@@ -270,7 +270,7 @@ def _read_status(status: str, words: str, day: str = "") -> Iterator[Replacement
     day = (match["day"] and _day(match["day"])) or _find_day(passage.text) or day
     by = _BY.fullmatch(match["rest"])
     if by is not None:
-        named = _Passage(re.sub(r"\s*\(?(?:on )?\d{4}-\d\d-\d\d\)?", "", by["target"]).strip(" .)"), passage.links)
+        named = _MarkedText(re.sub(r"\s*\(?(?:on )?\d{4}-\d\d-\d\d\)?", "", by["target"]).strip(" .)"), passage.links)
         for target in _find_targets(named.render(len(named.text))):
             yield Replacement(target, _shorten(words), day)
     elif links := _LINE_LINK.findall(match["rest"]):

@@ -29,7 +29,7 @@ class TabBar(Widget):
     The tabs have their keys where these shorten nothing else.
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"tab--active", "tab--name", "tab--key"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"tab--active", "tab--name"}
 
     DEFAULT_CSS = """
     TabBar {
@@ -38,7 +38,6 @@ class TabBar(Widget):
         color: $text-soft;
         & > .tab--active { color: $background; background: $accent; text-style: bold; }
         & > .tab--name { color: $text-soft; }
-        & > .tab--key { color: $text-soft; }
     }
     """
 
@@ -63,7 +62,7 @@ class TabBar(Widget):
         if y:
             return Strip.blank(self.size.width, self.rich_style)
         keys = {
-            tab: (f"{key_sign(f'show-{tab}')} ", self.get_component_rich_style("tab--key", partial=True))
+            tab: (f"{key_sign(f'show-{tab}')} ", self.get_component_rich_style("tab--name", partial=True))
             for tab in TABS
         }
         status_cells = cell_len(" · ".join(filter(None, (visible_line(self.vault), self.state))))

@@ -219,10 +219,10 @@ def list_status_facts(index: IndexState) -> list[tuple[str, str]]:
     if status is None:
         return changes
     attachments = f" and {format_count(sum(status.attachments.values()), 'attachment')}" if status.attachments else ""
-    fragments = format_count(status.fragments, "passage")
+    passages = format_count(status.fragments, "passage")
     embedding = format_embedding(index)
     return [
-        ("notes", f"{status.notes:,}{attachments} in {fragments}, as of {local_time(status.updated)}"),
+        ("notes", f"{status.notes:,}{attachments} in {passages}, as of {local_time(status.updated)}"),
         *changes,
         ("model", f"{status.model} · tokens: {status.tokenizer}"),
         *([("embedding", embedding)] if embedding else ()),

@@ -136,7 +136,7 @@ def _make_list_parts(overview: Overview) -> tuple[_ListPart, ...]:
 
 
 def format_headline(overview: Overview) -> str:
-    """Return how much of the vault is about the topic, such as `12 fragments in 5 of 171 notes`."""
+    """Return how much of the vault is about the topic, such as `12 passages in 5 of 171 notes`."""
     notes = f"{overview.notes:,} of {format_count(overview.vault_notes, 'note')}"
     return f"{format_count(overview.fragments, 'passage')} in {notes}"
 

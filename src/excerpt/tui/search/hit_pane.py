@@ -267,11 +267,10 @@ class HitPane(Vertical):
         if not pack.is_answered:
             self.hit_list.show_pack_end(None)
             return
-        packed = pack.newest_pack.result if pack.newest_pack is not None else None
-        text = ""
-        if packed is not None and packed.passages and not pack.choices.marks:
-            assert pack.newest_pack is not None
-            text = f"{stop_label(packed)}: {passage_count(packed)}, {format_count(pack.newest_pack.tokens, 'token')}"
+        newest, text = pack.newest_pack, ""
+        if newest is not None and newest.result.passages and not pack.choices.marks:
+            size = f"{passage_count(newest.result)}, {format_count(newest.tokens, 'token')}"
+            text = f"{stop_label(newest.result)}: {size}"
         self.hit_list.show_pack_end(text)
 
     def show_earlier_count(self) -> None:
