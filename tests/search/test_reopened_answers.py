@@ -99,12 +99,37 @@ def test_a_listed_past_answer_keeps_the_confidence_and_falling_scores(open_engin
         assert sum(signal.part for signal in hit.signals) == pytest.approx(hit.score, abs=1e-4)
 
 
-def test_a_query_that_nothing_answers_is_unsure_with_a_past_answer(open_engine: OpenEngine, log: UseLog) -> None:
+def test_a_query_that_nothing_answers_is_unsure_with_a_past_answer_and_says_why(
+    open_engine: OpenEngine, log: UseLog
+) -> None:
     engine = open_engine()
     before = engine.search("where do tomatoes grow")
     keep(engine, log, reworded="where do my tomatoes grow")
-    assert before.confidence is Confidence.NOTHING
-    assert engine.search("where do tomatoes grow").confidence is Confidence.UNSURE
+    again = engine.search("where do tomatoes grow")
+    assert (before.confidence, again.confidence) == (Confidence.NOTHING, Confidence.UNSURE)
+    assert "you once asked this as “where do my tomatoes grow”" in again.lack
+    assert again.notice.startswith(again.lack)
+
+
+def test_a_result_that_is_unsure_without_a_past_answer_names_none(open_engine: OpenEngine, log: UseLog) -> None:
+    engine = open_engine()
+    before = engine.search(SIMILAR)
+    keep(engine, log, ASKED)
+    assert before.confidence is Confidence.UNSURE
+    assert engine.search(SIMILAR).lack == before.lack
+
+
+def test_a_question_with_nothing_near_is_no_answer_again_when_its_past_answer_is_forgotten(
+    open_engine: OpenEngine, log: UseLog
+) -> None:
+    engine = open_engine()
+    keep(engine, log, reworded="where do tomatoes grow")
+    engine.end_list()
+    kept = engine.search("where do tomatoes grow")
+    log.forget()
+    assert kept.confidence is Confidence.UNSURE
+    assert "you once used one for this" in kept.lack
+    assert engine.search("where do tomatoes grow").confidence is Confidence.NOTHING
 
 
 def test_the_explanation_of_a_past_answer_names_the_earlier_question(open_engine: OpenEngine, log: UseLog) -> None:

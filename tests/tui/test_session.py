@@ -321,6 +321,34 @@ async def test_a_removed_mark_logs_nothing(
 
 
 @pytest.mark.programs
+@pytest.mark.parametrize("keys", [("up", "tab"), ("escape", "u")], ids=["unmarked", "undone"])
+async def test_a_mark_taken_back_after_its_pack_was_copied_is_forgotten(
+    app: ExcerptApp, log: UseLog, quiet_clipboard: None, keys: tuple[str, ...]
+) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, "lentil", "tab")
+        await until_answered(pilot)
+        await pilot.press("ctrl+y")
+        await until(pilot, lambda: bool(log.events()), "the event")
+        await pilot.press(*keys)
+        await until(pilot, lambda: log.events() == (), "the log without it")
+
+
+@pytest.mark.programs
+async def test_marks_cleared_for_the_next_pack_stay_learned(
+    app: ExcerptApp, log: UseLog, quiet_clipboard: None
+) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, "lentil", "tab")
+        await until_answered(pilot)
+        await pilot.press("ctrl+y")
+        await until(pilot, lambda: bool(log.events()), "the event")
+        pane_of(app).pack_bar.action_clear_marks()
+        await settle(pilot)
+    assert [event.kind.value for event in log.events()] == ["marked"]
+
+
+@pytest.mark.programs
 async def test_copying_a_fragment_is_logged(app: ExcerptApp, log: UseLog, quiet_clipboard: None) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "lentil")

@@ -48,6 +48,7 @@ from excerpt.search.filters import FILTER_FIELDS, sort_newest_first
 from excerpt.search.highlight import HighlightFinder, HighlightTerms, merge_highlight_terms, select_highlight_terms
 from excerpt.search.interpretation import (
     MIN_PART_COSINE,
+    add_past_question,
     describe_missing_words,
     find_missing_parts,
     format_missing_parts,
@@ -427,6 +428,10 @@ class Engine:
         )
         evidences = [scored_query.evidence for scored_query in scored_queries]
         lack = describe_missing_words(evidences, self.snapshot.languages)
+        if _highest_label(ranking) is Confidence.NOTHING and (past_answer := shown_past_answer(ranking)) is not None:
+            lack = add_past_question(
+                lack, past_answer.uses.most_similar.question, [one.question for one in scored_queries]
+            )
         is_by_date = sort or ranking.sort
         return confidence, lack, format_unsure_notice(lack, is_by_meaning=is_by_meaning and not is_by_date)
 
@@ -986,16 +991,23 @@ def result_confidence(ranking: Ranking) -> Confidence | None:
     UNSURE_LIKELIHOOD. It is NOTHING for an empty ranking. What the user opened before only makes UNSURE of NOTHING:
     a passage that answered a similar question is near.
     """
-    judged = _list_judged(ranking.judged or ranking)
     if not len(ranking.rows):
         return Confidence.NOTHING
-    labels = [table.label_at(position) for table, position in judged]
-    highest = min(labels, key=list(Confidence).index, default=None)
-    answers = [one.past_answer for one in ranking.scored_queries if one.past_answer is not None]
-    has_answer = any(answer.row in ranking.rows[:2] for answer in answers)
-    is_near = highest is Confidence.WEAK or (highest is Confidence.NOTHING and has_answer)
+    highest = _highest_label(ranking)
+    is_near = highest is Confidence.WEAK or (highest is Confidence.NOTHING and shown_past_answer(ranking) is not None)
     is_unsure = is_near and (best_likelihood(ranking) or 0) < UNSURE_LIKELIHOOD
     return Confidence.UNSURE if is_unsure else highest
+
+
+def _highest_label(ranking: Ranking) -> Confidence | None:
+    labels = [table.label_at(position) for table, position in _list_judged(ranking.judged or ranking)]
+    return min(labels, key=list(Confidence).index, default=None)
+
+
+def shown_past_answer(ranking: Ranking) -> PastAnswer | None:
+    """Return the passage among the first two of a ranking that answered a similar question before, None if none did."""
+    answers = [one.past_answer for one in ranking.scored_queries if one.past_answer is not None]
+    return next((answer for answer in answers if answer.row in ranking.rows[:2]), None)
 
 
 def best_likelihood(ranking: Ranking) -> float | None:

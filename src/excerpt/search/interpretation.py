@@ -32,8 +32,10 @@ from excerpt.search.query import (
     find_unpaired_quotation_mark,
     suggest_filters,
 )
+from excerpt.search.rank_reasons import MAX_QUESTION_CELLS
 from excerpt.search.results import QueryCondition, QueryInterpretation, QueryWarning
 from excerpt.search.time_signal import find_notes_in_periods
+from excerpt.search.usage import normalize_query
 from excerpt.text.columns import truncate
 from excerpt.text.display import visible_line
 from excerpt.text.folding import fold
@@ -157,6 +159,13 @@ _MAX_NAME_COLUMNS = 30
 def format_unsure_notice(lack: str = _NO_SURE_PASSAGE, *, is_by_meaning: bool = False) -> str:
     """Return the sentence on an unsure result; `lack` is the clause on what its passages lack, if that is known."""
     return f"{lack}; these are nearest{' in meaning' if is_by_meaning else ''}."
+
+
+def add_past_question(lack: str, past_question: str, queries: Sequence[str]) -> str:
+    """Return the clause `lack` and that the user once used a passage for `past_question`, as one of `queries` asks."""
+    if normalize_query(past_question) in map(normalize_query, queries):
+        return f"{lack}, but you once used one for this"
+    return f"{lack}, but you once asked this as “{truncate(visible_line(past_question), MAX_QUESTION_CELLS)}”"
 
 
 def describe_missing_words(evidences: Sequence[Evidence], languages: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ MIN_TERM_WEIGHT = 0.5
 """The weight (`WordContribution.term_weight`, 0 to 1) from which a word is named: "how" has .35, "undo" .94."""
 _MIN_DIFFERENCE = 0.0005
 """A difference in score below which two scores count as equal."""
-_MAX_QUESTION_CELLS = 40
+MAX_QUESTION_CELLS = 40
 """Maximum width of an earlier question in the row of a hit."""
 _MAX_NAMED_QUERIES = 3
 """Maximum number of past queries that are named."""
@@ -210,7 +210,7 @@ def count_past_uses(hit: Hit) -> str:
     if not hit.past_uses:
         return ""
     if is_past_answer(hit):
-        return f"you once asked this as “{truncate(hit.asked_before, _MAX_QUESTION_CELLS)}”"
+        return f"you once asked this as “{truncate(hit.asked_before, MAX_QUESTION_CELLS)}”"
     kinds = {use.kind for use in hit.past_uses}
     count = len(hit.past_uses)
     times = {1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -38,6 +38,7 @@ from excerpt.tui.messages import (
     EditRequested,
     EventReported,
     MarksChanged,
+    MarksTakenBack,
     MemoryEditRequested,
     MemoryFileRequested,
     MemoryShowRequested,
@@ -593,6 +594,10 @@ class MainScreen(LowLatencyScreen):
             pane.side.insight.hides_linked,
             pane.hits.link_form,
         )
+
+    @on(MarksTakenBack)
+    def _handle_unmark(self, message: MarksTakenBack) -> None:
+        start_work(self, partial(self._use_recorder.take_back, message.fragments), group="use")
 
     @on(MarksChanged)
     def _handle_marks_change(self, message: MarksChanged) -> None:

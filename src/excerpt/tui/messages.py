@@ -114,6 +114,13 @@ class MarksChanged(Message):
 
 
 @dataclass
+class MarksTakenBack(Message):
+    """The user took back the marks of `fragments`, given by their ids, so a pack with them teaches nothing."""
+
+    fragments: frozenset[str]
+
+
+@dataclass
 class SearchRequested(Message):
     """Request to show the Search tab and search for `query`."""
 

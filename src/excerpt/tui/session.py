@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
+_LOG_TIME_STEP = 0.001
+"""Seconds by which the time of an event in the usage log may be rounded down."""
 _BATCH_SECONDS = 0.2
 """Seconds to collect changes before a file is written, since the query changes with each key."""
 
@@ -235,13 +239,28 @@ class UsageRecorder:
         self._file = file
         self._on_failure = on_failure
         self._has_reported_failure = False
+        self._recorded_since: dict[str, float] = {}
+        """The time of the first record of each fragment, by its id."""
+        self._lock = asyncio.Lock()
 
     async def record(self, kind: str, hits: Sequence[UsedHit]) -> None:
         """Log what the user did with `hits` in one action; `kind` is a value of `search.usage.UseKind`."""
-        if not hits:
-            return
+        if hits:
+            now = time.time()
+            for hit in hits:
+                self._recorded_since.setdefault(hit.fragment, now)
+            await self._change_log(partial(_append_to_usage_log, self._file, kind, hits, now))
+
+    async def take_back(self, fragments: Collection[str]) -> None:
+        """Delete from the log that these fragments, given by their ids, were marked since this program was started."""
+        since = {fragment: first for fragment, first in self._recorded_since.items() if fragment in fragments}
+        if since:
+            await self._change_log(partial(_forget_marked, self._file, since))
+
+    async def _change_log(self, change: Callable[[], object]) -> None:
         try:
-            await asyncio.to_thread(_append_to_usage_log, self._file, kind, hits, time.time())
+            async with self._lock:
+                await asyncio.to_thread(change)
         except OSError as error:
             if not self._has_reported_failure:
                 self._has_reported_failure = True
@@ -252,3 +271,11 @@ def _append_to_usage_log(file: Path, kind: str, hits: Sequence[UsedHit], seconds
     from excerpt.search.usage import UseKind, UseLog
 
     UseLog(file).record(UseKind(kind), hits, seconds)
+
+
+def _forget_marked(file: Path, since: Mapping[str, float]) -> None:
+    from excerpt.search.usage import UseKind, UseLog
+
+    UseLog(file).forget(
+        lambda event: event.kind is UseKind.MARKED and event.time >= since.get(event.fragment, inf) - _LOG_TIME_STEP
+    )

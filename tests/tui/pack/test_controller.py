@@ -63,6 +63,7 @@ class Bench:
     engine: ManualEngine = field(default_factory=ManualEngine)
     clock: ManualClock = field(default_factory=ManualClock)
     kept: list[SavedMarks] = field(default_factory=list)
+    unmarked: list[frozenset[str]] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     selected: Hit | None = None
     memories: tuple[Memory, ...] | None = ()
@@ -80,6 +81,7 @@ class Bench:
             on_failure=lambda: self.said.append("failed"),
             on_highlights=lambda _: self.said.append("highlights"),
             on_save=self.kept.append,
+            on_unmark=self.unmarked.append,
         )
 
     def answer(

@@ -224,7 +224,8 @@ class PackController:
     `start_timer` runs a function once after a number of seconds. `selected_hit` returns the hit selected in the list.
     `marked_memories` returns the memories among some marks, or None while memories are being read; the caller requests
     the pack again afterwards. `on_change` is called when the pack or the cost has changed, `on_build` after each pack,
-    `on_failure` if a pack could not be built, `on_save` with the marks to save for the next session.
+    `on_failure` if a pack could not be built, `on_save` with the marks to save for the next session,
+    `on_unmark` with the ids of fragments that were unmarked one by one or by undo, not all at once for a new pack.
     """
 
     def __init__(
@@ -241,6 +242,7 @@ class PackController:
         on_failure: Callable[[], object],
         on_highlights: Callable[[Result], object],
         on_save: Callable[[SavedMarks], object],
+        on_unmark: Callable[[frozenset[str]], object],
     ) -> None:
         self.pack_settings = settings
         """The settings of packs; scope, budget, format and fill have the values that the user has set on the screen."""
@@ -260,6 +262,7 @@ class PackController:
         self._on_failure = on_failure
         self._on_highlights = on_highlights
         self._on_save = on_save
+        self._on_unmark = on_unmark
         self._history = ChoiceHistory()
         self._request: PackRequest | None = None
         self._question: AskPack | None = None
@@ -346,9 +349,11 @@ class PackController:
 
     def undo(self) -> bool:
         """Undo the last change of the choices; return False if there is none."""
+        marked = self.choices.marked_ids
         undone = self._history.undo()
         if undone:
             self.save_marks()
+            self._report_unmarked(marked)
         return undone
 
     def redo(self) -> bool:
@@ -360,7 +365,14 @@ class PackController:
 
     def toggle_mark(self, mark: MarkedFragment) -> bool:
         """Add `mark`, or remove the mark of its fragment; return True, as the choices change."""
-        return self.replace_choices(self.choices.with_toggled(mark))
+        marked = self.choices.marked_ids
+        is_changed = self.replace_choices(self.choices.with_toggled(mark))
+        self._report_unmarked(marked)
+        return is_changed
+
+    def _report_unmarked(self, marked_before: frozenset[str]) -> None:
+        if unmarked := marked_before - self.choices.marked_ids:
+            self._on_unmark(unmarked)
 
     def drop_or_restore(self, row: Pack | LeftOutRow) -> bool:
         """Drop a row of the pack panel from the pack, or restore a dropped row; return False if nothing changed.

@@ -374,7 +374,8 @@ class HitPane(Vertical):
             self.hit_list.move(rows)
 
     def _toggle_mark(self, hit: Hit) -> None:
-        if (used := self._find_used_hit(hit)) is not None:
+        is_marked = hit.fragment.id in self._pack.choices.marked_ids
+        if not is_marked and (used := self._find_used_hit(hit)) is not None:
             self._marked_hits[hit.fragment.id] = used
         self._on_decision(self._pack.toggle_mark(mark_hit(hit)))
 

@@ -35,6 +35,7 @@ from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
     MarksChanged,
+    MarksTakenBack,
     PartClicked,
     RememberRequested,
 )
@@ -142,6 +143,7 @@ class SearchPane(Vertical):
             on_failure=lambda: self.pack_bar.cancel_copy(),  # noqa: PLW0108 - made below
             on_highlights=self._show_all_matches,
             on_save=lambda marks: self.post_message(MarksChanged(marks)),
+            on_unmark=lambda fragments: self.post_message(MarksTakenBack(fragments)),
         )
         self.orders = OrderController(
             engine,
