@@ -105,6 +105,21 @@ def test_selected_rows_equal_the_same_rows_of_the_whole_matrix(tmp_path: Path) -
     np.testing.assert_array_equal(matrix.rows(wanted), matrix.vectors[wanted])
 
 
+def test_the_rows_of_a_generation_are_multiplied_in_one_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix = read(tmp_path, write_rows(tmp_path, 10_000), key_range(1, 10_000))
+    calls: list[int] = []
+
+    def count_rows(digits: NDArray[np.int8], rows: NDArray[np.int8]) -> NDArray[np.float32] | NDArray[np.float64]:
+        calls.append(len(rows))
+        return multiply_in_numpy(digits, rows)
+
+    monkeypatch.setattr("excerpt.index.vectors.multiply", count_rows)
+    matrix.similarities(random_vectors(1)[0])
+    assert calls == [3 * CHUNK_ROWS]
+
+
 def test_a_commit_appends_only_new_rows(tmp_path: Path) -> None:
     before = write_rows(tmp_path, 20)
     content = (tmp_path / before.name).read_bytes()

@@ -218,10 +218,11 @@ def pack_block(keys: Keys, quantised: QuantisedVectors) -> bytes:
 # The vectors of one generation in memory, int8 as on disk.
 #
 # They are stored in chunks that generations share: each appends its new rows after the existing ones, and holds the
-# positions of its own rows. So opening a generation costs only as much as it changed.
+# positions of its own rows. So opening a generation costs only as much as it changed. Chunks that are filled by one
+# generation are neighbours in memory, and neighbours are multiplied at a time: a third faster than one by one.
 
 CHUNK_ROWS = 4096
-"""Rows of one chunk, which are multiplied at a time: 1 MB, which fits into the processor's cache."""
+"""Rows of one chunk: 1 MB."""
 _CONVERTED_ROWS = 512
 """Rows that numpy converts to floats at a time."""
 _MIN_ALIVE_SHARE = 0.75
@@ -233,21 +234,29 @@ _ROUNDING = 1e-5
 
 Floats = NDArray[np.float32]
 Int8s = NDArray[np.int8]
+_NO_SUMS: Floats = np.zeros(0, np.float32)
 
 
 class _SpareChunk:
     """The last chunk of vectors, with free rows. Several generations may append rows; each gets rows of its own."""
 
     def __init__(self, dimensions: int) -> None:
-        self.chunk: Int8s = np.zeros((CHUNK_ROWS, dimensions), np.int8)
+        self.chunk: Int8s = np.zeros((0, dimensions), np.int8)
         self._used = 0
+        self._next: list[Int8s] = []
         self._lock = threading.Lock()
 
-    def append_rows(self, rows: Int8s) -> tuple[Int8s, int, int]:
-        """Append as many of `rows` as fit; return the chunk, the position of the first appended row, and the number."""
+    def append_rows(self, rows: Int8s, coming: int) -> tuple[Int8s, int, int]:
+        """Append as many of `rows` as fit; return the chunk, the position of the first appended row, and the number.
+
+        `coming` is the number of rows that the caller is going to append, these included: room for all is made at once.
+        """
         with self._lock:
             if self._used == len(self.chunk):
-                self.chunk, self._used = np.zeros_like(self.chunk), 0
+                if not self._next:
+                    block = np.zeros((-(-coming // CHUNK_ROWS) * CHUNK_ROWS, self.chunk.shape[1]), np.int8)
+                    self._next = [block[at : at + CHUNK_ROWS] for at in range(0, len(block), CHUNK_ROWS)]
+                self.chunk, self._used = self._next.pop(0), 0
             at, count = self._used, min(len(self.chunk) - self._used, len(rows))
             self.chunk[at : at + count] = rows[:count]
             self._used += count
@@ -300,16 +309,18 @@ class _ChunkedRows(Struct, frozen=True):
         renumbered = (np.cumsum(dense) - 1)[old[in_dense] // CHUNK_ROWS]
         positions[kept_positions[in_dense]] = renumbered * CHUNK_ROWS + old[in_dense] % CHUNK_ROWS
         chunks = [chunk for chunk, is_dense_chunk in zip(self.chunks, is_dense, strict=True) if is_dense_chunk]
-        positions[kept_positions[~in_dense]], _ = _append_vectors([self.rows(kept_rows[~in_dense])], chunks, self.spare)
-        positions[added], scales[added] = _append_vectors(parts, chunks, self.spare)
+        positions[kept_positions[~in_dense]], _ = _append_vectors(
+            [self.rows(kept_rows[~in_dense])], int(np.count_nonzero(~in_dense)), chunks, self.spare
+        )
+        positions[added], scales[added] = _append_vectors(parts, len(added), chunks, self.spare)
         scales[kept_positions] = self.scales[kept_rows]
         return _ChunkedRows(tuple(chunks), positions, scales, self.spare)
 
 
 def _append_vectors(
-    parts: Iterable[QuantisedVectors], chunks: list[Int8s], spare: _SpareChunk
+    parts: Iterable[QuantisedVectors], count: int, chunks: list[Int8s], spare: _SpareChunk
 ) -> tuple[NDArray[np.int32], Floats]:
-    """Append the vectors of `parts` to the spare chunk; return their positions and scales.
+    """Append the `count` vectors of `parts` to the spare chunk; return their positions and scales.
 
     Chunks that are new are added to `chunks`.
     """
@@ -318,13 +329,29 @@ def _append_vectors(
         scales.append(part.scales)
         rows = part.rows
         while len(rows):
-            chunk, at, count = spare.append_rows(rows)
+            chunk, at, fitting = spare.append_rows(rows, count)
             if not chunks or chunks[-1] is not chunk:
                 chunks.append(chunk)
             first = (len(chunks) - 1) * CHUNK_ROWS + at
-            positions.append(np.arange(first, first + count, dtype=np.int32))
-            rows = rows[count:]
+            positions.append(np.arange(first, first + fitting, dtype=np.int32))
+            rows, count = rows[fitting:], count - fitting
     return np.concatenate(positions), np.concatenate(scales)
+
+
+def _join_neighbours(chunks: Sequence[Int8s]) -> list[Int8s]:
+    """Return the rows of chunks, in order, in as few arrays as their places in memory allow."""
+    joined: list[Int8s] = []
+    block, first, end = None, 0, 0
+    for chunk in chunks:
+        start = chunk.__array_interface__["data"][0]
+        if block is None or chunk.base is not block or start != end:
+            block, first = chunk.base, start
+            joined.append(chunk)
+        else:
+            at = (first - block.__array_interface__["data"][0]) // chunk.strides[0]
+            joined[-1] = block[at : at + len(joined[-1]) + len(chunk)]
+        end = start + chunk.nbytes
+    return joined
 
 
 class VectorMatrix:
@@ -343,6 +370,7 @@ class VectorMatrix:
         self._file: object = source.identity
         self._size = source.size
         self._chunked = chunked
+        self._joined_chunks = _join_neighbours(chunked.chunks)
         # This is the order after a first build: then no reordering is needed.
         self._in_order = bool(np.array_equal(chunked.positions, np.arange(len(keys))))
 
@@ -385,11 +413,9 @@ class VectorMatrix:
         """
         chunked = self._chunked
         digits, step = _to_digits(query)
-        sums = np.empty((len(chunked.chunks), CHUNK_ROWS), np.float32)
-        for number, chunk in enumerate(chunked.chunks):
-            first, second = multiply(digits, chunk)
-            sums[number] = first.astype(np.float64) * _DIGIT_BASE + second
-        cosines: Floats = sums.ravel()[chunked.positions]
+        parts = [multiply(digits, rows) for rows in self._joined_chunks]
+        sums = [(first.astype(np.float64) * _DIGIT_BASE + second).astype(np.float32) for first, second in parts]
+        cosines: Floats = np.concatenate([_NO_SUMS, *sums])[chunked.positions]
         cosines *= chunked.scales * np.float32(step)
         return cosines
 
@@ -410,10 +436,10 @@ class VectorMatrix:
         """
         chunked = self._chunked
         digits, step = _to_digits(query)
-        sums = np.empty((len(chunked.chunks), CHUNK_ROWS), np.float32)
-        for number, chunk in enumerate(chunked.chunks):
-            sums[number] = multiply(digits[:1], chunk)[0]
-        cosines: Floats = sums.ravel()[: len(chunked.positions)] if self._in_order else sums.ravel()[chunked.positions]
+        sums = np.concatenate(
+            [_NO_SUMS, *(multiply(digits[:1], rows)[0].astype(np.float32) for rows in self._joined_chunks)]
+        )
+        cosines: Floats = sums[: len(chunked.positions)] if self._in_order else sums[chunked.positions]
         cosines *= chunked.scales * np.float32(step * _DIGIT_BASE)
         longest = 1 + math.sqrt(len(query)) / 254
         return cosines, longest * step * math.sqrt(float(np.sum(np.square(digits[1], dtype=np.float64)))) + _ROUNDING
