@@ -371,7 +371,7 @@ class ScriptedEngine(EngineWorker):
                 pack = packer.build_pack(self.notes, request)
                 return PackUpdate(pack, None if cost is None else self._answer_to(cost), result)
             case AskPackResults(packer=packer, requests=requests):
-                return tuple(packer.build_result(self.notes, each) for each in requests)
+                return tuple(packer.build_pasted_result(self.notes, each) for each in requests)
             case AskCost():
                 return question.packer.cost_of_mark(self.notes, question.request, question.mark)
             case AskWindow():

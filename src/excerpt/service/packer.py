@@ -75,14 +75,13 @@ class LeftOutRow(Struct, frozen=True):
 class BuiltPack(Struct, frozen=True):
     """A pack, with the text to copy and what was left out.
 
-    `tokens` counts the text; for a JSON pack, the budget counts its Markdown instead. `missing` are the marks whose
-    fragments are no longer in the vault. `moves` maps ids of marks in the request to current ids, if any have changed;
-    all other fields have current ids.
+    Of JSON, `tokens` and `costs` of the result are those of `text`, which is pasted as a whole. `missing` are the marks
+    whose fragments are no longer in the vault. `moves` maps ids of marks in the request to current ids, if any have
+    changed; all other fields have current ids.
     """
 
     result: PackResult
     text: str
-    tokens: int
     left_out: tuple[LeftOutRow, ...]
     missing: tuple[MarkedFragment, ...]
     moves: MovedFragments | None = None
@@ -117,6 +116,10 @@ class MarkCost(Struct, frozen=True):
     reason: str = ""
 
 
+_BUDGET_STEP = 0.02
+"""Share of the budget by which a pack in JSON may be smaller than the largest one that fits: a step takes a pack."""
+
+
 class Packer:
     """A builder of packs, which caches the last ones.
 
@@ -148,13 +151,11 @@ class Packer:
         Raises SettingsError for a template or tokenizer that cannot be used.
         """
         from excerpt.pack.build import DROPPED_REASON, GONE_REASON
-        from excerpt.pack.formats.registry import render_output
 
         source = self._with_memories(source, request)
         request, moves = _with_current_ids(request, source)
         marked = _marked_fragments(source, request.marks)
-        result = self._build_result(source, request, marked)
-        text = render_output(result, self.links)
+        result, text = self._build_output(source, request, marked)
         tokenizer = self._tokenizer(request)
         ids_by_location = {
             _location_key(fragment): fragment.id for fragment in (*(hit.fragment for hit in request.hits), *marked)
@@ -166,7 +167,6 @@ class Packer:
         return BuiltPack(
             result=result,
             text=text,
-            tokens=tokenizer.count(text) if result.format is Format.JSON else result.tokens,
             left_out=(
                 *(
                     _left_out_row(left_out, needs, ids_by_location)
@@ -187,6 +187,12 @@ class Packer:
         request, _ = _with_current_ids(request, source)
         return self._build_result(source, request, _marked_fragments(source, request.marks))
 
+    def build_pasted_result(self, source: NoteSourceWithMoves, request: PackRequest) -> PackResult:
+        """Build the pack of `build_pack` for a preview, without its text."""
+        source = self._with_memories(source, request)
+        request, _ = _with_current_ids(request, source)
+        return self._build_output(source, request, _marked_fragments(source, request.marks))[0]
+
     def cost_of_mark(self, source: NoteSourceWithMoves, request: PackRequest, mark: MarkedFragment) -> MarkCost:
         """Return the exact cost of adding `mark` to the marks of a request.
 
@@ -201,8 +207,9 @@ class Packer:
         # A fragment that is marked is no longer dropped.
         overrides = structs.replace(overrides, dropped_ids=overrides.dropped_ids - {mark.fragment_id})
         extended = structs.replace(request, marks=(*request.marks, mark), overrides=overrides)
-        new = self._build_result(source, extended, _marked_fragments(source, extended.marks))
-        old = self._build_result(source, request, _marked_fragments(source, request.marks)) if request.marks else None
+        new, _ = self._build_output(source, extended, _marked_fragments(source, extended.marks))
+        marked = _marked_fragments(source, request.marks)
+        old = self._build_output(source, request, marked)[0] if request.marks else None
         fragment = source.fragment(mark.fragment_id)
         key = _location_key(fragment) if fragment is not None else None
         reasons = (each.reason for each in new.left_out if _location_key(each) == key)
@@ -213,7 +220,41 @@ class Packer:
         tokens = 0 if is_packed else new.tokens - (old.tokens if old is not None else 0)
         return MarkCost(mark.fragment_id, tokens, is_first_mark=old is None, is_exact=True, reason=reason)
 
-    def _build_result(self, source: NoteSource, request: PackRequest, marked: Iterable[Fragment]) -> PackResult:
+    def _build_output(
+        self, source: NoteSource, request: PackRequest, marked: Sequence[Fragment]
+    ) -> tuple[PackResult, str]:
+        """Return a pack whose output, which is pasted as a whole, fits into the budget, and that output.
+
+        The budget of `build_pack` is that of the passages as Markdown. Of JSON, the largest such budget is looked for
+        with which all of the JSON fits, and `tokens` and `costs` are those of the JSON.
+        """
+        from excerpt.pack.formats.registry import render_output
+
+        def build(markdown_budget: int) -> tuple[PackResult, str, int]:
+            lowered = structs.replace(request, settings=replace(request.settings, budget=markdown_budget))
+            result = replace(self._build_result(source, lowered, marked), budget=budget)
+            text = render_output(result, self.links)
+            return result, text, tokenizer.count(text) if result.passages else 0
+
+        budget, tokenizer = request.settings.budget, self._tokenizer(request)
+        if request.settings.format is not Format.JSON:
+            result = self._build_result(source, request, marked)
+            return result, render_output(result, self.links)
+        result, text, tokens = build(budget)
+        if tokens > budget:
+            fitting, high = 0, budget
+            result, text, tokens = build(0)
+            while high - fitting > _BUDGET_STEP * budget + 1:
+                middle = (fitting + high) // 2
+                candidate = build(middle)
+                if candidate[2] > budget:
+                    high = middle
+                else:
+                    fitting, (result, text, tokens) = middle, candidate
+        costs = (tokens - sum(result.costs[1:]), *result.costs[1:]) if result.passages else ()
+        return replace(result, tokens=tokens, costs=costs), text
+
+    def _build_result(self, source: NoteSource, request: PackRequest, marked: Sequence[Fragment]) -> PackResult:
         """Return the pack of `marked`, the request's marked fragments, or if nothing is marked, of its hits."""
         from excerpt.pack.formats.registry import renderer_for
 
@@ -360,7 +401,7 @@ class AskPackResults(Struct, frozen=True):
             )
             for each in self.requests
         )
-        return tuple(self.packer.build_result(snapshot, with_fill(each, engine)) for each in requests)
+        return tuple(self.packer.build_pasted_result(snapshot, with_fill(each, engine)) for each in requests)
 
 
 def _prepare_request(request: PackRequest, engine: Engine) -> PackRequest:

@@ -94,7 +94,7 @@ class Bench:
     ) -> BuiltPack:
         packed_hits = tuple(pack_of_one(each) for each in packs)
         pack = PackResult("q", Strategy.AUTO, 500, "o200k", packed_hits, (), text, 7, 0.0, 7)
-        packed = BuiltPack(pack, text, 7, (), missing)
+        packed = BuiltPack(pack, text, (), missing)
         self.engine.answer("pack", PackUpdate(packed, cost, result))
         return packed
 

@@ -167,7 +167,7 @@ async def test_the_pack_is_copied_with_the_budget_just_typed(
         packed = pane_of(app).pack.newest_pack
         assert packed is not None
         assert packed.result.budget == 99
-        assert packed.tokens <= 99
+        assert packed.result.tokens <= 99
         (file,) = user_paths.copies_folder().glob("*.md")
         assert file.read_text(encoding="utf-8") == packed.text
 

@@ -88,8 +88,6 @@ class PackBar(Widget):
 
     pack: reactive[PackResult | None] = reactive(None)
     """The newest pack; None if there is nothing to pack."""
-    text_tokens: reactive[int] = reactive(0)
-    """Tokens of the text that is copied, which differ from the pack's for JSON: there the budget counts Markdown."""
     fitted: reactive[str] = reactive("")
     """How many passages have the whole section or note that was asked for: `1 of 4 fit`; "" if all have it."""
     mark_count: reactive[int] = reactive(0)
@@ -146,7 +144,6 @@ class PackBar(Widget):
         """Show the newest pack, and what one more mark costs."""
         newest = self._controller.newest_pack
         self.pack, self.cost = newest.result if newest is not None else None, self._controller.cost
-        self.text_tokens = newest.tokens if newest is not None else 0
         self.fitted = fitted_label(newest.result, self._controller.scope_of) if newest is not None else ""
 
     def handle_built_pack(self) -> None:
@@ -342,15 +339,10 @@ class PackBar(Widget):
         text.append(f"{passages:,}", strong).append(f" passage{'' if passages == 1 else 's'}")
         if pack is not None and pack.stopped is StopReason.NO_ANSWER:
             return
-        tokens, unit = pack.tokens if pack else 0, ""
-        text.append(" · ")
-        if pack is not None and pack.format is Format.JSON:
-            text.append(f"{self.text_tokens:,}", strong).append(f" ({tokens:,}/")
-            unit = " of Markdown)"
-        else:
-            text.append(f"{tokens:,}", strong).append("/")
+        tokens = pack.tokens if pack else 0
+        text.append(" · ").append(f"{tokens:,}", strong).append("/")
         budget = format_count(settings.budget, "token") if "tokens" in shown else f"{settings.budget:,}"
-        text.append(budget, click_style("click('type_budget')")).append(unit)
+        text.append(budget, click_style("click('type_budget')"))
         if "gauge" in shown:
             filled, added = self._count_gauge_cells(tokens)
             text.append(" ").append("▓" * filled, self._component_style("full"))

@@ -647,7 +647,7 @@ class PackController:
         return CopyRequested(
             text=packed.text,
             what=format_count(len(packs), "passage"),
-            tokens=packed.tokens,
+            tokens=packed.result.tokens,
             used=used if self._is_built_from_marks else (),
             pack=packed.result,
             suffix=_SUFFIXES.get(packed.result.format, ".txt"),

@@ -13,7 +13,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
-from excerpt.base.kinds import Format, Scope, StopReason, next_in_cycle
+from excerpt.base.kinds import Scope, StopReason, next_in_cycle
 from excerpt.text.display import format_count
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.debouncer import Debouncer
@@ -57,8 +57,7 @@ class ScopeDialog(Dialog[Scope]):
     def compose(self) -> ComposeResult:
         with DialogBox() as box:
             of = "this passage" if self._pack is not None else "all passages"
-            is_json = self._controller.pack_settings.format is Format.JSON
-            box.border_title = Content(f"Scope of {of}{', in tokens of Markdown' if is_json else ''}")
+            box.border_title = Content(f"Scope of {of}")
             box.set_hints(
                 f"{key_sign('scopes-use')} use",
                 f"{key_sign('scopes-next')} next",

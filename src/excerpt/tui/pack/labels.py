@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from excerpt.base.kinds import Format, Scope, StopReason
+from excerpt.base.kinds import Scope, StopReason
 from excerpt.text.columns import truncate
 from excerpt.text.display import format_count, visible_line
 
@@ -94,12 +94,11 @@ def not_found_label(result: PackResult, room: int | None = None) -> str:
 def pack_summary(result: PackResult, mark_count: int) -> str:
     """Return the size of a pack and why it has no more passages: `3 passages · 240/4,000 tokens · enough`.
 
-    The parts of the question that no passage covers stand at the end. The tokens of a JSON pack are of its Markdown.
+    The parts of the question that no passage covers stand at the end.
     """
     passages, stop = format_count(len(result.passages), "passage"), stop_label(result, mark_count)
     if result.stopped is StopReason.NO_ANSWER:
         return f"{passages} · {stop}"
-    unit = " of Markdown" if result.format is Format.JSON else ""
-    tokens = f"{result.tokens:,}/{format_count(result.budget, 'token')}{unit}"
+    tokens = f"{result.tokens:,}/{format_count(result.budget, 'token')}"
     parts = (passages, tokens, f"{stop}{needs_label(result)}", not_found_label(result))
     return " · ".join(filter(None, parts))

@@ -90,7 +90,7 @@ class PastedText(LineView, can_focus=False):
     def _format_border_title(self, pack: BuiltPack | None) -> str:
         if pack is None:
             return ""
-        size = f"{format_count(len(self._lines), 'line')}, {format_count(pack.tokens, 'token')}"
+        size = f"{format_count(len(self._lines), 'line')}, {format_count(pack.result.tokens, 'token')}"
         return f"as it will be pasted · {pack.result.format} · {size}"
 
     def _rewrap(self) -> None:

@@ -269,7 +269,7 @@ class HitPane(Vertical):
             return
         newest, text = pack.newest_pack, ""
         if newest is not None and newest.result.passages and not pack.choices.marks:
-            size = f"{passage_count(newest.result)}, {format_count(newest.tokens, 'token')}"
+            size = f"{passage_count(newest.result)}, {format_count(newest.result.tokens, 'token')}"
             text = f"{stop_label(newest.result)}: {size}"
         self.hit_list.show_pack_end(text)
 
