@@ -20,12 +20,11 @@ from benchmarks.grep import USUAL, WAYS, Files, files_of, found_by
 from benchmarks.judgements import Outside, Place, QuerySet, Question, open_outside, overlaps, vault_of
 from benchmarks.measure import result, table, write_option
 from benchmarks.memory_sets import to_place
-from benchmarks.packs import SETS, TOKENIZER, Found, inside, questions_with_hits
+from benchmarks.packs import SETS, TOKENIZER, Found, default_pack, inside, questions_with_hits
 from benchmarks.targets import verdict
-from excerpt.base.settings import PackSettings, Settings, user_paths
+from excerpt.base.settings import Settings, user_paths
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.pack.build import build_pack
 from excerpt.servers.mcp import answers
 
 BUDGETS = (500, 1_000, 2_000, 4_000)
@@ -106,14 +105,7 @@ def in_packs(snapshot: Snapshot, found: Found) -> dict[int, int]:
     """Return the tokens of those packs that contain the target, by budget."""
     held = {}
     for budget in PACKED:
-        packed = build_pack(
-            snapshot,
-            found.hits,
-            query=found.question.text,
-            strategy=found.strategy,
-            settings=PackSettings(budget=budget - AROUND),
-            tokenizer=TOKENIZER,
-        )
+        packed = default_pack(snapshot, found, budget - AROUND)
         if any(inside(found.question, Place(pack.path, pack.line_start, pack.line_end)) for pack in packed.passages):
             held[budget] = AROUND + packed.tokens
     return held

@@ -16,19 +16,21 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.judgements import Outside, Place, QuerySet, Question, open_outside
 from benchmarks.measure import percentile, result, table, write_option
 from benchmarks.pack_promises import broken_promises, changed_by_rebuilding
 from benchmarks.targets import verdict
-from excerpt.base.kinds import Fill, Scope, Strategy
-from excerpt.base.model import Hit, PackResult
+from excerpt.base.kinds import Confidence, Fill, Scope, Strategy
+from excerpt.base.model import Hit, PackResult, QuestionWord
 from excerpt.base.settings import PackSettings, Settings, user_paths
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.pack import token_costs as counting
-from excerpt.pack.build import build_pack
+from excerpt.pack.build import UNSURE_TOKENS, build_pack
 from excerpt.pack.expand import expand_fragment
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.source import get_note_cache
@@ -50,17 +52,26 @@ MIN_WIDENED = 0.5
 """The required share of widened hits among those that can be widened, at 4,000 tokens."""
 MAX_BEHIND = 2
 """How many targets fewer a scope may hold than scope none, for one set and budget."""
+FILLED_HITS = 8
+"""Hits of the filled packs, whole notes as far as there is room, with which packs by default are compared."""
+MIN_OF_FILLED, MAX_OF_FILLED = 0.985, 0.45
+"""What packs by default hold at least of the answers in packs that fill 4,000 tokens, and their share of the tokens."""
 MAX_MS = 15.0
 """The most milliseconds for a pack of 4,000 tokens from TOP hits, on the last of SETS."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A question and its first hits, without the notes that its words were taken from."""
+    """A question and its first hits, without the notes that its words were taken from.
+
+    `words` are the content words of the question, `confidence` is that of the search, with those notes.
+    """
 
     question: Question
     strategy: Strategy
     hits: tuple[Hit, ...]
+    words: tuple[QuestionWord, ...] = ()
+    confidence: Confidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +103,20 @@ def packed(snapshot: Snapshot, found: Found, budget: int, scope: Scope) -> PackR
         strategy=found.strategy,
         settings=PackSettings(budget=budget, scope=scope, fill=Fill.BUDGET),
         tokenizer=TOKENIZER,
+    )
+
+
+def default_pack(snapshot: Snapshot, found: Found, budget: int) -> PackResult:
+    """Return the pack that the program builds by itself: it ends where the question is covered."""
+    return build_pack(
+        snapshot,
+        found.hits,
+        query=found.question.text,
+        strategy=found.strategy,
+        settings=PackSettings(budget=budget),
+        tokenizer=TOKENIZER,
+        words=found.words,
+        confidence=found.confidence,
     )
 
 
@@ -156,7 +181,7 @@ def questions_with_hits(query_set: QuerySet, snapshot: Snapshot) -> list[Found]:
     for question in query_set.questions():
         result = engine.search(question.text, limit=2 * TOP)
         hits = tuple(hit for hit in result.hits if hit.fragment.path not in question.struck)[:TOP]
-        found.append(Found(question, result.strategy, hits))
+        found.append(Found(question, result.strategy, hits, tuple(result.words), result.confidence))
     return found
 
 
@@ -244,6 +269,82 @@ def median_saved(snapshot: Snapshot, found: Sequence[Found], budget: int, scope:
         notes = sum(map(snapshot.note_tokens, {hit.fragment.path for hit in each.hits}))
         of_hits.append(1 - result.tokens / notes if notes else 0.0)
     return statistics.median(of_packs), statistics.median(of_hits)
+
+
+class DefaultPack(NamedTuple):
+    """What matters of the pack that the program builds by itself.
+
+    `holds_first`: the first hit is in it, whole. `fits_first`: it fits into the budget with its source line, or into
+    what a pack of an unsure result may have.
+    """
+
+    tokens: int
+    has_answer: bool
+    holds_first: bool
+    fits_first: bool
+
+
+def default_packs(snapshot: Snapshot, found: Sequence[Found], budget: int) -> list[DefaultPack]:
+    """Return the pack of each question."""
+    packs = []
+    for each in found:
+        packed_default = default_pack(snapshot, each, budget)
+        places = [Place(pack.path, pack.line_start, pack.line_end) for pack in packed_default.passages]
+        first = each.hits[0].fragment if packed_default.passages else None
+        whole = first is None or any(
+            place.path == first.path and place.line_start <= first.line_start and first.line_end <= place.line_end
+            for place in places
+        )
+        room = min(budget, UNSURE_TOKENS) if each.confidence is Confidence.UNSURE else budget
+        packs.append(
+            DefaultPack(
+                packed_default.tokens,
+                any(inside(each.question, place) for place in places),
+                whole,
+                first is not None and _tokens_alone(snapshot, each.hits[0]) <= room,
+            )
+        )
+    return packs
+
+
+def _report_default_packs(snapshot: Snapshot, found: Sequence[Found]) -> None:
+    """Print what packs hold that end where the question is covered, and the promises that concern their budget."""
+    by_budget = {budget: default_packs(snapshot, found, budget) for budget in (*BUDGETS, 2 * BUDGETS[-1])}
+    filled = [packed(snapshot, replace(each, hits=each.hits[:FILLED_HITS]), BUDGETS[-1], Scope.NOTE) for each in found]
+    held = sum(
+        any(inside(each.question, Place(pack.path, pack.line_start, pack.line_end)) for pack in result.passages)
+        for each, result in zip(found, filled, strict=True)
+    )
+    print()
+    head = ("packs by default", *(f"{budget:,}" for budget in by_budget))
+    answers = {budget: sum(pack.has_answer for pack in packs) for budget, packs in by_budget.items()}
+    tokens = {budget: statistics.median(pack.tokens for pack in packs) for budget, packs in by_budget.items()}
+    table(
+        head,
+        [
+            ("share with the target inside", *(f"{count / len(found):.3f}" for count in answers.values())),
+            ("tokens, median", *(f"{median:,.0f}" for median in tokens.values())),
+        ],
+    )
+    print()
+    largest = BUDGETS[-1]
+    share, part = answers[largest] / max(held, 1), tokens[largest] / statistics.median(each.tokens for each in filled)
+    print(
+        verdict(share >= MIN_OF_FILLED, f"{largest:,} tokens hold {answers[largest]} of {held} answers of filled packs")
+    )
+    print(verdict(part <= MAX_OF_FILLED, f"with {part:.2f} of their tokens"))
+    every = [pack for packs in by_budget.values() for pack in packs]
+    fitting = [pack for pack in every if pack.fits_first]
+    broken = sum(not pack.holds_first for pack in fitting)
+    print(verdict(not broken, f"{broken} of {len(fitting):,} packs have less than the first hit, which fits"))
+    over = sum(pack.tokens > budget for budget, packs in by_budget.items() for pack in packs)
+    print(verdict(not over, f"{over} of {len(every):,} packs are over their budget"))
+    lost = sum(
+        small.has_answer and not large.has_answer
+        for less, more in pairwise(by_budget)
+        for small, large in zip(by_budget[less], by_budget[more], strict=True)
+    )
+    print(verdict(not lost, f"{lost} packs of twice the budget lack the answer that the smaller one has"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,6 +491,7 @@ def _report(query_set: QuerySet, checked: int) -> dict[str, int]:
     for budget, (share, _) in zip(BUDGETS, saved[Scope.NEIGHBORS], strict=True):
         enough = share >= MIN_SAVED or query_set.name != SETS[-1]
         print(verdict(enough, f"{budget:,} tokens save {share:.3f} (median)"))
+    _report_default_packs(snapshot, found)
     slowest = taken[Scope.NEIGHBORS].first
     print(verdict(slowest < MAX_MS, f"{slowest:.1f} ms for a first pack of 4,000 tokens of {TOP} hits"))
     asked = [(each.question.text, each.hits) for each in found[:: max(len(found) // checked, 1)]] if checked else []
