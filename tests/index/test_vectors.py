@@ -105,9 +105,7 @@ def test_selected_rows_equal_the_same_rows_of_the_whole_matrix(tmp_path: Path) -
     np.testing.assert_array_equal(matrix.rows(wanted), matrix.vectors[wanted])
 
 
-def test_the_rows_of_a_generation_are_multiplied_in_one_call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_rows_of_a_generation_are_multiplied_in_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = read(tmp_path, write_rows(tmp_path, 10_000), key_range(1, 10_000))
     calls: list[int] = []
 

@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.interface import Corpus, TermReader
-from excerpt.search.bm25 import FIELD_WEIGHTS, FIELDS_BY_NUMBER, NO_ROWS, Rows
+from excerpt.search.bm25 import FIELD_WEIGHTS, FIELDS_BY_NUMBER, NO_ROWS, Rows, merge_rows
 from excerpt.text.folding import fold
 from excerpt.text.words import QueryWord
 
@@ -161,24 +162,33 @@ def find_word_sequence(
     Stems are compared, not spelling.
     """
     words = [word for word in query_words if not word.is_compound] or list(query_words)
-    return np.unique(np.concatenate([_find_sequence_in_field(reader, field, words) for field in fields]))
+    return merge_rows(*(_find_sequence_in_field(reader, field, words) for field in fields))
 
 
 def _find_sequence_in_field(reader: TermReader, field: str, words: Sequence[QueryWord]) -> Rows:
     term_rows = [[reader.postings(field, term).rows for term in word.terms] for word in words]
     # Rarest word first, so that common words are only looked up in rows that have the rarer ones.
     rarest, *others = sorted(term_rows, key=lambda word_rows: sum(map(len, word_rows)))
-    rows = np.unique(np.concatenate(rarest))
+    rows = merge_rows(*rarest)
     for word_rows in others:
         rows = rows[np.logical_or.reduce([_flag_common_rows(rows, rows_of_term) for rows_of_term in word_rows])]
     if not len(rows) or len(words) == 1:
         return rows
     first = words[0].position
     starts = (flatten_positions(reader, {field: 0}, word.terms, rows) - (word.position - first) for word in words)
-    return rows[np.unique(reduce(np.intersect1d, starts) // ROW_STRIDE)]
+    return rows[merge_rows((reduce(_intersect, starts) // ROW_STRIDE).astype(np.int32))]
 
 
-def _flag_common_rows(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
+_Numbers = TypeVar("_Numbers", Rows, Ints)
+
+
+def _intersect(values: _Numbers, others: _Numbers) -> _Numbers:
+    """Return those of `values` that are in `others`. Both arrays are ascending."""
+    common: _Numbers = values[_flag_common_rows(values, others)]
+    return common
+
+
+def _flag_common_rows(rows: npt.NDArray[np.integer], others: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
     """Return a flag for each of `rows`: whether it is in `others`. Both arrays are ascending."""
     if not len(others):
         return np.zeros(len(rows), np.bool_)
@@ -225,7 +235,7 @@ def _find_readable_rows(snapshot: Corpus, phrase: str, words: Sequence[QueryWord
     `words` are the words of the phrase; fragments are compared only if few have all of them.
     """
     rows = [find_word_sequence(snapshot.lexical, [word], ("text",)) for word in words if not word.is_compound]
-    common = reduce(np.intersect1d, rows) if len(rows) > 1 else NO_ROWS
+    common = reduce(_intersect, rows) if len(rows) > 1 else NO_ROWS
     if not 0 < len(common) <= MAX_LITERAL_FRAGMENTS:
         return NO_ROWS
     from excerpt.text.inline import readable_text  # needs markdown-it, which a search without phrases does not
