@@ -438,6 +438,19 @@ def test_a_generation_records_whether_files_are_left_to_read(
     assert unfinished == {1: True, 2: False}
 
 
+def test_a_build_of_several_commits_leaves_the_files_of_its_last_generation_only(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 8)
+    for number in range(20):
+        write(f"{number:02}.md", f"# Note\n\nText {number}.\n")
+    build(vault, index, settings)
+    with closing(Catalog.open_to_read(index)) as catalog:
+        recorded = {file.name for kind in ("words", "vectors") for file in catalog.files(kind)}
+    kept = {path.relative_to(index).as_posix() for path in index.rglob("*") if path.is_file()}
+    assert {name for name in kept if name.startswith(("words/", "vectors-"))} == recorded
+
+
 def test_a_cancelled_build_leaves_an_unfinished_generation_until_all_is_read(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
