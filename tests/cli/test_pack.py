@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -211,6 +212,18 @@ def test_marks_are_found_in_a_note_whose_folder_was_moved(excerpt: Excerpt, vaul
     (vault / "first").rename(vault / "second")
     after = excerpt("pack", "--from-marks", "--vault", vault)
     assert after.out == before.out.replace("first/", "second/")
+
+
+def test_a_marked_memory_that_is_replaced_stays_in_the_pack_and_says_what_replaced_it(
+    excerpt: Excerpt, vault: Path
+) -> None:
+    old = json.loads(excerpt("remember", "Lentils cost 2 euros", "--json", "--vault", vault).out)["id"]
+    name = f"memory:{old}"
+    write_marks(user_paths().marks_file(vault), SavedMarks("price", (MarkedFragment(name, name),)))
+    saved = excerpt("remember", "Lentils cost 3 euros", "--replace", old, "--json", "--vault", vault)
+    packed = excerpt("pack", "--from-marks", "--vault", vault).out
+    assert "Lentils cost 2 euros" in packed
+    assert f"by memory:{json.loads(saved.out)['id']}" in packed
 
 
 def test_without_marks_the_command_says_how_to_mark(excerpt: Excerpt, vault: Path) -> None:

@@ -781,6 +781,24 @@ def test_an_existing_memory_replaces_another_and_is_current(store: MemoryStore) 
     assert _texts(store.all().replaced) == {"two"}
 
 
+def test_of_two_processes_that_replace_one_memory_the_second_is_told_and_saves_nothing(tmp_path: Path) -> None:
+    one, other = MemoryStore(tmp_path), MemoryStore(tmp_path)
+    old = one.remember("Storage costs 4 euros")
+    assert _texts(other.all().memories) == {old.text}
+    new = one.remember("Storage costs 6 euros", replaces=[old.id])
+    with pytest.raises(MemoryUnusableError, match=new.id):
+        other.remember("Storage costs 8 euros", replaces=[old.id])
+    assert _texts(other.all().memories) == {new.text}
+
+
+def test_a_memory_replaces_another_twice_and_what_others_have_replaced_not_at_all(store: MemoryStore) -> None:
+    old, other = store.remember("one"), store.remember("three")
+    new = store.remember("two", replaces=[old.id])
+    assert store.replace_others(new.id, [old.id]) == new
+    with pytest.raises(MemoryUnusableError, match=new.id):
+        store.replace_others(other.id, [old.id])
+
+
 def test_a_memory_cannot_replace_itself(store: MemoryStore) -> None:
     memory = store.remember("one")
     with pytest.raises(MemoryUnusableError):

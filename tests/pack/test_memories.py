@@ -54,6 +54,13 @@ def pack_with_memories(
     )
 
 
+def test_a_marked_memory_that_another_one_replaces_stays_and_says_so(vault: MovedVault) -> None:
+    old = replace(MEMORY, replaced_by="m2222222222", replaced_at="2026-04-01T00:00:00Z")
+    result = pack_with_memories(vault, (old,), memory_name(old.id))
+    assert "replaced on 2026-04-01 by memory:m2222222222" in result.text
+    assert MEMORY.text in result.text
+
+
 def test_a_memory_has_its_own_source_line(vault: MovedVault) -> None:
     result = pack_with_memories(vault, (MEMORY,), memory_name(MEMORY.id))
     heading, place = result.text.splitlines()[:2]

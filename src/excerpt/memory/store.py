@@ -215,6 +215,7 @@ class MemoryStore:
         with self._write_lock():
             if replaces:
                 self._write_ids_of_copies()
+                self._check_current(replaces)
             while True:
                 identity = "m" + secrets.token_hex(5)
                 memory = normalise_memory(Memory(identity, text, tuple(tags), why, saved_at, saved_at, source, query))
@@ -231,6 +232,7 @@ class MemoryStore:
         with self._write_lock():
             self._write_ids_of_copies()
             self._find(memory_id)
+            self._check_current(replaces, memory_id)
             self._mark_replaced(replaces, memory_id, format_current_time())
             return self._make_current(memory_id)
 
@@ -345,6 +347,17 @@ class MemoryStore:
             replace_file(
                 file, render_memory(entry.memory, (replace(entry.memory, id=copied.of), entry.metadata)), lasting=True
             )
+
+    def _check_current(self, memory_ids: Sequence[str], by: str = "") -> None:
+        """Raise MemoryUnusableError if another memory than `by` has replaced one of them, as a second process may."""
+        for memory_id in memory_ids:
+            _, entry = self._find(memory_id)
+            successor = entry.memory.replaced_by
+            if memory_id in self.contents().replaced_ids and successor != by:
+                raise MemoryUnusableError(
+                    f"Memory {memory_id} is already replaced by {successor}, so nothing is saved.",
+                    f"Replace {successor} instead.",
+                )
 
     def _mark_replaced(self, memory_ids: Sequence[str], by: str, at: str) -> None:
         """Write into the files of memories which memory replaces them, and when; nothing if an id does not exist."""

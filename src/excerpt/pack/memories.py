@@ -107,7 +107,14 @@ class SourceWithMemories:
         return entry[0].updated[:10] if entry else self._source.note_modified(path)
 
     def note_replaced(self, path: str, /) -> Replaced | None:
-        return None if memory_id_of(path) else self._source.note_replaced(path)
+        if memory_id_of(path) is None:
+            return self._source.note_replaced(path)
+        memory = self._memories[path][0]
+        if not memory.replaced_by:
+            return None
+        return Replaced(
+            memory_name(memory.replaced_by), None, memory.replaced_at[:10] or None, f"replaced_by: {memory.replaced_by}"
+        )
 
     def current_path(self, path: str, /) -> str | None:
         return None if memory_id_of(path) else self._source.current_path(path)

@@ -883,7 +883,7 @@ class Vault:
         snapshot = self._load_engine_without_comments().snapshot
         paths = snapshot.facets.numbers
         numbered, pack, missing = number_places(answer, sources, paths, self._read_pack_source, prefix)
-        memories = self._read_memories_without_comments()
+        memories = self._read_memories_without_comments().memories
         lookup = LookupWithMemories(snapshot, memories)
         return check_answer(parse_answer(numbered), pack, lookup), missing
 
@@ -969,14 +969,15 @@ class Vault:
         ids = {memory_id for mark in saved.marks if (memory_id := memory_id_of(mark.fragment_id)) is not None}
         if not ids:
             return ()
-        return tuple(memory for memory in self._read_memories_without_comments() if memory.id in ids)
+        loaded = self._read_memories_without_comments()
+        return tuple(memory for memory in (*loaded.memories, *loaded.replaced) if memory.id in ids)
 
-    def _read_memories_without_comments(self) -> tuple[Memory, ...]:
-        """Return the current memories without comments, for packs and checks, which other people may read."""
+    def _read_memories_without_comments(self) -> LoadedMemories:
+        """Return the memories without comments, for packs and checks, which other people may read."""
         from excerpt.memory.store import MemoryStore
 
         shows_comments = self.settings.text.shows_comments(for_author=False)
-        return MemoryStore(self._paths.memory_folder(self.folder), shows_comments=shows_comments).all().memories
+        return MemoryStore(self._paths.memory_folder(self.folder), shows_comments=shows_comments).all()
 
     @_run_as_query
     def read(self, note: str, *, lines: tuple[int, int] | None = None) -> NoteLines:

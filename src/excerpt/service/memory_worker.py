@@ -44,10 +44,11 @@ class MemoryListing(Struct, frozen=True):
 
 
 class FoundMemories(Struct, frozen=True):
-    """The memories that match a query, as `hits`, and all `memories`."""
+    """The memories that match a query, as `hits`, and all `memories`; those that others replace are `replaced`."""
 
     hits: tuple[Hit, ...]
     memories: tuple[Memory, ...]
+    replaced: tuple[Memory, ...] = ()
 
 
 class MergeOffers(Struct, frozen=True):
@@ -182,7 +183,8 @@ class MemoryWorker:
     def _find_hits(self, query: str) -> FoundMemories:
         if not (memories := self._load_memories()):
             return FoundMemories((), ())
-        return FoundMemories(tuple(map(self._make_hit, self._memories.recall_answers(query))), memories)
+        hits = tuple(map(self._make_hit, self._memories.recall_answers(query)))
+        return FoundMemories(hits, memories, self._memories.store.all().replaced)
 
     def _find_merge_offers(self, draft: MemoryDraft, source: Source | None) -> MergeOffers:
         if not self._load_memories():

@@ -485,6 +485,12 @@ def test_a_marked_memory_is_requested_once_and_known_when_it_is_read() -> None:
     assert window.fragment.text == "thought"
 
 
+def test_a_marked_memory_that_another_one_replaces_is_still_packed() -> None:
+    bench = Bench()
+    bench.take(FoundMemories((), (OF_NOTE,), replaced=(OWN_THOUGHT,)))
+    assert bench.memories.marked_memories((MARK,)) == (OWN_THOUGHT,)
+
+
 def test_fragments_that_are_the_source_of_a_memory_have_badges() -> None:
     bench = Bench()
     bench.take(FoundMemories((), (OWN_THOUGHT,)))

@@ -187,7 +187,8 @@ class RecallController:
 
     def store_answer(self, answer: FoundMemories, *, has_hit_list: bool) -> None:
         """Store the memories that were found. Without a list of hits (`has_hit_list`), none of them are shown."""
-        self._all_memories, self._memories_by_id = answer.memories, {memory.id: memory for memory in answer.memories}
+        self._all_memories = answer.memories
+        self._memories_by_id = {memory.id: memory for memory in (*answer.memories, *answer.replaced)}
         self._hits = answer.hits if has_hit_list else ()
         listed = (self.find_memory(hit.fragment.id) for hit in self._hits)
         sources = tuple(memory for memory in listed if memory is not None and memory.source is not None)
