@@ -177,6 +177,18 @@ def test_a_changed_note_changes_the_list(start_neovim: StartNeovim, tmp_path: Pa
     neovim.wait_for("preview", "feeds the queen")
 
 
+def test_a_replaced_note_says_what_replaces_it(start_neovim: StartNeovim, tmp_path: Path) -> None:
+    vault = tmp_path / "prices"
+    vault.mkdir()
+    (vault / "Now.md").write_text("# Now\n\nThe storage plan costs six euros.\n", encoding="utf-8")
+    (vault / "Then.md").write_text(
+        '---\nsuperseded_by: "[[Now]]"\nsuperseded_on: 2026-03-01\n---\n# Then\n\nThe storage plan costs four euros.\n',
+        encoding="utf-8",
+    )
+    neovim = start_neovim(setup_options(vault))
+    neovim.search("storage plan", "replaced on 2026-03-01 by Now.md")
+
+
 def test_a_vault_without_an_index_is_indexed_by_the_picker(start_neovim: StartNeovim, tmp_path: Path) -> None:
     start_neovim(setup_options(write_notes(tmp_path / "notes"))).search("green tea", "food/Tea")
 

@@ -38,6 +38,19 @@ local function format_figures(hit)
   return ("%s%.2f"):format(is_confident and hit.confidence .. " " or "", hit.score)
 end
 
+-- Return what replaces the note of a hit, such as "replaced on 2026-03-01 by Pricing.md · ", or "".
+local function format_mark(hit)
+  local replaced = hit.replaced
+  if type(replaced) ~= "table" then
+    return ""
+  end
+  if type(replaced.by) ~= "string" then
+    return text.line(replaced.words) .. " · "
+  end
+  local day = type(replaced.date) == "string" and " on " .. replaced.date or ""
+  return text.line(("replaced%s by %s"):format(day, replaced.by)) .. " · "
+end
+
 -- Return the lines of a hit and its highlights: line from 0, first byte, end, group.
 function M.render(hit, width, is_marked)
   local figures = format_figures(hit)
@@ -51,17 +64,20 @@ function M.render(hit, width, is_marked)
     { 0, #prefix, #prefix + #location, "ExcerptLocation" },
     { 0, #first - #figures, #first, "ExcerptFigure" },
   }
+  local mark = text.cut(format_mark(hit), math.max(8, width - #INDENT - 8))
+  highlights[#highlights + 1] = { 1, #INDENT, #INDENT + #mark, "ExcerptMark" }
+  local begin = INDENT .. mark
   local snippet = text.line((hit.snippet.text:gsub("%s", " ")))
-  local shown = text.cut(snippet, math.max(8, width - #INDENT))
+  local shown = text.cut(snippet, math.max(8, width - vim.fn.strdisplaywidth(begin)))
   local length = vim.fn.strchars(shown, true)
   for _, span in ipairs(hit.snippet.spans) do
     if span[1] < length then
       local from = vim.str_byteindex(shown, span[1])
       local to = vim.str_byteindex(shown, math.min(span[2], length))
-      highlights[#highlights + 1] = { 1, #INDENT + from, #INDENT + to, "ExcerptMatch" }
+      highlights[#highlights + 1] = { 1, #begin + from, #begin + to, "ExcerptMatch" }
     end
   end
-  return { first, INDENT .. shown }, highlights
+  return { first, begin .. shown }, highlights
 end
 
 return M
