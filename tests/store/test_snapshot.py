@@ -498,3 +498,28 @@ def test_a_graph_of_logseq_has_its_links_and_its_empty_pages(running: Servers, t
             assert [list(map(list, zip(*each, strict=True))) for each in links] == [[[3, 0], [3, 1], [3, 2]]] * 2
             found = stored.prefetch(lambda base: [build_note_query(base, base.note_paths(), 100)])
             assert Engine(found, Settings()).search("groesse").hits[0].path == "pages/Größe.md"
+
+
+@pytest.mark.store
+def test_a_store_marks_the_same_notes_as_replaced(running: Servers, tmp_path: Path) -> None:
+    vault = tmp_path / "prices"
+    vault.mkdir()
+    (vault / "Now.md").write_text("# Now\n\nThe storage plan costs six euros.\n", encoding="utf-8")
+    (vault / "Then.md").write_text("Replaced by [[Now]].\n\nThe storage plan costs four euros.\n", encoding="utf-8")
+    build(vault, tmp_path / "index", Settings())
+    with (
+        temporary_database(running, f"excerpt_prices_{os.getpid()}") as database,
+        closing(Snapshot.open(tmp_path / "index", Settings())) as snapshot,
+    ):
+        address = parse_address(f"{database}?vault=prices")
+        push(snapshot, address, tmp_path / "records")
+        with closing(StoreSnapshot.open(address, Settings())) as stored:
+            replaced = stored.note_replaced("Then.md")
+            assert replaced is not None
+            assert replaced == snapshot.note_replaced("Then.md")
+            found = stored.prefetch(lambda base: [build_note_query(base, base.note_paths(), 100)])
+            hits = Engine(found, Settings()).search("what does the storage plan cost").hits
+            assert [(hit.fragment.path, hit.replaced is not None) for hit in hits] == [
+                ("Now.md", False),
+                ("Then.md", True),
+            ]
