@@ -632,6 +632,14 @@ def test_a_search_imports_neither_the_models_library_nor_explanations(vault: Pat
 
 
 @pytest.mark.programs
+@pytest.mark.parametrize("command", ["search", "pack"])
+def test_a_vault_without_memories_needs_no_reader_of_memories(vault: Path, command: str) -> None:
+    asked = (command, "sync conflict", "--vault", vault)
+    modules(*asked)
+    assert not {"excerpt.memory.store", "yaml"} & modules(*asked)
+
+
+@pytest.mark.programs
 def test_a_search_with_json_does_not_import_the_markdown_parser(vault: Path) -> None:
     """Its text for a reader does: the rows show what Markdown shows, for 25 ms of CPU."""
     asked = ("search", "sync conflict", "--json", "--vault", vault)

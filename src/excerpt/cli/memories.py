@@ -36,8 +36,9 @@ def format_beginning(memory: Memory) -> str:
 def print_answering_memories(vault: Vault, queries: Iterable[str]) -> None:
     """Name on stderr the memories that answer any of `queries`; print nothing if memories cannot be read."""
     with suppress(ExcerptError):
-        if not vault.memories.all().memories:
-            return  # a recall would import what builds an index
+        # Reading memories imports a parser of YAML, for 20 ms of CPU, and a recall what builds an index.
+        if not (vault.memories.has_files and vault.memories.all().memories):
+            return
         answering = {each.memory.id: each for query in queries for each in vault.memories.recall_answers(query)}
         for each in list(answering.values())[:_MAX_NAMED]:
             check = each.source_check

@@ -1232,6 +1232,11 @@ class Memories:
 
         return self._store.folder / TRASH
 
+    @property
+    def has_files(self) -> bool:
+        """Whether there is a folder of memories; without one, `all` is empty."""
+        return self._memories.has_files
+
     @_one_at_a_time
     def all(self) -> LoadedMemories:
         """Return every memory, newest first, the replaced ones apart, and every unreadable file with the reason."""

@@ -47,7 +47,6 @@ class OpenMemories:
     def store(self) -> MemoryStore:
         """The memory files of all vaults."""
         if self._store is None:
-            from excerpt.memory.joined_store import JoinedMemoryStore
             from excerpt.memory.store import MemoryStore
 
             stores = {
@@ -56,7 +55,12 @@ class OpenMemories:
                 )
                 for name, vault in self._vaults.items()
             }
-            self._store = stores[""] if "" in stores else JoinedMemoryStore(stores)
+            if "" in stores:
+                self._store = stores[""]
+            else:
+                from excerpt.memory.joined_store import JoinedMemoryStore
+
+                self._store = JoinedMemoryStore(stores)
         return self._store
 
     @property

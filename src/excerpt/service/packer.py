@@ -284,11 +284,11 @@ class Packer:
 
         The same object as before is returned if possible, because the cache of packs depends on its identity.
         """
+        if not request.memories:
+            return source
         from excerpt.memory.memory_file import without_comments
         from excerpt.pack.memories import SourceWithMemories
 
-        if not request.memories:
-            return source
         memories = tuple(map(without_comments, request.memories))
         if (
             self._memory_source is None
