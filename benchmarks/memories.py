@@ -33,6 +33,8 @@ from excerpt.memory.results import RecalledMemory
 SEED = 6
 ASKED, HELD = 400, 1_000
 """Fragments that are altered, and fragments of other notes that they are compared with."""
+REPLACED = 100
+"""Memories that another one replaces."""
 QUERIES = ("sync", "memory leak in a coroutine", "how are templates instantiated", "#tag7", "std::vec", "exception saf")
 
 
@@ -111,6 +113,10 @@ def speed(vault: Path, scratch: Path, count: int) -> None:
 
     told("`sync`, a file changed", cpu_ms(edited))
     told("the folder looked through, nothing changed", cpu_ms(recaller.store.contents))
+    newest, *older = (memory.id for memory in recaller.store.all().memories[: REPLACED + 1])
+    recaller.store.replace_others(newest, older)
+    told(f"`sync`, {REPLACED} memories replaced", cpu_ms(lambda: recaller.recall("sync")))
+    told(f"`sync`, only the {REPLACED} replaced ones", cpu_ms(lambda: recaller.recall("sync", replaced=True)))
     recaller.close()
 
 

@@ -350,10 +350,10 @@ class MemoryStore:
 
     def _check_current(self, memory_ids: Sequence[str], by: str = "") -> None:
         """Raise MemoryUnusableError if another memory than `by` has replaced one of them, as a second process may."""
-        for memory_id in memory_ids:
-            _, entry = self._find(memory_id)
-            successor = entry.memory.replaced_by
-            if memory_id in self.contents().replaced_ids and successor != by:
+        contents = self.contents()
+        for memory_id in contents.replaced_ids.intersection(memory_ids):
+            successor = contents.files_by_id[memory_id][1].memory.replaced_by
+            if successor != by:
                 raise MemoryUnusableError(
                     f"Memory {memory_id} is already replaced by {successor}, so nothing is saved.",
                     f"Replace {successor} instead.",
