@@ -26,6 +26,8 @@ from excerpt.text.folding import fold
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+_PropertyValues = Mapping[str, list[tuple[str, Ints]]]
+"""(Folded value, note numbers) by names of properties without hyphens."""
 
 NO_NOTES: Ints = np.zeros(0, np.int32)
 UNKNOWN_DAY = np.iinfo(np.int64).min
@@ -66,6 +68,7 @@ _CHANGE_PROPERTIES = (
     *("updatedtime", "mtime", "changed", "edited", "ms.date", "geandert", "aktualisiert", "modifie", "actualizado"),
     *("更新时间", "修改时间", "更新日期", "更新日", "修改日期"),
 )
+_DAY_PROPERTIES = frozenset((*_CREATION_PROPERTIES, *_CHANGE_PROPERTIES))
 _FIRST_CHANGE_DAY = 0
 """The first day, since 1970, that a date in a name, a heading or the property `date` can be of a change."""
 
@@ -233,8 +236,9 @@ class Facets:
         """Return `change_days`; with `notes`, only theirs are read, and those of others are without meaning."""
         latest = self._latest_change_days
         days = np.full(len(self._paths), UNKNOWN_DAY, np.int64)
+        values = None if notes is None else self._property_values_of(notes)
         if self.is_copied.any():
-            self._set_days_from_properties(days, _CREATION_PROPERTIES, notes)
+            self._set_days_from_properties(days, _CREATION_PROPERTIES, values)
             days[(days < _FIRST_CHANGE_DAY) | (days > latest) | ~self.is_copied] = UNKNOWN_DAY
         for note, heading, _, _ in self.queries.year_headings(None if notes is None else self._catalog_numbers(notes)):
             number = self._note_numbers[note]
@@ -243,10 +247,10 @@ class Facets:
             span = _parse_days_in_path(self._paths[number], self._daily_notes)
             self._set_possible_day(days, number, _to_epoch_day(span[1] if span else None), latest)
         dated = np.full(len(days), UNKNOWN_DAY, np.int64)
-        self._set_days_from_properties(dated, _DATE_PROPERTIES, notes)
+        self._set_days_from_properties(dated, _DATE_PROPERTIES, values)
         is_possible = (dated >= _FIRST_CHANGE_DAY) & (dated <= latest)
         days[is_possible] = dated[is_possible]
-        self._set_days_from_properties(days, _CHANGE_PROPERTIES, notes)
+        self._set_days_from_properties(days, _CHANGE_PROPERTIES, values)
         return days
 
     @cached_property
@@ -274,7 +278,8 @@ class Facets:
         days = np.full(len(self._paths), UNKNOWN_DAY, np.int64)
         for number in range(len(days)) if notes is None else notes.tolist():
             days[number] = _parse_day(posixpath.basename(self._paths[number]))
-        self._set_days_from_properties(days, _CREATION_PROPERTIES, notes)
+        values = None if notes is None else self._property_values_of(notes)
+        self._set_days_from_properties(days, _CREATION_PROPERTIES, values)
         return days
 
     @cached_property
@@ -317,12 +322,14 @@ class Facets:
         columns = np.array(sections, np.int64).reshape(-1, 4).T
         return HeadingDates(columns[0].astype(np.int32), columns[1], columns[2], columns[3])
 
-    def _set_days_from_properties(self, days: Times, names: Sequence[str], notes: Ints | None = None) -> None:
+    def _set_days_from_properties(
+        self, days: Times, names: Sequence[str], values: _PropertyValues | None = None
+    ) -> None:
         """Set the day of each note that has one in a property; the first of `names` takes precedence.
 
-        Of several values of a property, the latest day counts. With `notes`, only their properties are read.
+        Of several values of a property, the latest day counts. With `values`, only these are looked at.
         """
-        values = self._property_values(names) if notes is None else self._property_values_of(names, notes)
+        values = self._property_values(names) if values is None else values
         for name in filter(values.__contains__, reversed(names)):
             latest = np.full(len(days), UNKNOWN_DAY, np.int64)
             for value, numbers in values[name]:
@@ -330,7 +337,7 @@ class Facets:
             is_known = latest != UNKNOWN_DAY
             days[is_known] = latest[is_known]
 
-    def _property_values(self, names: Sequence[str]) -> Mapping[str, list[tuple[str, Ints]]]:
+    def _property_values(self, names: Sequence[str]) -> _PropertyValues:
         """Return (folded value, note numbers) of each of the properties `names`, which have no hyphens."""
         values: dict[str, list[tuple[str, Ints]]] = {}
         for name in self.properties:
@@ -338,13 +345,13 @@ class Facets:
                 values.setdefault(joined, []).extend(self.properties[name].items())
         return values
 
-    def _property_values_of(self, names: Sequence[str], notes: Ints) -> Mapping[str, list[tuple[str, Ints]]]:
-        """Return the values that `_property_values` would return, of some notes."""
+    def _property_values_of(self, notes: Ints) -> _PropertyValues:
+        """Return the values that `_property_values` would return of all properties with days, of some notes."""
         values: dict[str, list[tuple[str, Ints]]] = {}
         for label in self.tags_and_properties(notes):
-            if not label.is_tag and (joined := _name_without_hyphens(property_name(label.name))) in names:
-                numbers = np.array([label.note], np.int32)
-                values.setdefault(joined, []).append((_fold_value(label.value), numbers))
+            if not label.is_tag and (joined := _name_without_hyphens(property_name(label.name))) in _DAY_PROPERTIES:
+                value = _fold_value(label.value), np.array([label.note], np.int32)
+                values.setdefault(joined, []).append(value)
         return values
 
     def creation_dates(self, notes: Sequence[int]) -> list[date | None]:

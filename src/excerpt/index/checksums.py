@@ -62,12 +62,12 @@ def checksum_of_text(rows: str) -> int:
 
 
 def read_checked_notes(rows: ReadRows, condition: str = "1", *values: object) -> list[tuple[Any, ...]]:
-    """Read NOTE_CHECKSUM_COLUMNS and the checksum of the notes that meet an SQL `condition` (default: all).
+    """Read the notes that meet an SQL `condition` (default: all): NOTE_CHECKSUM_COLUMNS, checksum, size, mtime_ns.
 
     `values` are bound to the condition. Raises DamagedRowError if a row does not match its checksum.
     """
-    note_rows = rows(f"SELECT {NOTE_CHECKSUM_COLUMNS}, crc FROM notes WHERE {condition}", *values)
-    for *sealed, crc in note_rows:
+    note_rows = rows(f"SELECT {NOTE_CHECKSUM_COLUMNS}, crc, size, mtime_ns FROM notes WHERE {condition}", *values)
+    for *sealed, crc, _, _ in note_rows:
         if checksum(*sealed) != crc:
             raise DamagedRowError("a note's title, path, language or number of tokens")
     return note_rows

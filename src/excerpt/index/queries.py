@@ -100,11 +100,13 @@ class CatalogQueries:
         return [section_from_row(row) for row in self._rows(sql, path)]
 
     def notes(self, paths: Sequence[str]) -> dict[str, NoteRow]:
+        rows: dict[str, NoteRow] = {}
         for at in range(0, len(paths), MAX_SQL_VALUES):
             part = paths[at : at + MAX_SQL_VALUES]
-            read_checked_notes(self._rows, f"path IN ({','.join('?' * len(part))})", *part)
-        sql = "SELECT path, id, title, language, size, mtime_ns, tokens, kind FROM notes WHERE path IN ({})"
-        return {path: NoteRow(*row) for path, *row in self._select_in_batches(paths, sql.format)}
+            checked = read_checked_notes(self._rows, f"path IN ({','.join('?' * len(part))})", *part)
+            for number, path, title, language, tokens, kind, _, size, mtime_ns in checked:
+                rows[path] = NoteRow(number, title, language, size, mtime_ns, tokens, kind)
+        return rows
 
     def note_text(self, path: str) -> str | None:
         text_rows = self._rows("SELECT text FROM notes JOIN note_texts ON note = notes.id WHERE path = ?", path)

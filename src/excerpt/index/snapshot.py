@@ -340,7 +340,7 @@ class Snapshot(NoteReader):
         """The note, first line and key of the fragment in each row, and the data of each note; read on first use."""
         with self._convert_errors():
             checked = read_checked_notes(self._rows)
-        notes = sorted((path, language, number, kind) for number, path, _, language, _, kind, _ in checked)
+        notes = sorted((path, language, number, kind) for number, path, _, language, _, kind, *_ in checked)
         numbers = np.array([row[2] for row in notes], np.int64)
         by_number = np.argsort(numbers)
         at = by_number[np.searchsorted(numbers, self.lexical.notes, sorter=by_number)].astype(np.int32)
@@ -402,8 +402,11 @@ class Snapshot(NoteReader):
         return sections
 
     def _read_note_row(self, path: str) -> NoteRow:
-        self._check_note(path)
-        return super()._read_note_row(path)
+        try:
+            return super()._read_note_row(path)
+        except KeyError:
+            self._check_note(path)
+            raise
 
     def _check_note(self, path: str) -> None:
         """Raise IndexUnusableError if the index has fragments of the note at `path` but not the note's row."""
