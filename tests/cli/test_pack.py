@@ -202,6 +202,19 @@ def test_marks_of_the_app_are_packed_with_their_query(excerpt: Excerpt, vault: P
     assert asked.out == answer.out.replace("how ripe?", "and why?")
 
 
+def test_a_pack_of_marks_names_those_that_the_budget_left_out(excerpt: Excerpt, vault: Path) -> None:
+    ids = [found_fragment_ids(excerpt, vault, word)[0] for word in ("lentils", "banana")]
+    write_marks(user_paths().marks_file(vault), SavedMarks("ripe", tuple(MarkedFragment(each, "") for each in ids)))
+    needed = json.loads(excerpt("pack", "--id", ids[0], "--vault", vault, "--json").out)["tokens"]
+    options = ("--vault", vault, "--budget", needed, "--expand", "none")
+    for answer in (
+        excerpt("pack", "--from-marks", *options),
+        excerpt("pack", "--id", ids[0], "--id", ids[1], *options),
+    ):
+        assert "banana" not in answer.out
+        assert "over the budget: Colour.md:" in answer.err
+
+
 def test_marks_are_found_in_a_note_whose_folder_was_moved(excerpt: Excerpt, vault: Path) -> None:
     (vault / "first").mkdir()
     (vault / "Colour.md").rename(vault / "first" / "Colour.md")

@@ -718,6 +718,11 @@ class PackResult:
         """Share of the source notes' tokens that the passages leave out, 0 to 1."""
         return 1 - self.tokens / self.source_tokens if self.source_tokens > self.tokens else 0.0
 
+    @property
+    def over_budget(self) -> tuple[OmittedHit, ...]:
+        """The hits that did not fit into the budget."""
+        return self.left_out[len(self.left_out) - len(self.needs) :]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that `excerpt pack` writes; its `tokens` is the size of the text in Markdown."""
         return {

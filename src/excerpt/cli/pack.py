@@ -24,7 +24,7 @@ from excerpt.cli.vaults import (
     rerank_option,
     vaults_option,
 )
-from excerpt.text.display import format_count, format_percent, line_range
+from excerpt.text.display import format_count, format_percent, line_range, name_locations
 from excerpt.text.tokens import parse_token_count
 from excerpt.vault.known_vaults import find_vault_of_file
 
@@ -152,6 +152,9 @@ def pack_command(
         print_message(f"Wrote the pack to {target}, {format_count(size, 'byte')}.")
     for unknown in _find_unknown_ids(ids, packed):
         print_message(f"No fragment has the id {unknown or repr(unknown)}. `excerpt search --json` prints the ids.")
+    if packed.passages and packed.over_budget and (ids or from_marks):
+        locations = [(left.path, left.line_start, left.line_end) for left in packed.over_budget]
+        print_message(f"Left out, over the budget: {name_locations(locations)}.")
     if packed.notice:
         print_message(packed.notice)
     print_message(_summarize_pack(packed))

@@ -112,6 +112,12 @@ def format_source_location(path: str, first: int, last: int, place: str = "") ->
     return visible_line(f"{path}#{place}" if place else f"{path}:{line_range(first, last)}")
 
 
+def name_locations(locations: Sequence[tuple[str, int, int]], limit: int = 3) -> str:
+    """Return locations (path, first and last line) in a list with at most `limit` of them: `a.md:3-4 and 2 more`."""
+    named = ", ".join(format_source_location(*each) for each in locations[:limit])
+    return f"{named} and {len(locations) - limit} more" if len(locations) > limit else named
+
+
 # --- links of terminals -----------------------------------------------------------------------------------------------
 
 _TERMINALS_WITHOUT_LINKS = frozenset({"dumb", "linux"})

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from excerpt.base.kinds import Format, Scope, Strategy
-from excerpt.base.model import EntryHit, Hit, Memory, Pack, PackResult, Result, Span
+from excerpt.base.model import EntryHit, Hit, Memory, OmittedHit, Pack, PackResult, Result, Span
 from excerpt.base.settings import PackSettings, Paths, Settings
 from excerpt.pack.selection import (
     NO_MARKS,
@@ -245,6 +245,19 @@ def test_an_empty_pack_is_not_copied() -> None:
     bench.pack.ask_pack(make_result("sync", A), Strategy.AUTO)
     bench.answer()
     assert bench.pack.copy_request(CopyTarget.CLIPBOARD) is None
+
+
+def test_a_copy_names_the_marks_that_the_budget_left_out() -> None:
+    bench = Bench()
+    bench.pack.toggle_mark(mark_hit(A))
+    bench.pack.toggle_mark(mark_hit(B))
+    bench.pack.ask_pack(None, Strategy.AUTO)
+    left_out = (OmittedHit("c.md", 1, 1, 3, "same text as"), OmittedHit("b.md", 8, 12, 900, "out of budget"))
+    pack = PackResult("q", Strategy.AUTO, 500, "o200k", (pack_of_one("a"),), left_out, "t", 7, 0.0, 7, needs=(910,))
+    bench.engine.answer("pack", PackUpdate(BuiltPack(pack, "t", (), ())))
+    copied = bench.pack.copy_request(CopyTarget.CLIPBOARD)
+    assert copied is not None
+    assert copied.what == "1 passage without 1 marked, over the budget (b.md:8-12)"
 
 
 def test_each_decision_is_saved_unless_it_changes_nothing() -> None:

@@ -31,6 +31,7 @@ from tests.tui.driver import (
     notices_of,
     pane_of,
     post_keys,
+    press,
     preview_of,
     screen_of,
     search,
@@ -329,6 +330,24 @@ async def test_the_key_of_a_correction_is_not_cut_while_cells_are_free(app: Exce
             assert f"did you mean {correction}? ^space takes it" in str(status.render())
         status.answer = structs.replace(answer, correction="quarterly results " * 9)
         assert re.fullmatch(r"did you mean quarterly results .*…\? \^space takes it", str(status.render()).strip())
+
+
+async def test_marks_of_another_question_do_not_hide_how_sure_the_answer_is(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, "lentil")
+        await press(pilot, "tab", "ctrl+u")
+        await search(pilot, "conflict")
+        status = screen_of(app).query_one(QueryStatus)
+        assert re.search("(strong|likely).*1 mark of “lentil”: esc o show, x clear", str(status.render()))
+        answer = AnswerStatus(
+            Strategy.AUTO, Strategy.HYBRID, 41, Confidence.UNSURE, notice="no note has “quarterly deadline”"
+        )
+        status.answer = answer
+        assert "unsure · no note has “quarterly deadline” · 1 mark: esc o show" in str(status.render())
+        status.answer = structs.replace(answer, notice="", not_found="not found: deadline of the quarterly")
+        assert "unsure · not found: deadline of the quarterly · 1 mark: esc o show" in str(status.render())
+        await press(pilot, "escape", "x")
+        assert "not found" not in str(status.render())
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (140, 45)])

@@ -16,7 +16,7 @@ from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.pack.selection import NO_MARKS, NO_OVERRIDES, MarkedFragment, PackOverrides, SavedMarks
 from excerpt.service.engine_worker import QuestionQueue
 from excerpt.service.event_loop import Failure
-from excerpt.text.display import format_count
+from excerpt.text.display import format_count, name_locations
 from excerpt.text.tokens import parse_token_count
 from excerpt.tui.common.debouncer import Debouncer, StartTimer
 from excerpt.tui.messages import CopyRequested, CopyTarget
@@ -643,10 +643,13 @@ class PackController:
         packed = self.newest_pack
         if packed is None or not packed.result.passages:
             return None
-        packs = packed.result.passages
+        what = format_count(len(packed.result.passages), "passage")
+        if self._is_built_from_marks and packed.result.over_budget:
+            left_out = [(left.path, left.line_start, left.line_end) for left in packed.result.over_budget]
+            what += f" without {len(left_out)} marked, over the budget ({name_locations(left_out)})"
         return CopyRequested(
             text=packed.text,
-            what=format_count(len(packs), "passage"),
+            what=what,
             tokens=packed.result.tokens,
             used=used if self._is_built_from_marks else (),
             pack=packed.result,

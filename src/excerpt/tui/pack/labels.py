@@ -13,7 +13,7 @@ from excerpt.text.display import format_count, visible_line
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from excerpt.base.model import Pack, PackResult
+    from excerpt.base.model import Pack, PackResult, Result
 
 _SCOPE_LABELS = {
     Scope.NONE: "hit only",
@@ -72,7 +72,7 @@ _MIN_PART_COLUMNS = 6
 """Columns of a part of the question, below which only the number of parts is shown."""
 
 
-def not_found_label(result: PackResult, room: int | None = None) -> str:
+def not_found_label(result: PackResult | Result, room: int | None = None) -> str:
     """Return the parts of the question that no passage of the vault covers: `not found: deadline`; "" without any.
 
     A label of more than `room` columns has only its first part, cut, and how many others there are.

@@ -275,14 +275,16 @@ class HitPane(Vertical):
 
     def show_earlier_count(self) -> None:
         """Show in the status how many marks are of an earlier session, or of fragments that are not listed."""
-        marks, text = self._pack.earlier_or_unlisted_marks, ""
+        marks, text, short = self._pack.earlier_or_unlisted_marks, "", ""
         if marks and self.hit_list.display:
             is_new = any(mark.fragment_id in self._pack.choices.marked_ids for mark in marks)
             where = self._name_mark_origin(marks) if is_new else "from last time"
             # The keys are letters of the list.
             keys = f"{key_sign('back')} {key_sign('show-earlier')} {'show' if is_new else 'add'}"
-            text = f"{format_count(len(marks), 'mark')} {where}: {keys}, {key_sign('drop-earlier')} clear"
-        self._bar.status.earlier_marks = text
+            count = format_count(len(marks), "mark")
+            text = f"{count} {where}: {keys}, {key_sign('drop-earlier')} clear"
+            short = f"{count}: {keys}"
+        self._bar.status.earlier_marks, self._bar.status.earlier_marks_short = text, short
 
     def _name_mark_origin(self, marks: Sequence[MarkedFragment]) -> str:
         """Return the query for which all of `marks` were set, if there is one: `of “sync conflict”`."""

@@ -41,6 +41,7 @@ from excerpt.tui.messages import (
 )
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.controller import PackController
+from excerpt.tui.pack.labels import not_found_label
 from excerpt.tui.picking import PickOptions
 from excerpt.tui.search.hit_list import HitList, arrange_hits
 from excerpt.tui.search.hit_pane import HitPane
@@ -524,6 +525,7 @@ class SearchPane(Vertical):
             undated_count=sum(not hit.date for hit in result.hits),
             notice=answer_notice(result, has_correction=bool(bar.correction)),
             correction=visible_line(bar.correction) if result.hits else "",
+            not_found=not_found_label(result),
         )
 
     def _show_side(self) -> None:

@@ -202,7 +202,8 @@ class AnswerStatus(Struct, frozen=True):
     `match_count` is the number of matching fragments. A `confidence` of None is not shown. With `is_lower_bound` more
     fragments may match, because not all fragments of a store are examined. `offers` are the names of actions that may
     help with these hits: keys of `OFFERS`. With `is_joined`, every second hit is ranked by meaning alone. `notice` is a
-    sentence about the hits, `correction` a corrected query; "" for none.
+    sentence about the hits, `correction` a corrected query, `not_found` names the parts of the query that no passage
+    covers; "" for none.
     """
 
     requested_strategy: Strategy
@@ -216,6 +217,7 @@ class AnswerStatus(Struct, frozen=True):
     undated_count: int = 0
     notice: str = ""
     correction: str = ""
+    not_found: str = ""
 
 
 _MIN_ROWS_FOR_STATUS = 12
@@ -253,10 +255,14 @@ class QuerySpan(Struct, frozen=True):
 
 
 class StatusPart(Struct, frozen=True):
-    """A part of the status: the lower its number in `priority`, the later it is left out for lack of room."""
+    """A part of the status: the lower its number in `priority`, the later it is left out for lack of room.
+
+    Before that it has its `short` text, if there is one.
+    """
 
     text: Text
     priority: int
+    short: Text | None = None
 
 
 class QueryStatus(Widget):
@@ -299,6 +305,8 @@ class QueryStatus(Widget):
     """Whether a key searches the excluded word at the cursor."""
     earlier_marks: reactive[str] = reactive("")
     """A phrase about marks that are not in the list, with the keys to add and clear them; "" for none."""
+    earlier_marks_short: reactive[str] = reactive("")
+    """The same phrase in few words."""
 
     class ChipClicked(Message):
         """Sent when a period or an excluded word is clicked."""
@@ -324,7 +332,10 @@ class QueryStatus(Widget):
         answer = self.answer
         order = Text() if answer is None or self.busy or not answer.match_count else self._order_label(answer)
         while len(parts) > 1 and _total_cells(parts) > room:
-            parts.remove(max(parts, key=lambda part: part.priority))
+            last = max(parts, key=lambda part: part.priority)
+            shorter = [StatusPart(last.short, last.priority)] if last.short is not None else []
+            at = parts.index(last)
+            parts[at : at + 1] = shorter
         text = Text(_SEPARATOR, no_wrap=True).join(part.text for part in parts)
         if text.cell_len > room and answer is not None and answer.correction:
             text = self._correction_offer(answer.correction, room)
@@ -340,10 +351,13 @@ class QueryStatus(Widget):
         if answer is None or self.busy:
             busy = [StatusPart(Text(self.busy), 2)] if self.busy else []
             return [*parts, StatusPart(self._strategy_label(), 3), *busy]
+        verdict = 1 if self.earlier_marks else 3  # marks of another question do not hide how sure this answer is
         if answer.confidence and answer.match_count:
-            parts.append(StatusPart(self._confidence_label(answer.confidence), 3))
+            parts.append(StatusPart(self._confidence_label(answer.confidence), verdict))
         if answer.notice:
-            parts.append(StatusPart(Text(answer.notice), 3))
+            parts.append(StatusPart(Text(answer.notice), verdict))
+        if answer.not_found and self.earlier_marks:  # else the pack bar names them
+            parts.append(StatusPart(Text(answer.not_found), verdict))
         if answer.correction:
             parts.append(StatusPart(self._correction_offer(answer.correction), 0))
         hits = format_count(answer.match_count, "hit")
@@ -356,7 +370,9 @@ class QueryStatus(Widget):
             label = _clickable(OFFERS[name], name, self._style("offer"))
             parts.append(StatusPart(label, 2 if name == "use_order" else 4))
         if self.earlier_marks:
-            parts.append(StatusPart(_clickable(self.earlier_marks, "show_earlier", self._style("offer")), 2))
+            phrases = (self.earlier_marks, self.earlier_marks_short)
+            text, short = (_clickable(each, "show_earlier", self._style("offer")) for each in phrases)
+            parts.append(StatusPart(text, 2, short))
         return parts
 
     def _chip(self, number: int, span: QuerySpan) -> Text:
