@@ -146,6 +146,9 @@ class _Model:
     def __init__(self, languages: tuple[str, ...]) -> None:
         self.languages = languages
 
+    def has_word(self, word: str) -> bool:
+        raise NotImplementedError
+
     def embed_query(self, text: str) -> Floats:
         raise NotImplementedError(text)
 

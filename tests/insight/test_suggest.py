@@ -125,14 +125,33 @@ def test_a_name_with_signs_is_not_offered_for_a_word(tmp_path: Path) -> None:
         assert correct(Engine(snapshot, Settings()), "football") == ""
 
 
-@pytest.mark.parametrize(("query", "meant"), [("hour fireplace", ""), ("harbuor fireworsk", "harbour fireworks")])
-def test_a_query_without_known_words_is_corrected_only_if_all_are_nearly_the_same(
-    tmp_path: Path, query: str, meant: str
-) -> None:
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [
+        ("laptop", ""),  # a word of general language
+        ("zaptop", ""),  # too far
+        ("fiveworks", "fireworks"),
+        ("freworks", "fireworks"),
+        ("ireworks", "fireworks"),
+        ("ifreworks", "fireworks"),
+        ("fireeworkss", "fireworks"),
+        ("cireworks", ""),  # another first letter
+        ("prats", "parts"),
+        ("hour fireplace", ""),
+        ("harbuor fireworsk", "harbour fireworks"),
+    ],
+)
+def test_only_a_plausible_misspelling_is_corrected(tmp_path: Path, query: str, meant: str) -> None:
     with closing(
-        open_vault(tmp_path, {"a.md": "The fireworks over the harbour, a four part story.\n"}, {})
+        open_vault(tmp_path, {"a.md": "The fireworks over the harbour, atop the four parts of a story.\n"}, {})
     ) as snapshot:
         assert correct(Engine(snapshot, Settings()), query) == meant
+
+
+def test_a_word_that_the_english_model_knows_is_a_misspelling_in_a_vault_of_another_language(tmp_path: Path) -> None:
+    text = "Der Lohn wird am Ende des Monats gezahlt, und die Steuer wird vorher abgezogen.\n"
+    with closing(open_vault(tmp_path, {"a.md": text * 3}, {})) as snapshot:
+        assert correct(Engine(snapshot, Settings()), "steer") == "steuer"
 
 
 def test_a_correction_without_matches_is_not_offered(library_engine: Engine) -> None:

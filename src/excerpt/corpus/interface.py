@@ -196,6 +196,10 @@ class TextEmbedder(QueryEmbedder, Protocol):
         """Return one vector of length 1 for each text, shape (len(texts), dimensions)."""
         ...
 
+    def has_word(self, word: str, /) -> bool:
+        """Return whether the model's vocabulary has `word`, which is in lower case, whole."""
+        ...
+
     def word_weights(self, words: Sequence[str]) -> Floats:
         """Return the weight of each word in general language, from 0 ("the") to 1 (rare words)."""
         ...

@@ -55,6 +55,10 @@ class MixedEmbedder(MixedQueryEmbedder):
         """Return one vector of length 1 for each text, all by the first model, so that texts can be compared."""
         return np.pad(self._first.embed(texts), ((0, 0), (0, self._other_dimensions)))
 
+    def has_word(self, word: str) -> bool:
+        """Return whether the vocabulary of the first model has `word`, which is in lower case, whole."""
+        return self._first.has_word(word)
+
     def word_weights(self, words: Sequence[str]) -> Floats:
         """Return the weight of each word in general language, from 0 to 1, by the first model."""
         return self._first.word_weights(words)

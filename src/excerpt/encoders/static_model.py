@@ -177,6 +177,10 @@ class Embedder:
         content.update(self._model.tokenizer.to_str().encode())
         return content.hexdigest()
 
+    def has_word(self, word: str) -> bool:
+        """Return whether the model's vocabulary has `word`, which is in lower case, whole and not only in pieces."""
+        return self._model.tokenizer.token_to_id(word) is not None
+
     def word_weights(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return the weight of each word in general language, 0 to 1: .15 for "the", .35 for "how", 1 for "publish".
 

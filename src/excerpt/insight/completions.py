@@ -335,11 +335,26 @@ def prefetch_fragments_with(snapshot: Corpus, terms: Sequence[str]) -> Corpus:
     )
 
 
-def find_spelling(snapshot: Corpus, term: str, rows: Sequence[int], typed_text: str = "") -> str:
+def find_spelling(snapshot: Corpus, term: str, rows: Sequence[int], typed_text: str) -> str:
     """Return the commonest spelling of the stem `term` in the fragments `rows`; "" if no fragment has the stem.
 
     Only spellings that start with `typed_text` (case-folded) count.
     """
+    spellings = Counter(
+        {
+            word: count
+            for word, count in count_spellings(snapshot, term, rows).items()
+            if fold(word).startswith(typed_text)
+        }
+    )
+    if not spellings:
+        return ""
+    word = min(spellings, key=lambda variant: (-spellings[variant], variant.swapcase()))
+    return word if word.isupper() or word.lower() not in spellings else word.lower()
+
+
+def count_spellings(snapshot: Corpus, term: str, rows: Sequence[int]) -> Counter[str]:
+    """Return how often each spelling of the stem `term` is in the fragments `rows`, without file names."""
     table = snapshot.table
     spellings: Counter[str] = Counter()
     for row, fragment in zip(rows, snapshot.fragments(table.keys[list(rows)].tolist()), strict=True):
@@ -347,9 +362,6 @@ def find_spelling(snapshot: Corpus, term: str, rows: Sequence[int], typed_text: 
         analysis = analyze(text, table.languages[table.notes[row]])
         for candidate_term, start, end in zip(analysis.terms, analysis.starts, analysis.ends, strict=True):
             word = text[start:end]
-            if candidate_term == term and fold(word).startswith(typed_text) and not _ADDRESS_OR_FILE_NAME.search(word):
+            if candidate_term == term and not _ADDRESS_OR_FILE_NAME.search(word):
                 spellings[word] += 1
-    if not spellings:
-        return ""
-    word = min(spellings, key=lambda variant: (-spellings[variant], variant.swapcase()))
-    return word if word.isupper() or word.lower() not in spellings else word.lower()
+    return spellings

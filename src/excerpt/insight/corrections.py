@@ -18,7 +18,7 @@ from excerpt.base.model import Result
 from excerpt.corpus.interface import Corpus
 from excerpt.insight.completions import (
     FRAGMENTS_READ_PER_STEM,
-    find_spelling,
+    count_spellings,
     list_filter_values,
     prefetch_fragments_with,
 )
@@ -38,17 +38,13 @@ from excerpt.text.languages import select_stop_words
 from excerpt.text.words import QueryWord
 
 MIN_SIMILARITY = 0.6
-"""The least similarity (normalised OSA distance) of a word and its correction; two letters of five may differ.
-
-A search itself finds words above the setting `search.fuzzy_threshold`, but not in phrases and filters.
-"""
-CERTAIN_SIMILARITY = 0.8
-"""The least similarity where the vault has no word of a query: it may be about something else."""
+"""The least similarity (normalised OSA distance) of a filter's value, or of a word by its stem, and its correction."""
+MIN_LETTERS_OF_TWO_SLIPS = 8
+"""The fewest letters of a word in which two slips are plausible (docs/design/insight.md)."""
 MIN_CORRECTED_LETTERS = 4
 """The fewest letters of a word that is corrected: shorter words are all similar to each other."""
-_MAX_COMPARED_WORDS = 5
-_NAME_SIGNS = frozenset("-_./:")
-"""Signs of names such as `foo-bar`, which are no other spelling of a word."""
+_MIN_STEM_SIMILARITY, _MAX_COMPARED_STEMS = 0.5, 12
+"""The least similarity, and the number, of the stems whose spellings are compared with a word."""
 
 Replacement = tuple[int, int, str]
 """A change to a query: start and end (exclusive) of a character range, and the text that replaces it."""
@@ -109,13 +105,8 @@ def _find_replacements(engine: Engine, query: str) -> Iterator[Replacement]:
         for word in analyze_text(query, snapshot)
         if not any(start <= word.start < end for start, end in taken_spans)
     ]
-    stop_words = select_stop_words({fold(word.surface) for word in words}, ("en", *snapshot.languages))
-    content = [word for word in words if fold(word.surface) not in stop_words]
-    is_foreign = len(content) > 1 and not any(
-        snapshot.count_fragments(_indexed_terms(snapshot, word)) for word in content
-    )
     for word in words:
-        if instead := _correct_word(snapshot, word, CERTAIN_SIMILARITY if is_foreign else MIN_SIMILARITY):
+        if instead := _correct_word(snapshot, word):
             yield word.start, word.end, instead
 
 
@@ -143,30 +134,49 @@ def _correct_filter(engine: Engine, condition: Filter) -> str:
     return entries[near[0]] if near else ""
 
 
-def _correct_word(snapshot: Corpus, word: QueryWord, min_similarity: float) -> str:
-    """Return the most similarly spelled word of the vault if no note has `word`; "" if a note has it.
+def _correct_word(snapshot: Corpus, word: QueryWord) -> str:
+    """Return the word of the vault of which `word` is a plausible misspelling; "" for none, or if a note has `word`.
 
-    Ties go to the commonest word. Returns "" too if `word` is short, or no word is similar.
+    A word that the model knows in general language is none. Ties go to the commonest word.
     """
-    reader, stem = snapshot.lexical, word.terms[0]
-    if word.is_compound or len(stem) < MIN_CORRECTED_LETTERS or not stem.isalpha():
+    reader, stem, typed = snapshot.lexical, word.terms[0], fold(word.surface)
+    if word.is_compound or len(typed) < MIN_CORRECTED_LETTERS or not typed.isalpha():
         return ""
-    if snapshot.count_fragments(_indexed_terms(snapshot, word)) or reader.completions(fold(word.surface), 1):
+    if snapshot.count_fragments(_indexed_terms(snapshot, word)) or reader.completions(typed, 1):
+        return ""
+    if not set(snapshot.languages).isdisjoint(snapshot.embedder.languages) and snapshot.embedder.has_word(typed):
         return ""
     near = process.extract(
         stem,
         reader.lexicon("text"),
         scorer=OSA.normalized_similarity,
-        score_cutoff=min_similarity,
-        limit=_MAX_COMPARED_WORDS,
+        score_cutoff=_MIN_STEM_SIMILARITY,
+        limit=_MAX_COMPARED_STEMS,
     )
-    best_first = sorted(near, key=lambda item: (-item[1], -reader.count(item[0]), item[0]))
-    terms = [spelling for term, _, _ in best_first for spelling in (term, term + UNACCENTED_MARK)]
-    snapshot = prefetch_fragments_with(snapshot, terms)
-    for term in terms:
-        written = find_spelling(
-            snapshot, term, np.unique(snapshot.lexical.entries(term).rows)[:FRAGMENTS_READ_PER_STEM].tolist()
-        )
-        if written and _NAME_SIGNS.isdisjoint(written):
-            return written.lower() if word.surface.islower() else written
-    return ""
+    stems = {spelling: near_stem for near_stem, _, _ in near for spelling in (near_stem, near_stem + UNACCENTED_MARK)}
+    snapshot = prefetch_fragments_with(snapshot, list(stems))
+    spellings: dict[tuple[int, int, str], str] = {}
+    for term, near_stem in stems.items():
+        rows = np.unique(snapshot.lexical.entries(term).rows)[:FRAGMENTS_READ_PER_STEM].tolist()
+        for spelling, count in count_spellings(snapshot, term, rows).items():
+            written = fold(spelling)
+            is_near = _is_plausible(typed, written) or (
+                _is_plausible(stem, near_stem) and OSA.normalized_similarity(typed, written) >= MIN_SIMILARITY
+            )
+            if is_near and spelling.isalpha():
+                spellings[OSA.distance(typed, written), -count, written] = spelling
+    if not spellings:
+        return ""
+    best = spellings[min(spellings)]
+    return best.lower() if word.surface.islower() else best
+
+
+def _is_plausible(typed: str, meant: str) -> bool:
+    """Return whether `typed` is `meant` with one slip (a letter left out, added, changed, or two swapped).
+
+    Long words may have two slips. Of the first letter, only one that was left out, doubled or swapped is plausible.
+    """
+    edits = OSA.distance(typed, meant)
+    if edits > (1 if len(typed) < MIN_LETTERS_OF_TWO_SLIPS else 2):
+        return False
+    return typed[:1] == meant[:1] or (edits == 1 and (len(typed) != len(meant) or typed[:2] == meant[1::-1]))

@@ -249,10 +249,10 @@ async def test_above_hits_without_an_answer_the_suggested_query_is_taken_by_comp
     app: ExcerptApp,
 ) -> None:
     async with app.run_test(size=(140, 30)) as pilot:
-        await search(pilot, "lxntxl")
-        await until(pilot, lambda: "did you mean lentil? ^space takes it" in drawn_text(app), "the other query")
+        await search(pilot, "confkixt")
+        await until(pilot, lambda: "did you mean conflict? ^space takes it" in drawn_text(app), "the other query")
         await pilot.press("ctrl+space")
-        await until(pilot, lambda: pane_of(app).query_text == "lentil", "the other query in the bar")
+        await until(pilot, lambda: pane_of(app).query_text == "conflict", "the other query in the bar")
 
 
 async def test_the_status_names_the_strategy_used_if_the_chosen_one_finds_nothing(app: ExcerptApp) -> None:
