@@ -42,8 +42,17 @@ def test_disabled_actions_on_hits_give_their_reason(action: str, state: HitState
         ),
         ("save_pack", PackState(), "Nothing to write: the pack is empty."),
         ("clear_marks", PackState(has_pack=True), "Nothing is marked."),
-        ("undo", PackState(has_pack=True), "Nothing to undo."),
-        ("show_earlier", PackState(), "No passage is marked outside of the list."),
+        (
+            "undo",
+            PackState(has_pack=True),
+            "Nothing to undo: u is for marks and passages, not scope, budget or format.",
+        ),
+        ("drop_earlier", PackState(), "Nothing is marked."),
+        (
+            "drop_earlier",
+            PackState(has_marks=True),
+            "All marks are in this list: ⇥ unmarks one, “Unmark all” of ^g all.",
+        ),
     ],
 )
 def test_disabled_actions_of_the_pack_bar_give_their_reason(action: str, state: PackState, reason: str) -> None:

@@ -16,18 +16,31 @@ _NEXT_ORDERS = {
 
 def use_next_order(text: str) -> tuple[str, str]:
     """Return the query `text` with the filter (`sort:`) of the next order at its end, and the name of that order."""
+    text, order = _split_order(text)
+    condition_text, name = _NEXT_ORDERS[order]
+    if condition_text:
+        from excerpt.search.query import add_condition
+
+        text = add_condition(text, condition_text, is_last=True) if text.strip() else condition_text
+    return (f"{text.rstrip()} " if text.strip() else ""), name
+
+
+def remove_order(text: str) -> str:
+    """Return the query `text` without its order (`sort:`)."""
+    return _split_order(text)[0].strip()
+
+
+def _split_order(text: str) -> tuple[str, str]:
+    """Return the query `text` without its filters `sort:`, and the value of the last one; "" for none."""
     from excerpt.base.kinds import FilterKind
-    from excerpt.search.query import add_condition, find_conditions
+    from excerpt.search.query import find_conditions
 
     order = ""
     for condition in reversed(find_conditions(text)):
         if condition.filter is not None and condition.filter.kind is FilterKind.SORT:
             order = order or condition.filter.value.casefold()
             text, _ = remove_span(text, condition.start, condition.end)
-    condition_text, name = _NEXT_ORDERS[order]
-    if condition_text:
-        text = add_condition(text, condition_text, is_last=True) if text.strip() else condition_text
-    return (f"{text.rstrip()} " if text.strip() else ""), name
+    return text, order
 
 
 class MemoryFilter(Struct, frozen=True):

@@ -58,6 +58,7 @@ def make_pack(stopped: StopReason, *, needs: tuple[int, ...] = (), not_found: tu
         (make_pack(StopReason.END), 0, "240/4,000 tokens · all hits"),
         (make_pack(StopReason.END), 2, "240/4,000 tokens · 2 marked"),
         (make_pack(StopReason.UNSURE), 0, "240/4,000 tokens · unsure"),
+        (replace(make_pack(StopReason.ENOUGH), confidence=Confidence.WEAK), 0, "240/4,000 tokens · weak"),
         (make_pack(StopReason.NO_ANSWER), 0, "0 passages · no answer"),
         (make_pack(StopReason.ENOUGH, not_found=("deadline", "[b]price")), 0, "enough · not found: deadline, [b]price"),
     ],
@@ -112,7 +113,7 @@ async def test_a_wide_bar_shows_everything_and_a_narrow_one_the_size_of_the_pack
         await show_results(pilot)
         bar = bar_of(pilot)
         options = "s scope: paragraphs around  b budget  f format: markdown"
-        for part in ("passages · ", "/4,000 tokens ▓", "░ · ", options, " mark: only "):
+        for part in ("passages · ", "/4,000 tokens ▓", "░ · ", options, " mark only this: "):
             assert part in text_of(bar)
         await pilot.resize_terminal(30, 24)
         await pilot.pause()
@@ -171,7 +172,7 @@ async def test_the_bar_shows_the_same_options_whichever_row_is_selected(scripted
         for cost in (MarkCost("a", 8, is_first_mark=False), MarkCost("a", 1_108, is_first_mark=True)):
             bar.cost = cost
             await pilot.pause()
-            shown.add(text_of(bar).partition("mark:")[0].rstrip())
+            shown.add(text_of(bar).partition("mark:")[0].partition("mark only")[0].rstrip())
         assert len(shown) == 1
 
 

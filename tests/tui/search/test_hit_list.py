@@ -228,14 +228,25 @@ async def show_result(pilot: Pilot[None], result: Result) -> HitList:
     return hit_list_of(pilot.app)
 
 
-async def test_the_pack_contains_the_first_hits_of_the_list(
+async def test_the_order_of_the_list_does_not_change_what_is_packed(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         packed: list[Result] = []
         monkeypatch.setattr(pane_of(scripted).pack, "ask_pack", lambda result, *_: packed.append(result))
         await show_result(pilot, dated_result())
-        assert [each.fragment.title for each in packed[-1].hits] == ["c", "e", "a", "b", "d"]
+        assert [each.fragment.title for each in packed[-1].hits] == ["c", "e", "a", "d", "b"]
+        assert (packed[-1].query, packed[-1].sort) == ("x", "")
+
+
+async def test_in_a_list_by_date_a_sign_shows_what_is_packed_and_no_rule_is_drawn(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show_result(pilot, dated_result())
+        rows.packed_ids = frozenset(each.fragment.id for each in rows.hits if each.fragment.title in "cd")
+        await pilot.pause()
+        signs = {line[3]: line[1] for line in drawn_lines(rows) if line[3:4] in set("ceabd") and line[2] == " "}
+        assert signs == {"c": "○", "e": " ", "a": " ", "b": " ", "d": "○"}
+        assert not any("╌" in line for line in drawn_lines(rows))
 
 
 @pytest.mark.programs
@@ -467,9 +478,9 @@ async def test_the_number_of_further_hits_is_short_where_a_title_needs_the_room(
         rows = await show(pilot, [hit("x" * 52, 1), hit("x" * 52, 5)])
         assert drawn_lines(rows)[0].endswith("x › Conflicts +1    1.00")
         rows.packed_ids = frozenset({rows.hits[1].fragment.id})
-        assert "+1 ○1 " in drawn_lines(rows)[0]
+        assert "+1, 1 packed " in drawn_lines(rows)[0]
         rows.marked_ids = frozenset({rows.hits[1].fragment.id})
-        assert "+1 ●1 " in drawn_lines(rows)[0]
+        assert "+1, 1 marked " in drawn_lines(rows)[0]
 
 
 @pytest.mark.programs

@@ -293,14 +293,18 @@ async def test_the_strategy_that_found_nothing_is_named_in_the_status(app: Excer
     ("confidence", "word"),
     [(Confidence.STRONG, "strong"), (Confidence.UNSURE, "unsure"), (Confidence.NOTHING, "no answer")],
 )
-async def test_the_confidence_is_beside_the_strategy(app: ExcerptApp, confidence: Confidence, word: str) -> None:
+async def test_the_confidence_is_beside_the_strategy_that_was_chosen(
+    app: ExcerptApp, confidence: Confidence, word: str
+) -> None:
     async with app.run_test() as pilot:
         await pilot.pause()
         status = screen_of(app).query_one(QueryStatus)
         status.answer = AnswerStatus(Strategy.AUTO, Strategy.HYBRID, 41, confidence)
-        assert status_text(app) == f"{word} · auto: hybrid · 41 hits"
-        status.answer = AnswerStatus(Strategy.AUTO, Strategy.HYBRID, 0, Confidence.NOTHING)
-        assert status_text(app) == "auto: hybrid · 0 hits"
+        assert status_text(app) == f"{word} · 41 hits"
+        status.answer = AnswerStatus(Strategy.HYBRID, Strategy.HYBRID, 41, confidence)
+        assert status_text(app) == f"{word} · hybrid · 41 hits"
+        status.answer = AnswerStatus(Strategy.HYBRID, Strategy.HYBRID, 0, Confidence.NOTHING)
+        assert status_text(app) == "hybrid · 0 hits"
 
 
 async def test_a_list_of_filters_has_its_order_and_no_strategy(app: ExcerptApp) -> None:
@@ -314,9 +318,9 @@ async def test_where_the_status_has_no_room_the_strategy_is_left_out_before_the_
     async with app.run_test(size=(28, 20)) as pilot:
         await pilot.pause()
         status = screen_of(app).query_one(QueryStatus)
-        status.answer = AnswerStatus(Strategy.AUTO, Strategy.HYBRID, 41, Confidence.LIKELY)
+        status.answer = AnswerStatus(Strategy.SEMANTIC, Strategy.SEMANTIC, 41, Confidence.LIKELY)
         assert status_text(app) == "likely · 41 hits"
-        status.answer = AnswerStatus(Strategy.AUTO, Strategy.HYBRID, 118_204_000_000, Confidence.LIKELY)
+        status.answer = AnswerStatus(Strategy.SEMANTIC, Strategy.SEMANTIC, 118_204_000_000, Confidence.LIKELY)
         assert status_text(app) == "likely"
 
 

@@ -47,7 +47,8 @@ _SIGNS = HelpGroup(
         HelpRow("", sign, what)
         for sign, what in (
             ("●", "Marked for the pack"),
-            ("+2 ○1", "Two further hits of the note, one of them in the pack (● marked)"),
+            ("○", "In the pack, in a list by date"),
+            ("+2, 1 packed", "Two further hits of the note, one of them in the pack"),
             ("–", "Above the rule, but not in the pack"),
             ("◆", "A memory, or a passage with a memory"),
             ("↺", "Used before for a similar query"),
@@ -56,7 +57,7 @@ _SIGNS = HelpGroup(
             ("┃", "The part of the note in the pack"),
             ("▎", "The selected passage"),
             ("≈", "A sentence near the query in meaning"),
-            ("hit 2 +1", "Hits of a passage in the pack: the second hit, and one more"),
+            ("hits 2, 5…", "In a passage of the pack: the second hit, the fifth, and others"),
             ("[…]", "The section continues, but the pack has no room for it"),
         )
     ),

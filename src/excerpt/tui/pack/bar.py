@@ -361,12 +361,13 @@ class PackBar(Widget):
         if cost.reason:
             label = cost.reason
         elif cost.is_first_mark:
-            label = f"only {about}{cost.tokens:,}"
+            label = f"only this: {about}{cost.tokens:,}"
         elif not cost.tokens:
             label = "in the pack"
         else:
             label = f"{'-' if cost.tokens < 0 else '+'}{about}{abs(cost.tokens):,}"
-        return next((text for text in (f"mark: {label}", label) if cell_len(text) <= room), "")
+        whole = f"mark {label}" if cost.is_first_mark and not cost.reason else f"mark: {label}"
+        return next((text for text in (whole, label) if cell_len(text) <= room), "")
 
     def _count_gauge_cells(self, tokens: int) -> tuple[int, int]:
         """Return how many cells of the gauge are full, and how many more a mark of the selected fragment would fill."""
@@ -394,12 +395,19 @@ def pack_bar_disabled_reason(action: str, state: PackState) -> str:
         case "clear_marks":
             return "" if state.has_marks else "Nothing is marked."
         case "undo":
-            return "" if state.can_undo else "Nothing to undo."
+            reason = f"Nothing to undo: {key_sign('undo')} is for marks and passages, not scope, budget or format."
+            return "" if state.can_undo else reason
         case "redo":
             return "" if state.can_redo else "Nothing to redo."
         case "show_earlier" | "drop_earlier":
-            return "" if state.has_earlier_marks else "No passage is marked outside of the list."
+            return "" if state.has_earlier_marks else _no_earlier_marks_reason(has_marks=state.has_marks)
     return ""
+
+
+def _no_earlier_marks_reason(*, has_marks: bool) -> str:
+    """Return why no marks of earlier queries can be shown or cleared, and what clears those of this list."""
+    unmark = f"{key_sign('mark')} unmarks one, “Unmark all” of {key_sign('palette')} all."
+    return f"All marks are in this list: {unmark}" if has_marks else "Nothing is marked."
 
 
 def empty_pack_reason(verb: str, *, has_no_answer: bool) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from excerpt.base.kinds import Scope, StopReason
+from excerpt.base.kinds import Confidence, Scope, StopReason
 from excerpt.text.columns import truncate
 from excerpt.text.display import format_count, visible_line
 
@@ -29,13 +29,18 @@ def scope_label(scope: Scope) -> str:
 
 
 def stop_label(result: PackResult, mark_count: int = 0) -> str:
-    """Return why a pack has no more passages. `mark_count` is the number of marks, 0 for a pack of the best hits."""
+    """Return why a pack has no more passages; of weak hits, that they are weak, as none of them may be enough.
+
+    `mark_count` is the number of marks, 0 for a pack of the best hits.
+    """
     if result.stopped is StopReason.BUDGET:
         return "full"
     if mark_count:
         return f"{mark_count:,} marked"
     if result.stopped is StopReason.NO_ANSWER and result.left_out_comments:
         return "only comments answer"
+    if result.stopped is StopReason.ENOUGH and result.confidence is Confidence.WEAK:
+        return "weak"
     labels = {
         StopReason.ENOUGH: "enough",
         StopReason.UNSURE: "unsure",

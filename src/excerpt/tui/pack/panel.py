@@ -265,7 +265,7 @@ class PackRows(RowList):
         return lines, scope, why if room >= _MIN_NAME_CELLS else 0
 
     def _pack_reason(self, pack: Pack) -> str:
-        """Return why a passage is in the pack: `marked`, `2 marks`, `hit 3`, or `hit 3 +1` (hit 3 and one more)."""
+        """Return why a passage is in the pack: `marked`, `2 marks`, `hit 3`, `hits 3, 4`, or `hits 3, 4…` for more."""
         assert self.contents is not None
         marks = len(self.contents.marked_ids.intersection(pack.fragment_ids))
         if marks:
@@ -273,7 +273,7 @@ class PackRows(RowList):
         ranks = sorted(self.contents.ranks[each] for each in pack.fragment_ids if each in self.contents.ranks)
         if not ranks:
             return ""
-        return f"hit {ranks[0]}" if len(ranks) == 1 else f"hit {ranks[0]} +{len(ranks) - 1}"
+        return f"hit {ranks[0]}" if len(ranks) == 1 else f"hits {ranks[0]}, {ranks[1]}{'…' if len(ranks) > 2 else ''}"
 
     def _draw_left_out(self, row: LeftOutRow) -> tuple[list[StyledPart], list[StyledPart]]:
         parts: list[StyledPart] = [

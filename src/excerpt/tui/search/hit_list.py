@@ -510,7 +510,10 @@ class HitList(RowList):
         return line([("╌╌", rule), *text, ("╌" * width, rule)], (), width + 1, self.base_style).crop(0, width)
 
     def _draw_sign(self, row: int) -> StyledPart:
-        """Return the sign of a row: marked, a memory or the source of one, used before, or above the rule only."""
+        """Return the sign of a row: marked, a memory or the source of one, used before, or above the rule only.
+
+        In a list in order of date, which has no rule, the sign shows what is in the pack.
+        """
         hit_row = self.rows[row]
         fragment_id = hit_row.hit.fragment.id
         if fragment_id in self.marked_ids:
@@ -519,6 +522,8 @@ class HitList(RowList):
             return "◆", self.style_of("hit--memory")
         if hit_row.hit.past_uses:
             return "↺", self.style_of("hit--memory")
+        if self._best_first is not None and fragment_id in self.packed_ids:
+            return "○", self.style_of("hit--heading")
         return "–" if self._rule and self._is_left_out(row) else " ", self.style_of("row--faint")
 
     def _draw_names(self, row: HitRow, cells: int, *, has_snippet: bool, selected: bool) -> list[StyledPart]:
@@ -581,7 +586,7 @@ class HitList(RowList):
         state = f", {marked} marked" if marked else f", {packed} in the pack" if packed else ""
         key = f" {key_sign('list-unfold')}" if selected and self.has_focus else ""
         style = self.style_of("hit--mark" if marked else "hit--heading" if packed else "row--faint") + _UNFOLDS
-        short = f" ●{marked}" if marked else f" ○{packed}" if packed else ""
+        short = f", {marked} marked" if marked else f", {packed} packed" if packed else ""
         return (f" +{count} in this note{state}", style), (key, style), (f" +{count}{short}", style)
 
     def _draw_figures(self, row: HitRow) -> list[StyledPart]:

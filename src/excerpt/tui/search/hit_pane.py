@@ -262,13 +262,17 @@ class HitPane(Vertical):
         self.show_earlier_count()
 
     def show_pack_end(self) -> None:
-        """Show below which row the pack of the best hits ends, and why; marks show by themselves what is packed."""
+        """Show below which row the pack of the best hits ends, and why.
+
+        Without a rule, signs show what is packed: of marks, and in a list in order of date.
+        """
         pack = self._pack
         if not pack.is_answered:
             self.hit_list.show_pack_end(None)
             return
         newest, text = pack.newest_pack, ""
-        if newest is not None and newest.result.passages and not pack.choices.marks:
+        by_date = self._result is not None and is_by_date(self._result)
+        if newest is not None and newest.result.passages and not pack.choices.marks and not by_date:
             size = f"{passage_count(newest.result)}, {format_count(newest.result.tokens, 'token')}"
             text = f"{stop_label(newest.result)}: {size}"
         self.hit_list.show_pack_end(text)

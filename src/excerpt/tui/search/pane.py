@@ -23,6 +23,7 @@ from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import Failure
 from excerpt.service.note_questions import Location
 from excerpt.service.offers import list_offers
+from excerpt.service.query_texts import remove_order
 from excerpt.text.display import visible_line
 from excerpt.tui.active_keys import HasDisabledReason, bindings
 from excerpt.tui.common.debouncer import Debouncer
@@ -43,7 +44,7 @@ from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.controller import PackController
 from excerpt.tui.pack.labels import not_found_label
 from excerpt.tui.picking import PickOptions
-from excerpt.tui.search.hit_list import HitList, arrange_hits
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.hit_pane import HitPane
 from excerpt.tui.search.notices import answer_notice
 from excerpt.tui.search.order_controller import OrderController
@@ -597,13 +598,14 @@ class SearchPane(Vertical):
         self._show_selection()
 
     def _ask_pack(self, *, keeps_rule: bool = False) -> None:
-        """Request the pack of the marks, else of the first hits in the order of the list.
+        """Request the pack of the marks, else of the best hits: the order of the list does not change what is packed.
 
         With `keeps_rule`, the rule in the list keeps its text until the pack is there.
         """
         result = self.result
-        listed = replace(result, hits=arrange_hits(result)) if result is not None and result.sort else result
-        self.pack.ask_pack(listed, self.strategy, self._unhighlighted)
+        if result is not None and result.sort and result.confidence is not None:
+            result = replace(result, query=remove_order(result.query), hits=result.best_first, sort="")
+        self.pack.ask_pack(result, self.strategy, self._unhighlighted)
         if not keeps_rule:
             self.hits.show_pack_end()
         self.hits.show_earlier_count()
