@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -40,7 +40,6 @@ _SEE = {
     "learned": "Scores#Found again",
     "index": "The index",
     "embedding": "Embedding model#Cost and progress",
-    "push": "For a team",
     "mcp": "Agents",
     "serve": "Line server",
     "editor": "Neovim",
@@ -53,8 +52,13 @@ _SEE = {
 _COMMON = {"--vault", "--no-refresh", "--help"}
 """Options that the page explains once for all commands."""
 
+COMMAND_PAGES = {"For a team.md": "push"}
+"""The pages that end with a command of another package."""
+
+_COMMANDS_AT_END = re.compile(r"(?<=\n## Commands\n\n).*\Z", re.S)
 GENERATED = {
-    "Command line.md": re.compile(r"(?<=\n## Commands\n\n).*\Z", re.S),
+    "Command line.md": _COMMANDS_AT_END,
+    **dict.fromkeys(COMMAND_PAGES, _COMMANDS_AT_END),
     "Scores.md": re.compile(r"(?<=\n## Signals\n\n).*?(?=\n\n[^-])", re.S),
     "JSON forms.md": JSON_GENERATED,
     "Line server.md": re.compile(r"(?<=\n## Methods\n\n).*?(?=\n\n[^-])", re.S),
@@ -75,7 +79,8 @@ def handwritten_words(name: str, page: str) -> int:
 def rewritten(name: str, page: str) -> str:
     """Return the page of the guide called `name` with current generated text."""
     make = {
-        "Command line.md": lambda _: "\n".join(_command_lines()),
+        "Command line.md": lambda _: "\n".join(_command_lines(COMMANDS)),
+        "For a team.md": lambda _: "\n".join(_command_lines([COMMAND_PAGES[name]])),
         "Scores.md": lambda _: "\n".join(f"- `{signal}`: {meaning}" for signal, meaning in SIGNAL_LEGEND.items()),
         "JSON forms.md": lambda _: forms(),
         "Line server.md": lambda _: "\n".join(_method_lines()),
@@ -84,9 +89,9 @@ def rewritten(name: str, page: str) -> str:
     return GENERATED[name].sub(make, page)
 
 
-def _command_lines() -> Iterator[str]:
+def _command_lines(names: Iterable[str]) -> Iterator[str]:
     context = click.Context(program, info_name="excerpt")
-    for name in COMMANDS:
+    for name in names:
         command = program.get_command(context, name)
         assert command is not None
         yield f"### {name}\n"

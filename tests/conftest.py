@@ -91,6 +91,14 @@ def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def tiny_stores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the addresses of the tests' own store, tiny://, and no others."""
+    from excerpt.service import stores
+
+    monkeypatch.setattr(stores, "find_entry_points", lambda _group: {"tiny": "tests.tiny_store:TinyStore"})
+
+
 @pytest.fixture(autouse=True)
 def default_hangup() -> Iterator[None]:
     """Restore SIGHUP, which a server that a test runs in this process ignores: later children would ignore it too."""

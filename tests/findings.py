@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from excerpt.service.diagnosis.findings import Finding, Severity
+from excerpt.service.findings import Finding, Severity
 
 
 def finding_lines(findings: Iterable[Finding]) -> list[str]:

@@ -13,6 +13,9 @@ from types import ModuleType
 import pytest
 import yaml
 
+from excerpt.base.entry_points import find_entry_points
+from excerpt.cli.main import COMMAND_GROUP
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -42,7 +45,8 @@ def test_the_table_of_dependencies_says_what_the_packages_say() -> None:
 
 def test_each_command_has_a_page_of_man() -> None:
     """Their texts are compared by `make release`."""
-    assert {path.name for path in (ROOT / "man").iterdir()} == {*_load("man_pages").man_pages()}
+    added = {f"excerpt-{name}.1" for name in find_entry_points(COMMAND_GROUP)}
+    assert {path.name for path in (ROOT / "man").iterdir()} == {*_load("man_pages").man_pages(), *added}
 
 
 def test_a_line_of_a_command_never_becomes_an_instruction_of_man() -> None:

@@ -15,7 +15,7 @@ _SCHEME = re.compile(r"postgres(?:ql)?:(/{1,3})(?=[^/])")
 _WAL_POSITION = re.compile(r"[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}")
 
 
-class StoreAddress(Struct, frozen=True):
+class PostgresAddress(Struct, frozen=True):
     """The address of a vault in a store, parsed.
 
     `conninfo` is the connection string of the database for libpq. `vault` is the name of the vault, "" if the address
@@ -41,12 +41,7 @@ class StoreAddress(Struct, frozen=True):
         return Path("/", "postgresql:", parts.netloc, parts.path.strip("/"), self.vault)
 
 
-def is_address(text: str) -> bool:
-    """Return whether `text` is the address of a store and not the path of a folder."""
-    return _SCHEME.match(text) is not None
-
-
-def parse_address(text: str) -> StoreAddress:
+def parse_address(text: str) -> PostgresAddress:
     """Parse the address of a store. Raises StoreUnusableError if it is not valid or contains a password.
 
     A password could be seen in the list of processes and in the shell's history.
@@ -75,7 +70,7 @@ def parse_address(text: str) -> StoreAddress:
         if "sslrootcert" not in options and not (Path.home() / ".postgresql" / "root.crt").exists():
             options["sslrootcert"] = "system"
     conninfo = f"postgresql://{parts.netloc}{parts.path}" + (f"?{urlencode(options)}" if options else "")
-    return StoreAddress(conninfo, vault, text, wait_position)
+    return PostgresAddress(conninfo, vault, text, wait_position)
 
 
 _ADDRESS_HINT = "Write the address as postgresql://user@host/database?vault=name."

@@ -9,9 +9,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS, DocumentFrequency, Positions, TermEntries, TermOccurrences, TermPostings
-from excerpt.store.queries import StoreQueries
-from excerpt.store.words import DecodedTokens
 from excerpt.text.folding import UNACCENTED_MARK
+from excerpt_postgres.queries import StoreQueries
+from excerpt_postgres.words import DecodedTokens
 
 Longs = NDArray[np.int64]
 Rows = NDArray[np.int32]

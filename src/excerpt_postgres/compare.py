@@ -8,16 +8,15 @@ side. Without a record, no note is known to have been removed from this copy, so
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from msgspec import Struct, field
 
 from excerpt.base.errors import ExcerptError
-from excerpt.text.display import format_count, visible_line
+from excerpt.text.display import count_notes, format_count, format_paths
 
 NO_NOTE = ""
 """Stands for the digest of a note that does not exist."""
-_MAX_LISTED_PATHS = 5
 _MAX_REMOVED_SHARE = 0.2  # of the notes in the store; a push that removes more has to be confirmed
 _MAX_REMOVED = 10  # notes that a push may remove in any case
 
@@ -122,7 +121,7 @@ def check_plan(
     """
     if unknown := sorted(rules.overwrite - own_digests.keys() - stored_digests.keys()):
         raise PushRefusedError(
-            f"There is no note {_format_paths(unknown)}, neither in this copy nor in the store.",
+            f"There is no note {format_paths(unknown)}, neither in this copy nor in the store.",
             "Name a note by its path from the top of the vault.",
         )
     reasons: list[str] = []
@@ -132,17 +131,17 @@ def check_plan(
         removed_from_store = [path for path in plan.unseen if path not in stored_digests]
         changed = sorted({*plan.unseen} - {*added, *removed_from_store})
         if added:
-            reasons.append(f"{_count_notes(added, 'are')} only in the store: {_format_paths(added)}.")
+            reasons.append(f"{count_notes(added, 'are')} only in the store: {format_paths(added)}.")
         if changed:
-            reasons.append(f"{_count_notes(changed)} changed in the store: {_format_paths(changed)}.")
+            reasons.append(f"{count_notes(changed)} changed in the store: {format_paths(changed)}.")
         if removed_from_store:
             reasons.append(
-                f"{_count_notes(removed_from_store)} removed from the store: {_format_paths(removed_from_store)}."
+                f"{count_notes(removed_from_store)} removed from the store: {format_paths(removed_from_store)}."
             )
         options.append("--merge pushes the rest and leaves these as they are in the store")
     if not rules.merge and plan.conflicts:
         reasons.append(
-            f"{_count_notes(plan.conflicts)} changed in this copy and in the store: {_format_paths(plan.conflicts)}."
+            f"{count_notes(plan.conflicts)} changed in this copy and in the store: {format_paths(plan.conflicts)}."
         )
         options.append("--overwrite NOTE pushes this copy's version of a note")
     if reasons:
@@ -151,22 +150,13 @@ def check_plan(
     if not rules.removals and len(removed) > max(_MAX_REMOVED, _MAX_REMOVED_SHARE * len(stored_digests)):
         reasons.append(
             f"{len(removed):,} of {format_count(len(stored_digests), 'note')} would be removed: "
-            f"{_format_paths(removed)}."
+            f"{format_paths(removed)}."
         )
         options.append("--accept-removals removes them, if this is the right folder")
     if reasons:
         raise PushRefusedError(
             f"The push was refused: nothing was written. {' '.join(reasons)}", f"{'; '.join(options)}."
         )
-
-
-def conflict_sentence(conflicts: Sequence[str]) -> str:
-    """Return sentences that say that these notes were not pushed, as both sides have changed them, and what to do."""
-    return (
-        f"{_count_notes(conflicts)} changed in this copy and in the store, and not pushed: {_format_paths(conflicts)}."
-        " To see the store's version, run `excerpt read NOTE --vault ADDRESS`."
-        " To push this copy's version, use --overwrite NOTE."
-    )
 
 
 def next_record(
@@ -190,15 +180,3 @@ def _removed_paths(plan: PushPlan, own_digests: Mapping[str, str], stored_digest
         else:
             removed.append(path)
     return removed
-
-
-def _count_notes(paths: Sequence[str], verb: str = "were") -> str:
-    """Return the number of `paths` with a verb: "1 note was" or "2 notes were"."""
-    singular = {"were": "was", "are": "is"}
-    return f"{format_count(len(paths), 'note')} {singular[verb] if len(paths) == 1 else verb}"
-
-
-def _format_paths(paths: Sequence[str]) -> str:
-    named = [visible_line(path) for path in paths[:_MAX_LISTED_PATHS]]
-    more = len(paths) - len(named)
-    return ", ".join(named) + (f" and {more:,} more" if more else "")

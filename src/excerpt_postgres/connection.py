@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from excerpt.base.errors import ExcerptError, StoreUnusableError
 from excerpt.base.installation import extra_hint
-from excerpt.store.address import StoreAddress
+from excerpt_postgres.address import PostgresAddress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +56,7 @@ class StoreConnection:
     Statements are not prepared on the server: a prepared search by words would not make full use of its index.
     """
 
-    def __init__(self, address: StoreAddress, *, writes: bool = False, timeout: float = 30.0) -> None:
+    def __init__(self, address: PostgresAddress, *, writes: bool = False, timeout: float = 30.0) -> None:
         """Connect to `address`, for reading only unless it `writes`. Raises StoreUnusableError.
 
         `timeout` is the maximum time of a statement in seconds, 0 for no limit.

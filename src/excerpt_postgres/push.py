@@ -28,9 +28,11 @@ from excerpt.index.changes import OCR_KEY_SUFFIX
 from excerpt.index.names import read_names
 from excerpt.index.postings import select_docs
 from excerpt.index.snapshot import Snapshot
-from excerpt.store import schema
-from excerpt.store.address import StoreAddress
-from excerpt.store.compare import (
+from excerpt.text.display import format_count, visible_line
+from excerpt.vault.readers.registry import read_suffixes
+from excerpt_postgres import schema
+from excerpt_postgres.address import PostgresAddress
+from excerpt_postgres.compare import (
     NO_NOTE,
     NO_RULES,
     PushPlan,
@@ -41,9 +43,9 @@ from excerpt.store.compare import (
     next_record,
     plan_push,
 )
-from excerpt.store.connection import Row, StoreConnection, to_halfvecs
-from excerpt.store.read_rights import RightsChanges
-from excerpt.store.rights import (
+from excerpt_postgres.connection import Row, StoreConnection, to_halfvecs
+from excerpt_postgres.read_rights import RightsChanges
+from excerpt_postgres.rights import (
     AreaNumbers,
     area_numbers,
     assume_owner_role,
@@ -53,8 +55,8 @@ from excerpt.store.rights import (
     drop_empty_areas,
     folder_rights,
 )
-from excerpt.store.schema import ORDINAL_BITS
-from excerpt.store.words import (
+from excerpt_postgres.schema import ORDINAL_BITS
+from excerpt_postgres.words import (
     FragmentTerms,
     TermCounts,
     count_fragments_by_token,
@@ -62,8 +64,6 @@ from excerpt.store.words import (
     fields_by_token,
     word_lengths,
 )
-from excerpt.text.display import format_count, visible_line
-from excerpt.vault.readers.registry import read_suffixes
 
 OnNotes = Callable[[int, int], None]
 """A callback that gets the number of notes written so far, and the number of notes to write."""
@@ -95,7 +95,7 @@ _NOTE_TABLES = tuple(
 
 def push(
     snapshot: Snapshot,
-    address: StoreAddress,
+    address: PostgresAddress,
     records: Path,
     on_notes: OnNotes = lambda _written, _total: None,
     *,
@@ -119,7 +119,7 @@ def push(
 class Pusher:
     """A connection to a store over which one vault can be pushed many times. Used from one thread at a time."""
 
-    def __init__(self, address: StoreAddress, records: Path, *, roles: bool = False) -> None:
+    def __init__(self, address: PostgresAddress, records: Path, *, roles: bool = False) -> None:
         """Connect to the store, and create missing tables and, with `roles`, missing roles. Raises StoreUnusableError.
 
         `records` is the folder in which this copy of the vault records what it pushed to which store.

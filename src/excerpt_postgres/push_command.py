@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from excerpt.base.settings import load_vault_settings, user_paths
-from excerpt.cli.printing import ProgressLine, print_json, print_line, print_message
+from excerpt.cli.printing import ProgressLine, conflict_sentence, print_json, print_line, print_message
 from excerpt.cli.vaults import build_index, resolve_vault, vault_parameter
-from excerpt.store.read_rights import ReadRight, RightsChanges, parse_right
 from excerpt.text.display import format_count, visible_line
+from excerpt_postgres.read_rights import ReadRight, RightsChanges, parse_right
 
 
 class _RightParameter(click.ParamType[ReadRight]):
@@ -93,9 +93,9 @@ def push_command(
     A push is refused, and writes nothing, if others have changed the store since the last push from this copy, or
     if it would remove more than a fifth of the notes. It then lists the notes and the options that allow the push.
     """
-    from excerpt.service.push_vault import push_vault
-    from excerpt.store.address import parse_address
-    from excerpt.store.compare import PushRules, conflict_sentence
+    from excerpt_postgres.address import parse_address
+    from excerpt_postgres.compare import PushRules
+    from excerpt_postgres.push_vault import push_vault
 
     if merge and mirror:
         raise click.UsageError("--merge keeps the notes that others changed, --mirror overwrites them. Use only one.")

@@ -17,9 +17,9 @@ from excerpt.index.events import CrashHandler, EventHandler, IndexingEvent, Inde
 
 if TYPE_CHECKING:
     from excerpt.base.model import PushReport
-    from excerpt.store.address import StoreAddress
-    from excerpt.store.compare import PushRules
-    from excerpt.store.read_rights import RightsChanges
+    from excerpt_postgres.address import PostgresAddress
+    from excerpt_postgres.compare import PushRules
+    from excerpt_postgres.read_rights import RightsChanges
 
 _RETRY_SECONDS = 5.0
 """Time until a failed push is tried again."""
@@ -31,7 +31,7 @@ def push_vault(
     vault: Path,
     settings: Settings,
     paths: Paths,
-    address: StoreAddress,
+    address: PostgresAddress,
     on_progress: Callable[[Progress], None],
     *,
     rules: PushRules,
@@ -40,7 +40,7 @@ def push_vault(
 ) -> PushReport:
     """Write the index of a vault to a store, and return what was written. Raises as `store.push.push`."""
     from excerpt.index.snapshot import Snapshot
-    from excerpt.store.push import push
+    from excerpt_postgres.push import push
 
     started = time.monotonic()
     with closing(Snapshot.open(paths.index_folder(vault), _without_comments(settings))) as snapshot:
@@ -71,7 +71,7 @@ class PushThread:
     """
 
     def __init__(
-        self, vault: Path, address: StoreAddress, report: EventHandler, log_crash: CrashHandler, rules: PushRules
+        self, vault: Path, address: PostgresAddress, report: EventHandler, log_crash: CrashHandler, rules: PushRules
     ) -> None:
         self._vault, self._address, self._report, self._log_crash, self._rules = (
             vault,
@@ -98,8 +98,8 @@ class PushThread:
 
     def _run(self) -> None:
         from excerpt.index.snapshot import Snapshot
-        from excerpt.store.compare import PushRefusedError
-        from excerpt.store.push import Pusher
+        from excerpt_postgres.compare import PushRefusedError
+        from excerpt_postgres.push import Pusher
 
         paths, last_error = user_paths(), ""
         seconds: float | None = None

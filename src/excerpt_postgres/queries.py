@@ -13,8 +13,8 @@ from excerpt.corpus.queries import LABEL_SEPARATOR, REPLACED_BY, REPLACES, TARGE
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.catalog_rows import decompress_text
 from excerpt.index.queries import fragment_from_row, section_from_row
-from excerpt.store import schema
-from excerpt.store.connection import Row, StoreConnection, replace_unstorable
+from excerpt_postgres import schema
+from excerpt_postgres.connection import Row, StoreConnection, replace_unstorable
 
 NO_MAX_NOTE = (1 << 63) - 1
 """A number above that of every note: no limit."""

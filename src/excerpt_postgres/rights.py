@@ -17,11 +17,11 @@ from unicodedata import normalize
 
 from excerpt.base.errors import StoreUnusableError
 from excerpt.base.model import FolderRights
-from excerpt.store import schema
-from excerpt.store.read_rights import RightsChanges
+from excerpt_postgres import schema
+from excerpt_postgres.read_rights import RightsChanges
 
 if TYPE_CHECKING:
-    from excerpt.store.connection import StoreConnection
+    from excerpt_postgres.connection import StoreConnection
 
 WRITER = "excerpt_writer"
 READER = "excerpt_reader"

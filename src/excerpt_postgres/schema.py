@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from excerpt.base.errors import StoreUnusableError
-from excerpt.store.connection import IndexDamagedError, Statement, StoreConnection
+from excerpt_postgres.connection import IndexDamagedError, Statement, StoreConnection
 
 DIMENSIONS = 256
 """Number of dimensions of the vectors in a store."""

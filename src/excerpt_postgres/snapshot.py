@@ -27,14 +27,14 @@ from excerpt.corpus.tables import FIELDS, FragmentTable
 from excerpt.encoders.model_names import require_static_model
 from excerpt.encoders.static_model import Embedder, open_embedder
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION
-from excerpt.store import schema
-from excerpt.store.address import StoreAddress
-from excerpt.store.candidates import CandidateTerms, CandidateVectors, LoadedFragments, TermCache, VaultStatistics
-from excerpt.store.connection import ConnectionLostError, IndexDamagedError, Row, Statement, StoreConnection
-from excerpt.store.queries import ReadableAreas, StoreQueries, array_literal
-from excerpt.store.schema import ORDINAL_BITS
-from excerpt.store.words import DecodedTokens, stored_tokens, word_lengths
 from excerpt.vault.dialect import guess_dialect
+from excerpt_postgres import schema
+from excerpt_postgres.address import PostgresAddress
+from excerpt_postgres.candidates import CandidateTerms, CandidateVectors, LoadedFragments, TermCache, VaultStatistics
+from excerpt_postgres.connection import ConnectionLostError, IndexDamagedError, Row, Statement, StoreConnection
+from excerpt_postgres.queries import ReadableAreas, StoreQueries, array_literal
+from excerpt_postgres.schema import ORDINAL_BITS
+from excerpt_postgres.words import DecodedTokens, stored_tokens, word_lengths
 
 _TIMEOUT_SECONDS = 20.0
 """Maximum seconds of a reader's statement, and of waiting for a replica that is behind its primary."""
@@ -198,7 +198,7 @@ class StoreSnapshot(NoteReader):
         self.vectors = CandidateVectors(loaded, revision.statistics, self._fetch_cosines, self._fetch_vectors)
 
     @classmethod
-    def open(cls, address: StoreAddress, settings: Settings) -> Self:
+    def open(cls, address: PostgresAddress, settings: Settings) -> Self:
         """Connect to a store, and open the vault that `address` names, without loading fragments.
 
         Raises StoreUnusableError if that fails, or no such vault may be read.
@@ -750,7 +750,7 @@ def _select_statement(table: str, conditions: Sequence[str], columns: str = "key
     return f"SELECT {columns} FROM {table}{clause}"
 
 
-def _vault_name_error(address: StoreAddress, names: Sequence[str]) -> StoreUnusableError:
+def _vault_name_error(address: PostgresAddress, names: Sequence[str]) -> StoreUnusableError:
     problem = f"There is no vault called {address.vault}" if address.vault else "A vault's name is missing"
     available = ", ".join(names) or "none"
     return StoreUnusableError(
@@ -758,7 +758,7 @@ def _vault_name_error(address: StoreAddress, names: Sequence[str]) -> StoreUnusa
     )
 
 
-def _wait_for_replica(connection: StoreConnection, address: StoreAddress) -> None:
+def _wait_for_replica(connection: StoreConnection, address: PostgresAddress) -> None:
     """Wait until a replica has the changes up to `address.wait_position`.
 
     Raises StoreUnusableError after `_TIMEOUT_SECONDS`.

@@ -22,7 +22,6 @@ from excerpt.cli.terminal_checks import check_clipboard, check_editor, check_key
 from excerpt.index.catalog import CATALOG_FILE
 from excerpt.index.writer import LOCK_FILE
 from excerpt.service.diagnosis import diagnose, setup_checks, vault_checks
-from excerpt.service.diagnosis.findings import Finding, run_checks
 from excerpt.service.diagnosis.setup_checks import (
     check_folders,
     check_libraries,
@@ -30,6 +29,7 @@ from excerpt.service.diagnosis.setup_checks import (
     check_tokenizer,
     check_versions,
 )
+from excerpt.service.findings import Finding, run_checks
 from tests.cli.conftest import Excerpt
 from tests.cli.test_doctor import HOLD
 from tests.cli.test_terminal_checks import UTF8

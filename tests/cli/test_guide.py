@@ -152,7 +152,7 @@ def test_the_guides_tables_of_settings_equal_the_settings_of_the_program() -> No
     assert written == {setting.key for setting in all_settings()}
 
 
-@pytest.mark.parametrize("path", reference_pages.GENERATED)
+@pytest.mark.parametrize("path", sorted(reference_pages.GENERATED.keys() - reference_pages.COMMAND_PAGES.keys()))
 def test_what_the_guide_repeats_of_the_program_is_current(path: str) -> None:
     page = (DEMO / path).read_text(encoding="utf-8")
     assert page == reference_pages.rewritten(path, page), "`make reference` writes it anew"

@@ -285,7 +285,7 @@ def test_keys_are_printed_in_the_recorded_order(printed_forms: Mapping[str, Any]
 def test_every_command_with_json_is_tested(printed_forms: Mapping[str, Any]) -> None:
     commands = {name: program.get_command(click.Context(program), name) for name in COMMANDS}
     with_json = {name for name, one in commands.items() if any("--json" in each.opts for each in parameters_of(one))}
-    assert printed_forms["commands"] == with_json - {"push"}  # `push` needs a server: see tests/store
+    assert printed_forms["commands"] == with_json
 
 
 def test_the_last_line_of_progress_is_the_report(printed_forms: Mapping[str, Any]) -> None:

@@ -141,8 +141,9 @@ def test_a_missing_vault_among_several_is_reported(
     assert excerpt(missing, tmp_path / "away").code == 3
 
 
+@pytest.mark.usefixtures("tiny_stores")
 def test_a_store_cannot_be_opened_with_other_vaults(excerpt: Excerpt, vault: Path) -> None:
-    answer = excerpt(vault, "postgresql://ada@db.example/notes?vault=wiki")
+    answer = excerpt(vault, "tiny://wiki")
     assert answer.code == 3
     assert "cannot be opened with other vaults" in answer.err
 

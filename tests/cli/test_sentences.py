@@ -148,7 +148,7 @@ def search(stage: Stage) -> None:
     stage.say("search", "zzqqxx", "--strategy", "adaptive")
     stage.say("search")
     stage.say("search", "lentil", "--vault", "{vault}", "--vault", "{tmp}/nowhere", vault=False)
-    stage.say("search", "lentil", "--explain", "--vault", "{vault}", "--vault", "postgresql://h/db", vault=False)
+    stage.say("search", "lentil", "--explain", "--vault", "{vault}", "--vault", "tiny://wiki", vault=False)
     stage.write("other/Soup.md", "A soup of lentils.\n")
     stage.say("search", "lentil", "--vault", "{vault}", "--vault", "{tmp}/other", vault=False)
     (stage.tmp / "empty").mkdir()
@@ -497,12 +497,9 @@ def watch(stage: Stage) -> None:
             process.kill()
 
 
-def push_and_servers(stage: Stage) -> None:
-    stage.say("push", "{vault}", vault=False)
-    stage.say("push", "{vault}", "--to", "postgresql://localhost/x", "--merge", "--mirror", vault=False)
+def servers(stage: Stage) -> None:
     stage.say("watch", "--merge")
     stage.say("mcp", "{tmp}/nowhere", vault=False)
-    stage.say("push", "{vault}", "--to", "nowhere", vault=False)
     stage.say("mcp", "{vault}", "--http", "--host", "0.0.0.0", vault=False)
     answer = stage.call("mcp", "{vault}", "--print-config", "claude", vault=False)
     stage.record("excerpt mcp {vault} --print-config claude", re.sub("-- .* mcp", "-- {command} mcp", answer.err))
@@ -545,13 +542,14 @@ SCENES = (
     *(pack, pack_formats, pack_into_a_file, check),
     *(remember, recall, memories_whose_files_are_odd, edit_and_forget),
     *(gold, news),
-    *(learned, index_and_status, index_ocr, config, watch, push_and_servers),
+    *(learned, index_and_status, index_ocr, config, watch, servers),
     *(an_index_that_is_damaged, an_index_that_is_written_elsewhere, an_index_on_a_full_disk),
     an_index_in_the_place_of_which_is_a_file,
 )
 
 
 @pytest.mark.needs("tesseract")
+@pytest.mark.usefixtures("tiny_stores")
 def test_the_sentences_of_the_command_line_equal_the_golden_file(excerpt: Excerpt, tmp_path: Path) -> None:
     said = []
     for scene in SCENES:

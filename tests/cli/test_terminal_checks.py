@@ -8,7 +8,7 @@ import pytest
 
 from excerpt.base.settings import ScreenSettings
 from excerpt.cli.terminal_checks import check_clipboard, check_editor, check_keys, check_terminal
-from excerpt.service.diagnosis.findings import Severity
+from excerpt.service.findings import Severity
 from tests.conftest import programs_finder
 from tests.findings import finding_lines, has_finding
 

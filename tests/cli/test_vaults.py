@@ -192,7 +192,7 @@ def test_every_command_that_takes_a_vault_is_tested_with_an_empty_name() -> None
     takers = {
         name for name, command in commands.items() if command and {"vault", "vaults"} & {p.name for p in command.params}
     }
-    assert takers == {*WORDS, "config", "editor", "mcp", "pick", "push", "serve"}
+    assert takers == {*WORDS, "config", "editor", "mcp", "pick", "serve"}
 
 
 @pytest.fixture

@@ -57,7 +57,6 @@ WORDS: Mapping[str, Sequence[str]] = {
     "news": [],
     "index": [],
     "watch": ["--progress"],
-    "push": [".", "--to", "postgresql://127.0.0.1:1/none"],
     "serve": ["--schema"],
     "mcp": [".", "--print-config", "claude"],
     "embedding": [],
@@ -69,8 +68,8 @@ WORDS: Mapping[str, Sequence[str]] = {
     "doctor": [],
 }
 """The arguments that each command is called with."""
-CODES = {"agents": 1, "edit": 3, "forget": 3, "gold": 1, "learned": 1, "news": 1, "pick": 3, "push": 3}
-"""Exit codes without such a memory, questions, learned notes, saved queries, a server or a terminal; else 0."""
+CODES = {"agents": 1, "edit": 3, "forget": 3, "gold": 1, "learned": 1, "news": 1, "pick": 3}
+"""Exit codes without such a memory, questions, learned notes, saved queries or a terminal; else 0."""
 
 
 @dataclass(frozen=True, slots=True)

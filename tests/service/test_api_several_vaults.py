@@ -216,6 +216,7 @@ def test_a_folder_named_twice_is_one_vault(home: Path, folders: list[Path]) -> N
         assert {hit.path for hit in opened.search("soup")} == {"Soup.md"}
 
 
+@pytest.mark.usefixtures("tiny_stores")
 def test_impossible_combinations_are_refused(home: Path, folders: list[Path]) -> None:
     with pytest.raises(ValueError, match="no vault"):
         excerpt.open([])
@@ -224,7 +225,7 @@ def test_impossible_combinations_are_refused(home: Path, folders: list[Path]) ->
     with pytest.raises(excerpt.VaultError):
         excerpt.open([folders[0], folders[0] / "nowhere"])
     with pytest.raises(excerpt.StoreUnusableError, match="is a store"):
-        excerpt.open([folders[0], "postgresql://host/db"])
+        excerpt.open([folders[0], "tiny://wiki"])
 
 
 def test_a_vault_with_an_unreadable_index_is_omitted_and_named_once(home: Path, folders: list[Path]) -> None:

@@ -16,9 +16,9 @@ import excerpt
 from excerpt import Vault
 from excerpt.base.settings import user_paths
 from excerpt.index.snapshot import Snapshot
-from excerpt.store.address import parse_address
-from excerpt.store.push import push
 from excerpt.vault.known_vaults import DEMO
+from excerpt_postgres.address import parse_address
+from excerpt_postgres.push import push
 from tests.store.server import NoServerError, Servers, servers
 
 _numbers = itertools.count()

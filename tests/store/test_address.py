@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from excerpt.base.errors import StoreUnusableError
-from excerpt.store.address import is_address, parse_address
+from excerpt.service.stores import is_address
+from excerpt_postgres.address import parse_address
 
 
 @pytest.mark.parametrize("address", ["postgresql://h/db", "postgres://h/db", str(Path("postgresql://h/db"))])

@@ -11,14 +11,15 @@ from textual.widgets import Button
 import excerpt
 from excerpt import Vault
 from excerpt.base.settings import Settings
-from excerpt.store.address import parse_address
-from excerpt.store.push import push
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.hit_pane import NO_FILES
 from excerpt.tui.vault_chooser import VaultChooser
 from excerpt.vault.known_vaults import add_recent_vault, recent_vaults
+from excerpt_postgres.address import parse_address
+from excerpt_postgres.push import push
+from excerpt_postgres.store import parse_store
 from tests.store.conftest import closed_database, index_of, records_of
 from tests.tui.driver import (
     listed_titles,
@@ -64,7 +65,7 @@ def address(notes: Vault, database: str) -> str:
 
 @pytest.fixture
 def app(address: str, tmp_path: Path) -> ExcerptApp:
-    store = parse_address(address)
+    store = parse_store(address)
     return ExcerptApp(store.folder, Settings(), places_under(tmp_path / "home"), store=store)
 
 

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from excerpt.store.compare import (
+from excerpt_postgres.compare import (
     NO_RULES,
     PushPlan,
     PushRecord,

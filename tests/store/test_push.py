@@ -16,15 +16,15 @@ from excerpt.base.model import PushReport
 from excerpt.base.settings import Comments, Settings, TextSettings, user_paths
 from excerpt.corpus.interface import CandidateQuery
 from excerpt.corpus.tables import FIELDS
-from excerpt.service.diagnosis.findings import Finding, Severity
 from excerpt.service.diagnosis.vault_checks import check_store
-from excerpt.service.push_vault import push_vault as push_with_settings
-from excerpt.store import schema
-from excerpt.store.address import parse_address
-from excerpt.store.compare import PushRules
-from excerpt.store.connection import StoreConnection
-from excerpt.store.push import push
-from excerpt.store.snapshot import DAMAGED_INDEX_MESSAGE, StoreSnapshot
+from excerpt.service.findings import Finding, Severity
+from excerpt_postgres import schema
+from excerpt_postgres.address import parse_address
+from excerpt_postgres.compare import PushRules
+from excerpt_postgres.connection import StoreConnection
+from excerpt_postgres.push import push
+from excerpt_postgres.push_vault import push_vault as push_with_settings
+from excerpt_postgres.snapshot import DAMAGED_INDEX_MESSAGE, StoreSnapshot
 from tests.cli.json_forms import documented_fields, mismatches
 from tests.store.conftest import index_of, records_of, replica_address
 from tests.store.server import Servers
@@ -184,7 +184,7 @@ def test_after_pushed_changes_the_counts_equal_the_ones_of_a_first_push(vault: P
 def test_an_interrupted_push_is_completed_by_the_next(
     vault: Path, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("excerpt.store.push._BATCH_FRAGMENTS", 1)
+    monkeypatch.setattr("excerpt_postgres.push._BATCH_FRAGMENTS", 1)
 
     def die(written: int, of: int) -> None:
         raise KeyboardInterrupt
@@ -270,7 +270,7 @@ def test_a_reader_of_a_replica_waits_until_the_replica_has_the_push(
 def test_a_replica_that_lags_behind_is_reported(
     vault: Path, database: str, running: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("excerpt.store.snapshot._TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr("excerpt_postgres.snapshot._TIMEOUT_SECONDS", 0.1)
     push_vault(vault, database)
     replica = replica_address(database, running)
     with pytest.raises(StoreUnusableError, match="does not have the changes"):

@@ -22,10 +22,10 @@ import excerpt
 from excerpt.base.model import PushReport
 from excerpt.base.settings import user_paths
 from excerpt.index.catalog_rows import decompress_text
-from excerpt.store.address import parse_address
-from excerpt.store.compare import NO_RULES, PushRefusedError, PushRules
-from excerpt.store.push import push
-from excerpt.store.read_rights import RightsChanges, parse_right
+from excerpt_postgres.address import parse_address
+from excerpt_postgres.compare import NO_RULES, PushRefusedError, PushRules
+from excerpt_postgres.push import push
+from excerpt_postgres.read_rights import RightsChanges, parse_right
 from tests.cli.test_watch import Child
 from tests.store.conftest import index_of, records_of
 from tests.store.test_push import NOTES, statistics
@@ -281,7 +281,7 @@ def test_an_interrupted_push_is_not_a_change_of_others(
     copy = copy_of("first")
     copy.push()
     with monkeypatch.context() as patch:
-        patch.setattr("excerpt.store.push._Push._write_metadata", _interrupted)
+        patch.setattr("excerpt_postgres.push._Push._write_metadata", _interrupted)
         copy.write("Honey.md", "# Honey\n\nThickened nectar.\n")
         with pytest.raises(KeyboardInterrupt):
             copy.push()

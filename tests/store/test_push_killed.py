@@ -20,8 +20,8 @@ import pytest
 
 import excerpt
 from excerpt.base.settings import user_paths
-from excerpt.store.address import parse_address
-from excerpt.store.push import Pusher
+from excerpt_postgres.address import parse_address
+from excerpt_postgres.push import Pusher
 from tests.store.conftest import index_of, records_of
 from tests.store.server import Servers
 

@@ -26,11 +26,11 @@ from excerpt.insight.suggest import suggest_queries
 from excerpt.servers.mcp.server import build_server
 from excerpt.servers.served_vaults import ServedVaults
 from excerpt.service.diagnosis.vault_checks import check_store
-from excerpt.store import schema
-from excerpt.store.address import parse_address
-from excerpt.store.push import push
-from excerpt.store.read_rights import RightsChanges, parse_right
-from excerpt.store.snapshot import StoreSnapshot
+from excerpt_postgres import schema
+from excerpt_postgres.address import parse_address
+from excerpt_postgres.push import push
+from excerpt_postgres.read_rights import RightsChanges, parse_right
+from excerpt_postgres.snapshot import StoreSnapshot
 from tests.servers.mcp.conftest import failure_text, tool_caller
 from tests.store.conftest import index_of, records_of
 from tests.store.test_push import NOTES, push_vault, statistics, vault

@@ -13,8 +13,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from excerpt.store import schema
-from excerpt.store.words import token_of
+from excerpt_postgres import schema
+from excerpt_postgres.words import token_of
 from tests.store.test_push import vault
 from tests.store.test_rights import SECRETS, guarded_addresses, users
 

@@ -28,9 +28,9 @@ from excerpt.search.engine import Engine
 from excerpt.search.prefetch import build_note_query
 from excerpt.servers.mcp.server import build_server
 from excerpt.servers.served_vaults import ServedVaults
-from excerpt.store.address import parse_address
-from excerpt.store.push import push
-from excerpt.store.snapshot import StoreSnapshot
+from excerpt_postgres.address import parse_address
+from excerpt_postgres.push import push
+from excerpt_postgres.snapshot import StoreSnapshot
 from tests.servers.mcp.conftest import failure_text, tool_caller
 from tests.store.conftest import index_of, records_of, temporary_database
 from tests.store.server import Servers
@@ -120,8 +120,8 @@ def test_a_search_on_a_store_imports_nothing_that_writes_one(store: str) -> None
     run = subprocess.run([sys.executable, "-c", asked, store], capture_output=True, text=True, check=True)
     hits, *names = run.stdout.split()
     assert int(hits) > 0
-    assert "excerpt.store.snapshot" in names
-    assert not {"excerpt.store.push", "excerpt.store.rights", "excerpt.store.compare", "whoosh"} & set(names)
+    assert "excerpt_postgres.snapshot" in names
+    assert not {"excerpt_postgres.push", "excerpt_postgres.rights", "excerpt_postgres.compare", "whoosh"} & set(names)
 
 
 @pytest.mark.store

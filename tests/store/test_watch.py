@@ -13,9 +13,9 @@ import excerpt
 from excerpt import Vault
 from excerpt.base.model import BuildReport
 from excerpt.index.events import IndexingEvent, IndexingFailed
-from excerpt.service.push_vault import PushThread
-from excerpt.store.address import parse_address
-from excerpt.store.compare import NO_RULES
+from excerpt_postgres.address import parse_address
+from excerpt_postgres.compare import NO_RULES
+from excerpt_postgres.push_vault import PushThread
 from tests.cli.test_watch import PATIENCE, Child
 from tests.store.conftest import address_in_database, closed_database
 from tests.store.server import Servers
@@ -66,7 +66,7 @@ def test_an_internal_error_is_reported(vault: Path, database: str, monkeypatch: 
     def fail(*_: object) -> None:
         raise RuntimeError("odd")
 
-    monkeypatch.setattr("excerpt.store.push.Pusher.push", fail)
+    monkeypatch.setattr("excerpt_postgres.push.Pusher.push", fail)
     with excerpt.open(vault) as opened:
         opened.load()
     told: queue.Queue[IndexingEvent] = queue.Queue()

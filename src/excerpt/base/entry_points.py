@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -13,24 +13,29 @@ from typing import Any
 
 @cache
 def find_entry_points(group: str) -> Mapping[str, str]:
-    """Return the objects of an entry-point group as `module:name`, by name, without importing their packages."""
-    if not any(_may_have_group(folder, group) for folder in sys.path):
-        return {}
-    from importlib.metadata import entry_points
+    """Return the objects of an entry-point group as `module:name`, by name, without importing their packages.
 
-    return {entry.name: entry.value for entry in entry_points(group=group)}
-
-
-def _may_have_group(folder: str, group: str) -> bool:
-    """Return whether a package in `folder`, an item of sys.path, may have entry points of the group.
-
-    Testing all folders so takes 2 ms; importing the library that reads entry points takes 40 ms.
+    Reading the files of all packages takes 2 ms; importing the library that does it takes 40 ms.
     """
-    for file in Path(folder or ".").glob("*.dist-info/entry_points.txt"):
-        with suppress(OSError):
-            if group.encode() in file.read_bytes():
-                return True
-    return False
+    found: dict[str, str] = {}
+    for folder in sys.path:
+        for file in sorted(Path(folder or ".").glob("*.dist-info/entry_points.txt")):
+            with suppress(OSError, UnicodeDecodeError):
+                for name, target in _read_group(file.read_text(encoding="utf-8"), group):
+                    found.setdefault(name, target)
+    return found
+
+
+def _read_group(text: str, group: str) -> Iterator[tuple[str, str]]:
+    """Yield name and target of each entry point that a package's `entry_points.txt` has in a group."""
+    section = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            section = line.strip("[]").strip()
+        elif section == group and not line.startswith(("#", ";")):
+            name, sign, target = line.partition("=")
+            if sign:
+                yield name.strip(), target.partition("[")[0].strip()  # without the extras that it needs
 
 
 def load_entry_point(target: str) -> Any:

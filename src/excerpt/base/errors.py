@@ -98,7 +98,7 @@ class IndexBusyError(IndexUnusableError):
 
 
 class StoreUnusableError(IndexUnusableError):
-    """A store (a shared PostgreSQL database) cannot be reached, or its content cannot be used."""
+    """A store (a shared database) cannot be reached, or its content cannot be used."""
 
     title = "The store cannot be used"
 

@@ -836,7 +836,7 @@ def sum_reports(reports: Mapping[str, BuildReport], generation: int) -> BuildRep
 
 
 class FolderRights(Struct, frozen=True):
-    """Who may read a folder of a vault in a store (a shared PostgreSQL database).
+    """Who may read a folder of a vault in a store (a shared database).
 
     `folder` is "" for the notes that are in no folder with rights of its own. `roles` are the database roles that may
     read the folder, besides the writers. `notes` is the number of notes in the folder.
@@ -848,7 +848,7 @@ class FolderRights(Struct, frozen=True):
 
 
 class PushReport(Struct, frozen=True):
-    """Summary of a push of a vault's index to a store (a shared PostgreSQL database).
+    """Summary of a push of a vault's index to a store (a shared database).
 
     `added`, `changed`, `removed` and `unchanged` count notes. `kept` counts notes of which the store's version was kept
     although the pushed version differs; `conflicts` are the paths of notes that were changed on both sides. `fragments`

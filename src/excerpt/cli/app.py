@@ -23,7 +23,7 @@ from excerpt.base.settings import (
 )
 from excerpt.cli.printing import escape_for_stdout, print_line
 from excerpt.cli.vaults import VaultParameter, find_last_vault
-from excerpt.store.address import StoreAddress, is_address, parse_address
+from excerpt.service.stores import StoreAddress, is_address, parse_address
 from excerpt.tui.picking import PickOptions, draw_on_terminal, has_terminal
 from excerpt.tui.startup import configure_interpreter
 from excerpt.vault.known_vaults import add_recent_vault, recent_vaults, refuse_broad_folder, suggest_adoption

@@ -16,7 +16,7 @@ import click
 from excerpt.base.errors import ExcerptError, VaultError
 from excerpt.base.settings import open_vault, user_paths
 from excerpt.cli.vaults import find_last_vault
-from excerpt.store.address import is_address
+from excerpt.service.stores import is_address
 from excerpt.text.display import visible_line
 
 if TYPE_CHECKING:

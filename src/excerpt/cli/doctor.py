@@ -20,7 +20,7 @@ from excerpt.base.model import Progress
 from excerpt.base.settings import Paths, open_vault, refuse_folders_in_vault, user_paths
 from excerpt.cli.printing import ProgressLine, output_columns, print_json, print_line
 from excerpt.cli.vaults import check_is_folder, find_last_vault, vault_parameter
-from excerpt.store.address import is_address
+from excerpt.service.stores import is_address
 from excerpt.text.display import format_count, visible_line
 from excerpt.vault import known_vaults
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from excerpt import __version__
+from excerpt.base.entry_points import find_entry_points
 from excerpt.base.errors import ExcerptError
 from excerpt.base.state_files import make_shared_folders_private, set_private_umask
 from excerpt.cli.printing import make_output_error, print_line, print_message, write_stderr
@@ -53,7 +54,6 @@ COMMANDS = (
     "index",
     "embedding",
     "watch",
-    "push",
     "mcp",
     "serve",
     "editor",
@@ -64,6 +64,9 @@ COMMANDS = (
     "doctor",
 )
 """Commands. The function NAME_command is in the module `excerpt.cli.NAME`, which is imported on demand."""
+
+COMMAND_GROUP = "excerpt.commands"
+"""Entry points of the commands that other packages add, by name: each is a click command."""
 
 COMPLETION_VARIABLE = "_EXCERPT_COMPLETE"
 """Name of the variable by which the script of a shell asks for completions; its value is the shell."""
@@ -76,20 +79,34 @@ took 0.03 s of a search.
 """
 
 
+def _find_added_commands() -> dict[str, str]:
+    """Return the commands that other packages add, as `module:name`, by name; not those of a removed package."""
+    from importlib.util import find_spec
+
+    return {
+        name: target
+        for name, target in find_entry_points(COMMAND_GROUP).items()
+        if name not in COMMANDS and find_spec(target.partition(".")[0]) is not None
+    }
+
+
 class VaultOrCommand(click.Group):
     """A group that treats its first word as a command if one has that name, and as a vault otherwise."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        """Return the names of all commands."""
-        return list(COMMANDS)
+        """Return the names of all commands, those of other packages last."""
+        return [*COMMANDS, *_find_added_commands()]
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command with this name, importing its module; None if there is no such command."""
+        target = f"excerpt.cli.{cmd_name}:{cmd_name}_command"
         if cmd_name not in COMMANDS:
-            return None
+            target = _find_added_commands().get(cmd_name, "")
+            if not target:
+                return None
         gc.set_threshold(*_GC_THRESHOLDS)
-        module = importlib.import_module(f"excerpt.cli.{cmd_name}")
-        command = getattr(module, f"{cmd_name}_command")
+        module, _, name = target.partition(":")
+        command = getattr(importlib.import_module(module), name)
         assert isinstance(command, click.Command)
         return command
 
@@ -99,7 +116,7 @@ class VaultOrCommand(click.Group):
 
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
-        names = [CompletionItem(name) for name in COMMANDS if name.startswith(incomplete)]
+        names = [CompletionItem(name) for name in self.list_commands(ctx) if name.startswith(incomplete)]
         return [*names, CompletionItem(incomplete, "dir")]
 
     def resolve_command(
@@ -110,11 +127,12 @@ class VaultOrCommand(click.Group):
         Raises a usage error if args[0] is not a folder but resembles the name of a command.
         """
         word = args[0]
-        if word in COMMANDS or word.startswith("-"):
+        commands = self.list_commands(ctx)
+        if word in commands or word.startswith("-"):
             return super().resolve_command(ctx, args)
         import difflib
 
-        near = difflib.get_close_matches(word, COMMANDS, n=1, cutoff=0.7)
+        near = difflib.get_close_matches(word, commands, n=1, cutoff=0.7)
         if near and not Path(word).expanduser().exists():
             raise click.UsageError(f"There is no command and no folder called {word}. Did you mean {near[0]}?", ctx)
         from excerpt.cli.app import open_vault_in_app

@@ -19,7 +19,7 @@ from excerpt.base.settings import open_vault, user_paths
 from excerpt.cli.crash import log_crash
 from excerpt.cli.printing import print_line, print_message
 from excerpt.cli.vaults import find_last_vault, vaults_parameter
-from excerpt.store.address import is_address, parse_address
+from excerpt.service.stores import is_address, parse_address
 from excerpt.vault.known_vaults import refuse_broad_folder
 
 _PORT = 8765

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO
@@ -18,7 +18,15 @@ import click
 from excerpt.base.errors import ExcerptError, StreamError
 from excerpt.base.json_forms import to_json_value
 from excerpt.base.state_files import swap_file, users_umask
-from excerpt.text.display import format_count, format_duration, visible, visible_json, visible_line
+from excerpt.text.display import (
+    count_notes,
+    format_count,
+    format_duration,
+    format_paths,
+    visible,
+    visible_json,
+    visible_line,
+)
 
 if TYPE_CHECKING:
     from excerpt.base.model import EmbeddingProgress, Progress
@@ -211,3 +219,12 @@ def save_output(file: Path, text: str) -> int:
             "Check that its folder exists and is writable.",
         ) from error
     return len(data)
+
+
+def conflict_sentence(conflicts: Sequence[str]) -> str:
+    """Return sentences that say that these notes were not pushed, as both sides have changed them, and what to do."""
+    return (
+        f"{count_notes(conflicts)} changed in this copy and in the store, and not pushed: {format_paths(conflicts)}."
+        " To see the store's version, run `excerpt read NOTE --vault ADDRESS`."
+        " To push this copy's version, use --overwrite NOTE."
+    )

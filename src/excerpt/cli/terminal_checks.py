@@ -12,7 +12,7 @@ from pathlib import Path
 from excerpt.base.errors import ExcerptError
 from excerpt.base.processes import find_program, program_command
 from excerpt.base.settings import ScreenSettings, Settings
-from excerpt.service.diagnosis.findings import Finding, FindingGroup, ok, problem, run_checks, warning
+from excerpt.service.findings import Finding, FindingGroup, ok, problem, run_checks, warning
 from excerpt.text.display import format_count
 from excerpt.tui.clipboard import OSC_LIMIT, plan_copy
 from excerpt.tui.keymap import find_unreliable_keys, validate_keymap

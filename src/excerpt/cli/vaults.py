@@ -168,7 +168,7 @@ def check_is_folder(vault: Path) -> None:
 
 def has_store(vaults: Iterable[Path]) -> bool:
     """Return whether one of `vaults` is the address of a store."""
-    from excerpt.store.address import is_address
+    from excerpt.service.stores import is_address
 
     return any(is_address(str(vault)) for vault in vaults)
 

@@ -17,7 +17,7 @@ from excerpt.base.errors import ExcerptError, StreamError
 from excerpt.base.model import BuildReport, EmbeddingProgress, Progress, PushReport
 from excerpt.base.settings import load_vault_settings, user_paths
 from excerpt.cli.crash import log_crash
-from excerpt.cli.printing import ProgressLine, print_json, print_line, print_message
+from excerpt.cli.printing import ProgressLine, conflict_sentence, print_json, print_line, print_message
 from excerpt.cli.vaults import resolve_vault, vault_parameter
 from excerpt.index.events import (
     EmbeddingCompleted,
@@ -30,8 +30,7 @@ from excerpt.index.events import (
     event_to_json,
     parse_command,
 )
-from excerpt.store.address import StoreAddress, parse_address
-from excerpt.store.compare import PushRules, conflict_sentence
+from excerpt.service.stores import StoreAddress, parse_address
 from excerpt.text.display import visible_line
 from excerpt.vault.known_vaults import refuse_broad_folder
 from excerpt.vault.watched import mark_watched
@@ -58,12 +57,12 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
     """
     if merge and address is None:
         raise click.UsageError("--merge needs a store. Add --to ADDRESS.")
-    to = None if address is None else (parse_address(address), PushRules(merge=merge))
+    to = None if address is None else parse_address(address)
     if not progress:
         chosen = resolve_vault(vault)
         refuse_broad_folder(chosen, user_paths())
         with (
-            _push_changes(chosen, to, _TextEventPrinter(chosen)) as report,
+            _push_changes(chosen, to, _TextEventPrinter(chosen), merge=merge) as report,
             mark_watched(user_paths().watch_folder(chosen)),
         ):
             _make_watcher(chosen, report).run(poll=poll)
@@ -73,7 +72,7 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
     commands = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115
     try:
         chosen = resolve_vault(vault)
-        with _push_changes(chosen, to, out) as report, mark_watched(user_paths().watch_folder(chosen)):
+        with _push_changes(chosen, to, out, merge=merge) as report, mark_watched(user_paths().watch_folder(chosen)):
             watcher = _make_watcher(chosen, report)
             out.on_stdout_lost = watcher.stop
             threading.Thread(target=_run_commands, args=(commands, watcher, out), daemon=True).start()
@@ -87,24 +86,19 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
 
 
 @contextlib.contextmanager
-def _push_changes(
-    vault: Path, to: tuple[StoreAddress, PushRules] | None, report: EventHandler
-) -> Iterator[EventHandler]:
+def _push_changes(vault: Path, to: StoreAddress | None, report: EventHandler, *, merge: bool) -> Iterator[EventHandler]:
     """Yield an event handler that pushes changes to the store `to` and passes events on to `report`.
 
-    `to` is the address of the store with the rules for the push. If it is None, yield `report` itself.
+    If `to` is None, yield `report` itself.
     """
     if to is None:
         yield report
         return
-    address, rules = to
-    from excerpt.service.push_vault import PushThread
-
-    push_thread = PushThread(vault, address, report, _log_crash, rules)
+    pusher = to.push_changes(vault, report, _log_crash, merge=merge)
     try:
-        yield push_thread
+        yield pusher
     finally:
-        push_thread.stop()
+        pusher.stop()
 
 
 def _log_crash(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Protocol of the queries for notes and their rows, which SQLite (index) and PostgreSQL (store) each implement."""
+"""Protocol of the queries for notes and their rows, which an index and each store implement."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from excerpt.base.settings import load_vault_settings, user_paths
 from excerpt.index.events import IndexingFailed, VaultEmptied, VaultWatched
 from excerpt.search.usage import REWORDING_SECONDS, UnsureQuestions
 from excerpt.service.indexing_process import IndexingEnded, IndexingProcess, ProcessEvent
-from excerpt.store.address import is_address, parse_address
+from excerpt.service.stores import is_address, parse_address
 from excerpt.text.display import format_count, visible_line
 from excerpt.vault.known_vaults import VaultFolders, unique_names
 from excerpt.vault.watched import WatchClaim, is_watched

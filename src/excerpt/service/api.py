@@ -72,7 +72,7 @@ from excerpt.service.open_vaults import (
     OpenVaults,
     make_folders_private,
 )
-from excerpt.store.address import StoreAddress, is_address, parse_address
+from excerpt.service.stores import StoreAddress, is_address, parse_address
 from excerpt.vault.known_vaults import VaultFolders, save_store_address, save_vault_path, suggest_adoption
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def open(  # noqa: A001 - read as `excerpt.open`
     """Open the vault at `path` with the user's settings for it.
 
     `settings` has values that change them, such as `{"search.limit": 5}`; a `Settings` replaces them.
-    `path` is a folder of Markdown notes, or the address of a store (postgresql://user@host/database?vault=name).
+    `path` is a folder of Markdown notes, or the address of a store (a database, by a package that adds its scheme).
     Several folders are opened as one, a `VaultUnion`, with the settings of the first. The index is opened on first use
     (`Vault.load`). With `refresh`, the index is updated before it is opened, and
     `on_progress` gets the progress. `on_notice` gets sentences for the user, such as that a damaged index was rebuilt;
@@ -1084,7 +1084,7 @@ class Vault:
 
 
 class StoredVault(Vault):
-    """A vault in a store (a PostgreSQL database), returned by `excerpt.open` for the store's address.
+    """A vault in a store (a shared database), returned by `excerpt.open` for the store's address.
 
     `excerpt push` updates the vault, and each search answers from its current content. Memories, marks and settings
     are not in the store: they are the files of the user who searches.

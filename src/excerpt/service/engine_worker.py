@@ -26,7 +26,7 @@ from excerpt.base.settings import Paths, Settings, load_vault_settings
 from excerpt.service.event_loop import EventLoop, Failure, IndexOpened, QueryVectorsReady
 from excerpt.service.open_vaults import Generation, OpenIndex, OpenStore, OpenVaults, newest_generation
 from excerpt.service.request_queue import Answer, NotReadyError, Priority, Question, Request, RequestQueue
-from excerpt.store.address import StoreAddress
+from excerpt.service.stores import StoreAddress
 from excerpt.vault.known_vaults import VaultFolders
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from excerpt.corpus.interface import Corpus
     from excerpt.index.snapshot import Snapshot
     from excerpt.search.engine import Engine
-    from excerpt.store.address import StoreAddress
+    from excerpt.service.stores import StoreAddress
 
 OnNotice = Callable[[str], None]
 
@@ -146,9 +146,7 @@ class OpenStore:
 
     def open_newest(self) -> Corpus:
         """Connect to the store. Raises StoreUnusableError."""
-        from excerpt.store.snapshot import StoreSnapshot
-
-        return StoreSnapshot.open(self._address, self.settings)
+        return self._address.open_corpus(self.settings)
 
     open_first = open_newest
 

@@ -88,6 +88,19 @@ def format_count(number: int, singular: str, plural: str = "") -> str:
     return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
 
 
+def count_notes(paths: Sequence[str], verb: str = "were") -> str:
+    """Return the number of `paths` with a verb, "were" or "are": "1 note was" or "2 notes were"."""
+    singular = {"were": "was", "are": "is"}
+    return f"{format_count(len(paths), 'note')} {singular[verb] if len(paths) == 1 else verb}"
+
+
+def format_paths(paths: Sequence[str]) -> str:
+    """Return the first five paths, and how many more there are."""
+    named = [visible_line(path) for path in paths[:5]]
+    more = len(paths) - len(named)
+    return ", ".join(named) + (f" and {more:,} more" if more else "")
+
+
 def format_percent(share: float, separator: str = " ") -> str:
     """Return a share (0 to 1) as `36 %`; `0 %` and `100 %` only for exactly 0 and 1, else `<1 %` and `99 %`.
 

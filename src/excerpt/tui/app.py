@@ -35,7 +35,7 @@ from textual.widgets import Button, Input
 
 from excerpt.base.errors import ExcerptError, SettingsError
 from excerpt.base.settings import Paths, Settings
-from excerpt.store.address import StoreAddress
+from excerpt.service.stores import StoreAddress
 from excerpt.tui.active_keys import (
     DefersActions,
     HasParts,

@@ -22,7 +22,7 @@ from excerpt.encoders.model_names import remote_notice
 from excerpt.index.events import VaultEmptied
 from excerpt.pack.selection import read_marks, write_marks
 from excerpt.service.event_loop import Failure, IndexOpened, MemoryChanged, QueryVectorsReady
-from excerpt.store.address import StoreAddress
+from excerpt.service.stores import StoreAddress
 from excerpt.text.display import file_address, format_count, knows_links, visible_line
 from excerpt.tui.active_keys import OpensDialogs, bindings
 from excerpt.tui.common.background_work import start_work

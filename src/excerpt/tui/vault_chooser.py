@@ -24,7 +24,7 @@ from textual.widgets import Input, OptionList, Static
 
 from excerpt.base.errors import ExcerptError
 from excerpt.base.settings import Paths, Settings, load_vault_settings, open_vault, refuse_folders_in_vault
-from excerpt.store.address import StoreAddress, is_address, parse_address
+from excerpt.service.stores import StoreAddress, is_address, parse_address
 from excerpt.text.display import format_age, visible, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.dialog import ConfirmDialog, Dialog, DialogBox

@@ -29,10 +29,13 @@ from excerpt.servers.agents.install import (
 )
 from excerpt.text.tokens import open_tokenizer
 
-VAULT = "postgresql://ada@host/notes?vault=ours"  # an address, which need not exist as a folder must
+VAULT = "tiny://ours"  # an address, which need not exist as a folder must
 JSON = '{\n\t"theme": "dark",\n\t"mcpServers": {"other": {"command": "x", "args": [1,2]}},\n\t"servers": {}\n}'
 TOML = 'model = "o5"  # mine\n\n[mcp_servers.other]\ncommand = "x"\n\n[features]\nhooks = true\n'
 HOOKS = '{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "mine"}]}], "Stop": []}}\n'
+
+
+pytestmark = pytest.mark.usefixtures("tiny_stores")
 
 
 @pytest.fixture(autouse=True)
@@ -257,7 +260,7 @@ def test_a_hook_of_excerpt_is_replaced_even_if_its_program_was_in_another_folder
     group = {"hooks": [{"type": "command", "command": f"{program} agents hook claude {shlex.quote(VAULT)}"}]}
     hooks = write(agent_files("claude", None).hooks, json.dumps({"hooks": {"UserPromptSubmit": [group]}}))
     assert installation_of("claude").hook_vaults == (VAULT,)
-    install_into("claude", "postgresql://host/more", hook=True)
+    install_into("claude", "tiny://more", hook=True)
     assert len(commands(hooks)) == 1
 
 
@@ -267,7 +270,7 @@ def test_a_hook_of_another_program_is_kept(agent: str, command: str) -> None:
     group = {"hooks": [{"type": "command", "command": command}]}
     hooks = write(agent_files(agent, None).hooks, json.dumps({"hooks": {"UserPromptSubmit": [group]}}))
     install_into(agent, hook=True)
-    install_into(agent, "postgresql://host/more", hook=True)
+    install_into(agent, "tiny://more", hook=True)
     assert commands(hooks)[0] == command
     assert len(commands(hooks)) == 2
     hooks.write_text(hooks.read_text() + "\n")  # so that its former bytes are not restored
@@ -283,9 +286,9 @@ def test_a_hook_of_the_user_beside_excerpts_hook_keeps_its_position() -> None:
     text = hooks.read_text()
     mine = '{"type": "command", "command": "mine.sh"}'
     hooks.write_text(text.replace('"hooks": [\n          {', f'"hooks": [\n          {mine}, {{'))
-    install_into("claude", "postgresql://host/more", hook=True)
+    install_into("claude", "tiny://more", hook=True)
     assert commands(hooks)[0] == "mine.sh"
-    assert installation_of("claude").hook_vaults == (VAULT, "postgresql://host/more")
+    assert installation_of("claude").hook_vaults == (VAULT, "tiny://more")
     uninstall_from("claude")
     assert commands(hooks) == ["mine.sh"]
 

@@ -41,10 +41,11 @@ def test_each_vault_has_its_own_socket_in_a_folder_of_the_user(tmp_path: Path, m
     assert socket_file(tmp_path / "a" / ".." / "a") == socket_file(tmp_path / "a")
 
 
+@pytest.mark.usefixtures("tiny_stores")
 def test_the_socket_of_a_store_does_not_depend_on_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address = "postgresql://host/notes?vault=ours"
+    address = "tiny://ours"
     before = socket_file(address)
     monkeypatch.chdir(tmp_path)
     assert socket_file(address) == before

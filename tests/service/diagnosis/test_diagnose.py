@@ -6,7 +6,7 @@ from pathlib import Path
 
 from excerpt.base.settings import Paths, Settings
 from excerpt.service.diagnosis.diagnose import diagnose
-from excerpt.service.diagnosis.findings import FindingGroup, problem
+from excerpt.service.findings import FindingGroup, problem
 
 
 def ignore_progress(*_: object) -> None:

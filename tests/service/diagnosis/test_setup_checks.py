@@ -9,7 +9,6 @@ import pytest
 
 from excerpt.base.settings import Paths, Settings
 from excerpt.service.diagnosis import setup_checks
-from excerpt.service.diagnosis.findings import Severity
 from excerpt.service.diagnosis.setup_checks import (
     check_folders,
     check_libraries,
@@ -17,6 +16,7 @@ from excerpt.service.diagnosis.setup_checks import (
     check_settings_files,
     check_tokenizer,
 )
+from excerpt.service.findings import Severity
 from tests.findings import finding_lines, has_finding
 
 # --- settings, model, tokenizer ---------------------------------------------------------------------------------------

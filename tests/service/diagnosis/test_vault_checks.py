@@ -11,9 +11,9 @@ import pytest
 import excerpt
 from excerpt.base.settings import Paths, Settings, VaultSettings, user_paths
 from excerpt.service.diagnosis import vault_checks
-from excerpt.service.diagnosis.findings import Severity
 from excerpt.service.diagnosis.vault_checks import check_vault, orphaned_vaults
-from excerpt.store.address import parse_address
+from excerpt.service.findings import Severity
+from excerpt.service.stores import parse_address
 from excerpt.vault.known_vaults import add_recent_vault
 from tests.findings import finding_lines, has_finding
 
@@ -118,7 +118,7 @@ def test_a_vault_on_a_network_drive_is_reported_as_polled(vault: Path, monkeypat
 
 # --- data of other vaults ---------------------------------------------------------------------------------------------
 
-STORE = "postgresql://ada@127.0.0.1/db?vault=wiki"
+STORE = "tiny://wiki"
 
 
 @pytest.fixture
@@ -137,6 +137,7 @@ def test_data_of_an_unknown_folder_is_a_warning(paths: Paths) -> None:
     assert has_finding(finding_lines(orphaned_vaults(paths, None)), Severity.WARNING, "unknown vault")
 
 
+@pytest.mark.usefixtures("tiny_stores")
 def test_data_of_a_store_opened_by_a_program_is_not_orphaned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("EXCERPT_HOME", str(tmp_path))
     with excerpt.open(STORE):
@@ -144,6 +145,7 @@ def test_data_of_a_store_opened_by_a_program_is_not_orphaned(monkeypatch: pytest
     assert list(orphaned_vaults(user_paths(), None)) == []
 
 
+@pytest.mark.usefixtures("tiny_stores")
 def test_data_of_a_store_opened_in_the_app_is_not_orphaned(paths: Paths) -> None:
     add_recent_vault(paths, Path(STORE))
     remember(paths, parse_address(STORE).folder)

@@ -11,7 +11,6 @@ from excerpt.base.errors import StoreUnusableError
 from excerpt.base.settings import Paths, Settings
 from excerpt.encoders.model_names import static_model_name
 from excerpt.index.verify import IndexHealth, OnExamined
-from excerpt.service.diagnosis.findings import Finding, FindingGroup, run_checks, warning
 from excerpt.service.diagnosis.index_checks import check_index
 from excerpt.service.diagnosis.setup_checks import (
     check_embedder,
@@ -22,7 +21,8 @@ from excerpt.service.diagnosis.setup_checks import (
     check_versions,
 )
 from excerpt.service.diagnosis.vault_checks import VaultCheck, check_store, check_vault, orphaned_vaults, watch_limit
-from excerpt.store.address import is_address, parse_address
+from excerpt.service.findings import Finding, FindingGroup, run_checks, warning
+from excerpt.service.stores import is_address, parse_address
 
 
 class Diagnosis(Struct, frozen=True):

@@ -6,15 +6,14 @@ import os
 import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from excerpt.base.errors import ExcerptError, ModelError, SettingsError, VaultError
+from excerpt.base.errors import ExcerptError, SettingsError, VaultError
 from excerpt.base.settings import Paths, Settings, open_vault, vault_slug
-from excerpt.service.diagnosis.findings import Finding, format_names, megabytes, ok, problem, warning
-from excerpt.store.address import is_address, parse_address
+from excerpt.service.findings import Finding, format_names, megabytes, ok, problem, warning
+from excerpt.service.stores import is_address, parse_address
 from excerpt.text.display import format_count
 from excerpt.vault import known_vaults
 from excerpt.vault.mounts import lacks_change_events
@@ -187,39 +186,14 @@ def _check_watching(vault: Path, folders: int, watches: int | None) -> Finding:
 
 
 # --- store ------------------------------------------------------------------------------------------------------------
-# A vault in a store: connection, indexes, counts and model.
+# A vault in a store: whatever the package of the store checks.
 
 
 def check_store(address: str, settings: Settings) -> Iterator[Finding]:
     """Check the vault at the address of a store, with the rights of the user who connects."""
-    from excerpt.store.snapshot import DAMAGED_INDEX_MESSAGE, StoreSnapshot
-
     try:
-        store = StoreSnapshot.open(parse_address(address), settings)
+        store = parse_address(address)
     except ExcerptError as error:
         yield problem(error.message, error.hint)
         return
-    with closing(store):
-        status, health = store.status(), store.health()
-        extensions = ", ".join(f"{name} {version}" for name, version in health.extensions)
-        role = "a replica" if health.is_replica else "a primary"
-        yield ok(f"The server is {role} with PostgreSQL {health.server}, {extensions}")
-        size_text = f"{format_count(status.notes, 'note')}, {format_count(status.fragments, 'fragment')}"
-        yield ok(f"The vault {status.vault} has generation {status.generation}: {size_text}")
-        for name in health.damaged:
-            yield problem(f"The index by {name}: {DAMAGED_INDEX_MESSAGE}")
-        if not health.damaged:
-            yield ok("The indexes of words, terms and vectors work")
-        if health.counted == health.fragments:
-            yield ok("The number of fragments is correct")
-        else:
-            yield problem(
-                f"The vault has {format_count(health.fragments, 'fragment')}, but its statistics count"
-                f" {health.counted:,}.",
-                "Push the vault under another name, and please report this error.",
-            )
-        try:
-            _ = store.embedder
-            yield ok(f"The vectors of the vault are from the model of your settings: {status.model}")
-        except ModelError as error:
-            yield problem(error.message, error.hint)
+    yield from store.check(settings)

@@ -35,7 +35,7 @@ from excerpt.service.event_loop import EventLoop, Failure, IndexOpened
 from excerpt.service.indexing_process import IndexingEnded, ProcessEvent
 from excerpt.service.joined_indexing import Indexing, JoinedIndexing, create_indexing_process
 from excerpt.service.open_vaults import newest_generation
-from excerpt.store.address import StoreAddress
+from excerpt.service.stores import StoreAddress
 from excerpt.text.display import format_count, format_duration, format_percent
 from excerpt.tui.common.notice import EmptyState
 from excerpt.vault.known_vaults import VaultFolders

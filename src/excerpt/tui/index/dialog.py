@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 from excerpt.base.model import OCR_COMMAND, FileProblem, Progress, Status
 from excerpt.base.settings import Paths
 from excerpt.index.events import Command
-from excerpt.store.address import StoreAddress
+from excerpt.service.stores import StoreAddress
 from excerpt.text.display import format_count, local_time, visible_line
 from excerpt.tui.common.dialog import Dialog, DialogBox
 from excerpt.tui.index.controller import ChangeDetection, IndexState, done_share, format_embedding, format_rate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from excerpt.service.diagnosis.findings import Finding, Severity, format_names, ok, run_checks
+from excerpt.service.findings import Finding, Severity, format_names, ok, run_checks
 from tests.findings import finding_lines, has_finding
 
 
