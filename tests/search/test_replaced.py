@@ -170,6 +170,8 @@ def test_of_a_series_by_name_the_newer_note_is_found(older: str, newer: str) -> 
         ("Budget 2024.md", "Plan 2025.md"),
         ("RFC 2616.md", "RFC 7230.md"),
         ("From 2020 to 2024.md", "From 2020 to 2025.md"),
+        ("errors/error-a2054.md", "errors/error-a2055.md"),
+        ("errors/lnk2019.md", "errors/lnk2026.md"),
     ],
 )
 def test_notes_of_days_and_events_and_other_names_are_no_series(first: str, second: str) -> None:

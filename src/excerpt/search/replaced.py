@@ -99,7 +99,9 @@ SERIES_HITS = 10
 """Number of first hits among which a newer note of a series is raised."""
 SERIES_SHARE = 0.8
 """The share of an older note's score from which a newer one of its series answers about equally."""
-_EDITION = re.compile(r"(?<!\d)((?:19|20)\d\d)(?:-?(q[1-4]|(?:0[1-9]|1[0-2])(?:-?(?:0[1-9]|[12]\d|3[01]))?))?(?!\d)")
+_EDITION = re.compile(
+    r"(?<![a-z\d])((?:19|20)\d\d)(?:-?(q[1-4]|(?:0[1-9]|1[0-2])(?:-?(?:0[1-9]|[12]\d|3[01]))?))?(?!\d)"
+)
 _EVENTS = frozenset(
     (
         *("meeting", "minutes", "standup", "retro", "call", "sync", "interview", "session", "talk", "trip"),
