@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning past_answers embedders packs memory-bench agents serve-bench serve-soak limits accents messy prompts sentences screenshots keys settings reference man docs breaks model constraints release zipapp clean
+.PHONY: help run setup test suite lint matrix clients team-test team-soak programs pictures properties fuzz bench soak servers million quality learning past_answers embedders packs memory-bench agents serve-bench serve-soak limits accents messy prompts sentences screen screenshots keys settings reference man docs breaks model constraints release zipapp clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -118,6 +118,9 @@ accents: $(READY) ## measure what is lost by typing words without their accents,
 
 messy: $(READY) ## what becomes of 200 hostile and damaged files (DATA=../shared)
 	$(BIN)/python -m benchmarks.messy --write $(if $(DATA),--data $(DATA))
+
+screen: $(READY) ## count rows, cells, colours, signs and words of the screen (DATA=../shared)
+	$(BIN)/python -m benchmarks.screen --write $(if $(DATA),--data $(DATA))
 
 screenshots: $(READY) ## make every picture in screenshots/
 	$(BIN)/python -m benchmarks.screenshots

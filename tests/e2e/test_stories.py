@@ -507,7 +507,7 @@ def test_someone_changes_the_theme_and_a_key(shell: Mapping[str, str], garden: P
         app.wait_for("▌ excerpt-light")
         press(app, "⏎ keep")
         app.wait_for("The theme is now excerpt-light")
-        run_by_name(app, "Settings: open the file")
+        run_by_name(app, "Settings (model, theme, budget …)")
         app.wait_until((editor.parent / "arguments").exists, "to run the editor")
         app.wait_back()
         settings = home / "config" / "excerpt.toml"

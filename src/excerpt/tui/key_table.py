@@ -184,7 +184,7 @@ MAIN_SCREEN_KEYS: Sequence[KeyBinding] = (
     KeyBinding(
         "larger-list", "greater_than_sign", "move_border(1)", "larger list", "Make the list larger, the panel smaller"
     ),
-    KeyBinding("settings", "", "settings", "settings", "Settings: open the file in your editor"),
+    KeyBinding("settings", "", "settings", "settings", "Settings (model, theme, budget …): open the file"),
     KeyBinding("help-sign", "question_mark", "app.help", "help", "List the keys that work here", opens_dialog=True),
     KeyBinding("update", "", "update_index", "update", "Update the index: check all files now"),
     KeyBinding("change-theme", "", "app.change_theme", "theme", "Change the theme", opens_dialog=True),

@@ -293,14 +293,12 @@ async def test_the_strategy_that_found_nothing_is_named_in_the_status(app: Excer
     ("confidence", "word"),
     [(Confidence.STRONG, "strong"), (Confidence.UNSURE, "unsure"), (Confidence.NOTHING, "no answer")],
 )
-async def test_the_confidence_is_beside_the_strategy_that_was_chosen(
-    app: ExcerptApp, confidence: Confidence, word: str
-) -> None:
+async def test_the_confidence_is_beside_the_strategy(app: ExcerptApp, confidence: Confidence, word: str) -> None:
     async with app.run_test() as pilot:
         await pilot.pause()
         status = screen_of(app).query_one(QueryStatus)
         status.answer = AnswerStatus(Strategy.AUTO, Strategy.HYBRID, 41, confidence)
-        assert status_text(app) == f"{word} · 41 hits"
+        assert status_text(app) == f"{word} · auto: hybrid · 41 hits"
         status.answer = AnswerStatus(Strategy.HYBRID, Strategy.HYBRID, 41, confidence)
         assert status_text(app) == f"{word} · hybrid · 41 hits"
         status.answer = AnswerStatus(Strategy.HYBRID, Strategy.HYBRID, 0, Confidence.NOTHING)

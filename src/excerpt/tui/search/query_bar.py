@@ -266,7 +266,7 @@ class StatusPart(Struct, frozen=True):
 
 
 class QueryStatus(Widget):
-    """The status of the answer, below the query: `strong · 41 hits · narrower queries`, its order at the right.
+    """The status of the answer, below the query: `strong · auto: hybrid · 41 hits · …`, its order at the right.
 
     A click on a part runs its action: the confidence, the strategy, an offer or the order.
     """
@@ -350,8 +350,7 @@ class QueryStatus(Widget):
         parts += [StatusPart(self._chip(number, span), 2) for number, span in enumerate(self.chips)]
         if answer is None or self.busy:
             busy = [StatusPart(Text(self.busy), 2)] if self.busy else []
-            strategy = [StatusPart(self._strategy_label(), 3)] if self.strategy is not Strategy.AUTO else []
-            return [*parts, *strategy, *busy]
+            return [*parts, StatusPart(self._strategy_label(), 3), *busy]
         verdict = 1 if self.earlier_marks else 3  # marks of another question do not hide how sure this answer is
         if answer.confidence and answer.match_count:
             parts.append(StatusPart(self._confidence_label(answer.confidence), verdict))
@@ -364,8 +363,7 @@ class QueryStatus(Widget):
         hits = format_count(answer.match_count, "hit")
         count = Text(hits.replace(" ", "+ ", 1) if answer.is_lower_bound and answer.match_count else hits)
         # Where words fail, a narrower query helps more than the count.
-        is_chosen = answer.requested_strategy is not Strategy.AUTO or answer.is_joined
-        if answer.strategy is not None and is_chosen:
+        if answer.strategy is not None:
             parts.append(StatusPart(self._strategy_label(), 6))
         parts.append(StatusPart(count, 7 if answer.is_joined else 5))
         for name in answer.offers:
@@ -399,7 +397,7 @@ class QueryStatus(Widget):
         return _clickable(order if answer.sort or answer.strategy is None else "best first", "sort")
 
     def _strategy_label(self) -> Text:
-        """Return the strategy that was chosen and ranks the hits: `semantic`, or `phrase: hybrid` if it found none."""
+        """Return the name of the strategy that ranks the hits: `auto: hybrid`, or `semantic` if that was chosen."""
         answer, label = self.answer, str(self.strategy)
         if answer is not None:
             label = str(answer.strategy or answer.requested_strategy)
