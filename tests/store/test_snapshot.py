@@ -202,7 +202,7 @@ def test_a_store_checks_citations_and_quotations_as_the_index_does(
 
 
 @pytest.mark.store
-@pytest.mark.parametrize("topic", ["token budget", "search", "modified:>1980-01-01 pack", "zzzz"])
+@pytest.mark.parametrize("topic", ["token budget", "sync", "modified:>1980-01-01 pack", "zzzz"])
 def test_an_overview_from_a_store_equals_the_one_from_the_index(
     folder_and_store: tuple[Vault, Vault], topic: str
 ) -> None:
