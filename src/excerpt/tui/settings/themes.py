@@ -76,7 +76,7 @@ TEXTUAL_CSS = """
 Screen:inline { height: 100%; border: none; }
 Input:focus, TextArea:focus { background-tint: $background 0%; }
 TextArea { background: $background; & > .text-area--cursor-line { background: $background; } }
-ToastRack { height: 1; margin: 0 0 2 0; padding: 0; overflow: hidden; }
+ToastRack { height: 1; margin: 0; padding: 0 10 0 0; overflow: hidden; }
 ToastHolder { dock: bottom; }
 Toast {
     width: 100%; max-width: 100%; height: 1; margin: 0; padding: 0 1; background: $panel;
@@ -93,8 +93,8 @@ CommandPalette {
 """
 """CSS for Textual's widgets.
 
-It removes tints and dimmed text, whose contrast a theme cannot control. Notices are one line above
-the bar of the pack and the footer. Each covers the ones before it, which show again if they last longer.
+It removes tints and dimmed text, whose contrast a theme cannot control. Notices are one line over the footer, which
+leaves room for its last key, the help. Each covers the ones before it, which show again if they last longer.
 """
 
 
