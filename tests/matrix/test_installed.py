@@ -94,7 +94,7 @@ def test_a_vault_is_opened_and_reopened_at_the_next_start(installed: Installed, 
 def _ask_mark_and_copy(app: Terminal, query: str) -> None:
     app.wait_for("Search", " notes")
     app.type(query)
-    app.wait_for(query, "mark only this: ")
+    app.wait_for(query, " this: ")
     app.press("tab")
     app.wait_for("1 marked")
     app.press("ctrl+y")

@@ -358,16 +358,16 @@ class PackBar(Widget):
         if cost is None:
             return ""
         about = "" if cost.is_exact else "~"
+        if cost.is_first_mark and not cost.reason:
+            texts = [f"{words}: {about}{cost.tokens:,}" for words in ("mark only this", "mark this")]
+            return next((text for text in texts if cell_len(text) <= room), "")
         if cost.reason:
             label = cost.reason
-        elif cost.is_first_mark:
-            label = f"only this: {about}{cost.tokens:,}"
         elif not cost.tokens:
             label = "in the pack"
         else:
             label = f"{'-' if cost.tokens < 0 else '+'}{about}{abs(cost.tokens):,}"
-        whole = f"mark {label}" if cost.is_first_mark and not cost.reason else f"mark: {label}"
-        return next((text for text in (whole, label) if cell_len(text) <= room), "")
+        return next((text for text in (f"mark: {label}", label) if cell_len(text) <= room), "")
 
     def _count_gauge_cells(self, tokens: int) -> tuple[int, int]:
         """Return how many cells of the gauge are full, and how many more a mark of the selected fragment would fill."""
