@@ -13,10 +13,11 @@ from collections.abc import Collection, Mapping
 from msgspec import Struct, field
 
 from excerpt.base.errors import ExcerptError
-from excerpt.text.display import count_notes, format_count, format_paths
+from excerpt.text.display import count_notes, format_count, format_names
 
 NO_NOTE = ""
 """Stands for the digest of a note that does not exist."""
+_MAX_LISTED = 5
 _MAX_REMOVED_SHARE = 0.2  # of the notes in the store; a push that removes more has to be confirmed
 _MAX_REMOVED = 10  # notes that a push may remove in any case
 
@@ -121,7 +122,7 @@ def check_plan(
     """
     if unknown := sorted(rules.overwrite - own_digests.keys() - stored_digests.keys()):
         raise PushRefusedError(
-            f"There is no note {format_paths(unknown)}, neither in this copy nor in the store.",
+            f"There is no note {format_names(unknown, _MAX_LISTED)}, neither in this copy nor in the store.",
             "Name a note by its path from the top of the vault.",
         )
     reasons: list[str] = []
@@ -131,18 +132,16 @@ def check_plan(
         removed_from_store = [path for path in plan.unseen if path not in stored_digests]
         changed = sorted({*plan.unseen} - {*added, *removed_from_store})
         if added:
-            reasons.append(f"{count_notes(added, 'are')} only in the store: {format_paths(added)}.")
+            reasons.append(f"{count_notes(added, 'are')} only in the store: {format_names(added, _MAX_LISTED)}.")
         if changed:
-            reasons.append(f"{count_notes(changed)} changed in the store: {format_paths(changed)}.")
+            reasons.append(f"{count_notes(changed)} changed in the store: {format_names(changed, _MAX_LISTED)}.")
         if removed_from_store:
-            reasons.append(
-                f"{count_notes(removed_from_store)} removed from the store: {format_paths(removed_from_store)}."
-            )
+            listed = format_names(removed_from_store, _MAX_LISTED)
+            reasons.append(f"{count_notes(removed_from_store)} removed from the store: {listed}.")
         options.append("--merge pushes the rest and leaves these as they are in the store")
     if not rules.merge and plan.conflicts:
-        reasons.append(
-            f"{count_notes(plan.conflicts)} changed in this copy and in the store: {format_paths(plan.conflicts)}."
-        )
+        listed = format_names(plan.conflicts, _MAX_LISTED)
+        reasons.append(f"{count_notes(plan.conflicts)} changed in this copy and in the store: {listed}.")
         options.append("--overwrite NOTE pushes this copy's version of a note")
     if reasons:
         options.append("--mirror makes the store the same as this copy")
@@ -150,7 +149,7 @@ def check_plan(
     if not rules.removals and len(removed) > max(_MAX_REMOVED, _MAX_REMOVED_SHARE * len(stored_digests)):
         reasons.append(
             f"{len(removed):,} of {format_count(len(stored_digests), 'note')} would be removed: "
-            f"{format_paths(removed)}."
+            f"{format_names(removed, _MAX_LISTED)}."
         )
         options.append("--accept-removals removes them, if this is the right folder")
     if reasons:

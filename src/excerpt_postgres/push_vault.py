@@ -38,7 +38,7 @@ def push_vault(
     roles: bool = False,
     rights: RightsChanges | None = None,
 ) -> PushReport:
-    """Write the index of a vault to a store, and return what was written. Raises as `store.push.push`."""
+    """Write the index of a vault to a store, and return what was written. Raises as `push.push`."""
     from excerpt.index.snapshot import Snapshot
     from excerpt_postgres.push import push
 

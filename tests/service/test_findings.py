@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from excerpt.service.findings import Finding, Severity, format_names, ok, run_checks
+from excerpt.service.findings import Finding, Severity, ok, run_checks
 from tests.findings import finding_lines, has_finding
 
 
@@ -15,8 +15,3 @@ def test_a_check_that_raises_becomes_a_finding_and_the_other_checks_run() -> Non
     found = run_checks("x", fails, lambda: [ok("fine")])
     assert has_finding(finding_lines(found.findings)[:1], Severity.PROBLEM, "(RuntimeError: boom)")
     assert len(found.findings) == 2
-
-
-def test_a_long_list_of_names_is_shortened_and_counted() -> None:
-    assert format_names(["a", "b"]) == "a, b"
-    assert format_names(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"

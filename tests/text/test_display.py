@@ -21,6 +21,7 @@ from excerpt.text.display import (
     format_count,
     format_day_span,
     format_lines,
+    format_names,
     line_range,
     local_day,
     local_time,
@@ -45,6 +46,11 @@ def test_tabs_and_line_feeds_stay_in_text_and_show_on_a_line() -> None:
 
 def test_a_carriage_return_cannot_overwrite_the_line() -> None:
     assert visible("safe\rEVIL") == "safe␍EVIL"
+
+
+def test_a_long_list_of_names_is_shortened_and_counted() -> None:
+    assert format_names(["a", "b"]) == "a, b"
+    assert format_names(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
 
 def test_words_of_every_script_are_unchanged() -> None:

@@ -127,8 +127,7 @@ class VaultOrCommand(click.Group):
         Raises a usage error if args[0] is not a folder but resembles the name of a command.
         """
         word = args[0]
-        commands = self.list_commands(ctx)
-        if word in commands or word.startswith("-"):
+        if word in COMMANDS or word.startswith("-") or word in (commands := self.list_commands(ctx)):
             return super().resolve_command(ctx, args)
         import difflib
 

@@ -22,7 +22,7 @@ from excerpt.text.display import (
     count_notes,
     format_count,
     format_duration,
-    format_paths,
+    format_names,
     visible,
     visible_json,
     visible_line,
@@ -224,7 +224,7 @@ def save_output(file: Path, text: str) -> int:
 def conflict_sentence(conflicts: Sequence[str]) -> str:
     """Return sentences that say that these notes were not pushed, as both sides have changed them, and what to do."""
     return (
-        f"{count_notes(conflicts)} changed in this copy and in the store, and not pushed: {format_paths(conflicts)}."
+        f"{count_notes(conflicts)} changed in this copy and in the store, and not pushed: {format_names(conflicts, 5)}."
         " To see the store's version, run `excerpt read NOTE --vault ADDRESS`."
         " To push this copy's version, use --overwrite NOTE."
     )

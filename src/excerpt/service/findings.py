@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 
 from msgspec import Struct
@@ -48,12 +48,6 @@ def warning(text: str, todo: str = "") -> Finding:
 def problem(text: str, todo: str = "") -> Finding:
     """Return a finding about something that does not work; `todo` says what to do."""
     return Finding(Severity.PROBLEM, text, todo)
-
-
-def format_names(names: Sequence[str], limit: int = 3) -> str:
-    """Return the first `limit` names and how many more there are: "a, b, c and 2 more"."""
-    more = len(names) - limit
-    return ", ".join(names[:limit]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def megabytes(size: int) -> str:

@@ -94,11 +94,10 @@ def count_notes(paths: Sequence[str], verb: str = "were") -> str:
     return f"{format_count(len(paths), 'note')} {singular[verb] if len(paths) == 1 else verb}"
 
 
-def format_paths(paths: Sequence[str]) -> str:
-    """Return the first five paths, and how many more there are."""
-    named = [visible_line(path) for path in paths[:5]]
-    more = len(paths) - len(named)
-    return ", ".join(named) + (f" and {more:,} more" if more else "")
+def format_names(names: Sequence[str], limit: int = 3) -> str:
+    """Return the first `limit` names in one line, and how many more there are: `a, b, c and 2 more`."""
+    more = len(names) - limit
+    return ", ".join(map(visible_line, names[:limit])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def format_percent(share: float, separator: str = " ") -> str:
@@ -125,10 +124,9 @@ def format_source_location(path: str, first: int, last: int, place: str = "") ->
     return visible_line(f"{path}#{place}" if place else f"{path}:{line_range(first, last)}")
 
 
-def name_locations(locations: Sequence[tuple[str, int, int]], limit: int = 3) -> str:
-    """Return locations (path, first and last line) in a list with at most `limit` of them: `a.md:3-4 and 2 more`."""
-    named = ", ".join(format_source_location(*each) for each in locations[:limit])
-    return f"{named} and {len(locations) - limit} more" if len(locations) > limit else named
+def name_locations(locations: Sequence[tuple[str, int, int]]) -> str:
+    """Return the first locations (path, first and last line) and how many more there are: `a.md:3-4 and 2 more`."""
+    return format_names([format_source_location(*each) for each in locations])
 
 
 # --- links of terminals -----------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from excerpt.base.state_files import file_lock
 from excerpt.index.verify import Fault, IndexHealth, OnExamined, RepairPart, StaleReason, examine
 from excerpt.index.writer import LOCK_FILE
 from excerpt.service.diagnosis.vault_checks import VaultCheck
-from excerpt.service.findings import Finding, format_names, megabytes, ok, problem, warning
-from excerpt.text.display import format_count
+from excerpt.service.findings import Finding, megabytes, ok, problem, warning
+from excerpt.text.display import format_count, format_names
 
 _MAX_LISTED_FAULTS = 5
 _FIX_COMMAND = "Run `excerpt doctor --fix`"

@@ -17,9 +17,8 @@ from excerpt.base.settings import Paths
 from excerpt.base.state_files import find_shared_paths, remove_others_permissions
 from excerpt.index.verify import schedule_repair
 from excerpt.service.diagnosis.diagnose import Diagnosis
-from excerpt.service.findings import format_names
 from excerpt.service.index_update import update_index
-from excerpt.text.display import format_count
+from excerpt.text.display import format_count, format_names
 
 
 class Repairs(Struct, frozen=True):

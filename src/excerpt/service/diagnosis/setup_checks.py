@@ -19,9 +19,9 @@ from excerpt.base.errors import ExcerptError, ModelError, SettingsError
 from excerpt.base.settings import Paths, Settings, load_settings
 from excerpt.base.state_files import find_shared_paths
 from excerpt.index.catalog import CATALOG_FILE
-from excerpt.service.findings import Finding, format_names, megabytes, ok, problem, warning
+from excerpt.service.findings import Finding, megabytes, ok, problem, warning
 from excerpt.service.index_update import check_settings_file
-from excerpt.text.display import format_count
+from excerpt.text.display import format_count, format_names
 from excerpt.vault.mounts import lacks_change_events
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from excerpt.base.errors import ExcerptError, SettingsError, VaultError
 from excerpt.base.settings import Paths, Settings, open_vault, vault_slug
-from excerpt.service.findings import Finding, format_names, megabytes, ok, problem, warning
+from excerpt.service.findings import Finding, megabytes, ok, problem, warning
 from excerpt.service.stores import is_address, parse_address
-from excerpt.text.display import format_count
+from excerpt.text.display import format_count, format_names
 from excerpt.vault import known_vaults
 from excerpt.vault.mounts import lacks_change_events
 from excerpt.vault.readers.registry import describe_unread_files, kind_of_file
