@@ -130,6 +130,22 @@ def test_only_the_newest_of_waiting_queries_is_embedded(
     assert embedder.queries == ["quarrel", "quarrel of a gadget"]
 
 
+def test_a_query_that_is_requested_again_while_it_is_embedded_is_embedded_once(
+    chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder
+) -> None:
+    ready = threading.Semaphore(0)
+    engine = engine_on(chosen_snapshot, QueryVectors(0, ready.release))
+    embedder.is_open.clear()
+    engine.search("quarrel")
+    while not embedder.queries:  # it is being embedded
+        pass
+    engine.search("quarrel")
+    embedder.is_open.set()
+    assert ready.acquire(timeout=60)
+    assert ready.acquire(timeout=60)
+    assert embedder.queries == ["quarrel"]
+
+
 def test_all_alternatives_of_a_query_are_embedded_at_once(
     chosen_snapshot: ChosenSnapshot, embedder: WordEmbedder
 ) -> None:

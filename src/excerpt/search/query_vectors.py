@@ -70,10 +70,7 @@ class QueryVectors:
             if embedder != self._embedder:
                 self._embedder, self._failure = embedder, ""
                 self._vectors.clear()
-            missing = [text for text in dict.fromkeys(map(str.strip, texts)) if text not in self._vectors]
-            if self._failure and time.monotonic() < self._failure_time + RETRY_SECONDS:
-                return
-        if missing:
+        if missing := self._missing(embedder, dict.fromkeys(map(str.strip, texts))):
             dimensions = len(corpus.search_vectors.mean)
             self._wait(self._thread.submit(partial(self._embed, embedder, missing, dimensions)))
 
@@ -103,11 +100,23 @@ class QueryVectors:
         if not future.done() or not self._wait_seconds:
             future.add_done_callback(lambda done: None if done.cancelled() else self._on_ready())
 
+    def _missing(self, embedder: QueryEmbedder, texts: Iterable[str]) -> Sequence[str]:
+        """Return the texts to embed: none for a replaced embedder, or within `RETRY_SECONDS` of a failure."""
+        with self._lock:
+            is_paused = self._failure and time.monotonic() < self._failure_time + RETRY_SECONDS
+            if is_paused or embedder != self._embedder:
+                return ()
+            return [text for text in texts if text not in self._vectors]
+
     def _embed(self, embedder: QueryEmbedder, texts: Sequence[str], dimensions: int) -> None:
         made: dict[str, Floats] = {}
         failure = ""
+        # The call before this one may have embedded them, or failed, while this one waited.
+        missing = self._missing(embedder, texts)
+        if not missing:
+            return
         try:
-            for text in texts:
+            for text in missing:
                 made[text] = _check_vector(embedder.embed_query(text), dimensions)
         except ModelError as error:
             failure = error.message
