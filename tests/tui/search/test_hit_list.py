@@ -473,10 +473,20 @@ async def test_the_number_of_further_hits_says_how_many_are_packed_or_marked(scr
 
 
 @pytest.mark.programs
+async def test_a_title_that_is_cut_leaves_room_for_the_number_of_further_hits_alone(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show(pilot, [hit("x" * 99, 1), hit("x" * 99, 5)])
+        rows.packed_ids = frozenset({rows.hits[1].fragment.id})
+        assert drawn_lines(rows)[0].endswith("x… › Conflicts +1 1.00")
+        rows.marked_ids = frozenset({rows.hits[1].fragment.id})
+        assert drawn_lines(rows)[0].endswith("x… › Conflicts +1● 1.00")
+
+
+@pytest.mark.programs
 async def test_the_number_of_further_hits_is_short_where_a_title_needs_the_room(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
-        rows = await show(pilot, [hit("x" * 52, 1), hit("x" * 52, 5)])
-        assert drawn_lines(rows)[0].endswith("x › Conflicts +1    1.00")
+        rows = await show(pilot, [hit("x" * 44, 1), hit("x" * 44, 5)])
+        assert drawn_lines(rows)[0].endswith("x › Conflicts +1            1.00")
         rows.packed_ids = frozenset({rows.hits[1].fragment.id})
         assert "+1, 1 packed " in drawn_lines(rows)[0]
         rows.marked_ids = frozenset({rows.hits[1].fragment.id})

@@ -543,13 +543,13 @@ class HitList(RowList):
                 (f" · source {state}" if state else "", self.style_of("hit--stale")),
                 (_format_memory_source(hit.fragment), soft),
             ]
-        folded, key, folded_count = self._draw_folded(row, selected=selected)
+        folded, counts, number, key = self._draw_folded(row, selected=selected)
         short, mark = self._draw_mark(hit)
         detail = f" · {row.lines}" if row.lines and not has_snippet else ""
         if (link := hit.linked_from) is not None:
             detail = f" · {link.phrase} {fit(visible_line(link.title), cells // 3)}{detail}"
         lines = (detail, soft)
-        suffix = [lines, short, folded_count]
+        suffix = [lines, short, number]
         names = [(text, self._spans_to_highlight(text, spans)) for text, spans in list_names(hit)]
         if row.repeats_note and len(names) > 1:
             headings = shorten_headings(names[1:], cells - _SAME_NOTE_INDENT - total_cells(suffix))
@@ -563,7 +563,7 @@ class HitList(RowList):
         parts = [*before, *name_parts([first], title, soft, match), after]
         if others:
             parts += [(NAME_SEPARATOR, soft), *name_parts(others, soft, soft, match)]
-        ends = ((mark, folded, key), (mark, folded), (short, folded, key), (short, folded))
+        ends = ((mark, folded, key), (mark, folded), (short, folded, key), (short, folded), (short, counts))
         longest_first = ([*parts, lines, *end] for end in ends)
         return next((each for each in longest_first if total_cells(each) <= cells), [*parts, *suffix])
 
@@ -574,20 +574,22 @@ class HitList(RowList):
         style = self.style_of("hit--stale")
         return (f" · {hit.replaced.short_mark}", style), (f" · {visible_line(hit.replaced.mark)}", style)
 
-    def _draw_folded(self, row: HitRow, *, selected: bool) -> tuple[StyledPart, StyledPart, StyledPart]:
+    def _draw_folded(self, row: HitRow, *, selected: bool) -> Sequence[StyledPart]:
         """Return how many further hits of its note a row folds, and how many of them are marked or packed.
 
-        The first text is a phrase, the second the key that lists them in the selected row, the third the numbers.
+        This as a phrase, as numbers, and for a title that is cut as the first number, which a mark follows. The last
+        part is the key that lists the hits, in the selected row.
         """
         count = len(row.folded)
         if not count:
-            return ("", Style.null()), ("", Style.null()), ("", Style.null())
+            return (("", Style.null()),) * 4
         marked, packed = (sum(each in ids for each in row.folded) for ids in (self.marked_ids, self.packed_ids))
         state = f", {marked} marked" if marked else f", {packed} in the pack" if packed else ""
         key = f" {key_sign('list-unfold')}" if selected and self.has_focus else ""
         style = self.style_of("hit--mark" if marked else "hit--heading" if packed else "row--faint") + _UNFOLDS
         short = f", {marked} marked" if marked else f", {packed} packed" if packed else ""
-        return (f" +{count} in this note{state}", style), (key, style), (f" +{count}{short}", style)
+        number = f" +{count}●" if marked else f" +{count}"
+        return (f" +{count} in this note{state}", style), (f" +{count}{short}", style), (number, style), (key, style)
 
     def _draw_figures(self, row: HitRow) -> list[StyledPart]:
         """Return the score, tinted by its share of the best score, and in a wide terminal the note's age.
