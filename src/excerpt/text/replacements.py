@@ -189,12 +189,12 @@ _FIRST_LINES = (
         False,
     ),
 )
+# Searched in lower case: a pattern that ignores case takes five times as long, a fiftieth of a build.
 _MAY_SAY = re.compile(
     r"super[sc]ede|replace|obsolete|deprecat|outdated|out of date|no longer|status|état|estado|stato|ersetzt|abgelöst|"
     r"überholt|veraltet|obsol[eè]t|nicht mehr|remplac|périm|dépass|reemplaz|sustitu|desactual|anticuad|sostitu|superat|"
     r"non più|substitu|desatual|ultrapass|vervang|verouder|achterhaald|ersatt|ersätt|föråldrad|inaktuell|utdaterad|"
-    r"erstatte|forældet|udgået|取代|替|过时|過時|废弃|廢棄|作废",
-    re.IGNORECASE,
+    r"erstatte|forældet|udgået|取代|替|过时|過時|废弃|廢棄|作废"
 )
 _MARKS = re.compile(r"^[\s>*_~|+#⚠❗🚫❌‼🛑📌️-]*(?:\[!\w+\][+-]?)?[\s*_~:|]*")
 
@@ -290,7 +290,7 @@ def _read_opening(note: Note) -> Iterator[Replacement]:
         blocks += note.sections[1].blocks
     for block in blocks[:_OPENING_BLOCKS]:
         part = lines[block.line_start - 1 : min(block.line_end, block.line_start + _MAX_OPENING_LINES - 1)]
-        if not _MAY_SAY.search("\n".join(part)):
+        if not _MAY_SAY.search("\n".join(part).lower()):
             continue
         yield from _read_first_line(_read_passage(part))
         for line in part:
