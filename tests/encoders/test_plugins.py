@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from excerpt.base.entry_points import find_entry_points
+from excerpt.base.entry_points import _read_files, find_entry_points
 from excerpt.base.errors import ModelError
 from excerpt.base.settings import EmbeddingSettings, RerankSettings, Settings
 from excerpt.encoders.choice import open_embedder, open_reranker
@@ -59,6 +59,7 @@ def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "other_models", raising=False)
     find_entry_points.cache_clear()
+    _read_files.cache_clear()
 
 
 def plugin(name: str) -> PassageEmbedder:

@@ -15,15 +15,26 @@ from typing import Any
 def find_entry_points(group: str) -> Mapping[str, str]:
     """Return the objects of an entry-point group as `module:name`, by name, without importing their packages.
 
-    Reading the files of all packages takes 2 ms; importing the library that does it takes 40 ms.
+    Reading the files of all packages takes 4 ms; importing the library that does it takes 40 ms.
     """
     found: dict[str, str] = {}
-    for folder in sys.path:
-        for file in sorted(Path(folder or ".").glob("*.dist-info/entry_points.txt")):
-            with suppress(OSError, UnicodeDecodeError):
-                for name, target in _read_group(file.read_text(encoding="utf-8"), group):
-                    found.setdefault(name, target)
+    for text in _read_files():
+        for name, target in _read_group(text, group):
+            found.setdefault(name, target)
     return found
+
+
+@cache
+def _read_files() -> list[str]:
+    """Return the texts of all installed packages' `entry_points.txt`, in the order in which packages are imported."""
+    texts: list[str] = []
+    for folder in map(Path, sys.path):
+        with suppress(OSError):  # a zip file, or a folder that does not exist
+            for package in sorted(folder.iterdir()):
+                if package.suffix == ".dist-info":
+                    with suppress(OSError, UnicodeDecodeError):  # most packages have none
+                        texts.append((package / "entry_points.txt").read_text(encoding="utf-8"))
+    return texts
 
 
 def _read_group(text: str, group: str) -> Iterator[tuple[str, str]]:

@@ -127,13 +127,14 @@ class VaultOrCommand(click.Group):
         Raises a usage error if args[0] is not a folder but resembles the name of a command.
         """
         word = args[0]
-        if word in COMMANDS or word.startswith("-") or word in (commands := self.list_commands(ctx)):
-            return super().resolve_command(ctx, args)
-        import difflib
+        if Path(word).name == word:
+            if word in COMMANDS or word.startswith("-") or word in (commands := self.list_commands(ctx)):
+                return super().resolve_command(ctx, args)
+            import difflib
 
-        near = difflib.get_close_matches(word, commands, n=1, cutoff=0.7)
-        if near and not Path(word).expanduser().exists():
-            raise click.UsageError(f"There is no command and no folder called {word}. Did you mean {near[0]}?", ctx)
+            near = difflib.get_close_matches(word, commands, n=1, cutoff=0.7)
+            if near and not Path(word).expanduser().exists():
+                raise click.UsageError(f"There is no command and no folder called {word}. Did you mean {near[0]}?", ctx)
         from excerpt.cli.app import open_vault_in_app
 
         return "", open_vault_in_app, args
