@@ -308,6 +308,7 @@ DIALOGS = (
     "ctrl+r",
     "ctrl+g",
     "unbound-compare",
+    "unbound-index",
     "unbound-scope",
     "unbound-switch-vault",
 )
@@ -343,7 +344,7 @@ async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
             await until(pilot, lambda dialog=dialog: pilot.app.screen is not dialog, "it to close")  # type: ignore[misc]
     await enter_query(pilot, "conflict of interest")
     looker.look()
-    for key in ("f3", "f4", "unbound-show-index"):
+    for key in ("f3", "f4"):
         await pilot.press(key)
         await pilot.pause(0.1)
         looker.look()

@@ -44,7 +44,6 @@ class ScopeDialog(Dialog[Scope]):
     ScopeDialog {
         & > .box { max-width: 64; }
         OptionList { height: auto; background: $surface; }
-        OptionList:focus { background-tint: $foreground 0%; }
     }
     """
 

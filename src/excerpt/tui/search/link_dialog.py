@@ -38,7 +38,6 @@ class LinkDialog(Dialog[LinkForm]):
     DEFAULT_CSS = """
     LinkDialog {
         OptionList { height: auto; background: $surface; text-wrap: nowrap; text-overflow: ellipsis; }
-        OptionList:focus { background-tint: $foreground 0%; }
     }
     """
 

@@ -74,7 +74,8 @@ _SOURCE_OF_TEXTUAL_VARIABLE = {
 
 TEXTUAL_CSS = """
 Screen:inline { height: 100%; border: none; }
-Input:focus, TextArea:focus { background-tint: $background 0%; }
+Input:focus, TextArea:focus, OptionList:focus { background-tint: $background 0%; }
+Button:disabled { color: $text-disabled; opacity: 100%; text-opacity: 100%; }
 TextArea { background: $background; & > .text-area--cursor-line { background: $background; } }
 ToastRack { height: 1; margin: 0; padding: 0 10 0 0; overflow: hidden; }
 ToastHolder { dock: bottom; }
