@@ -54,7 +54,7 @@ def measure(vault: Path) -> dict[str, float]:
     """
     from excerpt.base.settings import Settings
     from excerpt.encoders import static_model
-    from excerpt.index import build, catalog, lexical, pool, postings, prepare, vectors
+    from excerpt.index import build, catalog, lexical_writer, pool, postings, prepare, vectors
     from excerpt.text import markdown
     from excerpt.vault.readers import markdown as reader
 
@@ -72,8 +72,8 @@ def measure(vault: Path) -> dict[str, float]:
         (static_model.Embedder, "embed", "embed"),
         (catalog.Catalog, "rows", "catalog"),
         (catalog.Catalog, "_execute_many", "catalog"),
-        (lexical.LexicalWriter, "add", "postings"),
-        (lexical.LexicalWriter, "commit", "postings"),
+        (lexical_writer.LexicalWriter, "add", "postings"),
+        (lexical_writer.LexicalWriter, "commit", "postings"),
         (vectors.MatrixWriter, "commit", "matrix"),
     ):
         clock.watch(owner, name, part)

@@ -20,7 +20,7 @@ from pathlib import Path
 from excerpt.base.errors import IndexUnusableError
 from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.index import build as building
-from excerpt.index import lexical, pool, vectors
+from excerpt.index import lexical_writer, pool, vectors
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from tests.index.content import content
@@ -42,7 +42,7 @@ def use_small_steps() -> None:
     building._FIRST_BATCH_BYTES = 2_000
     building._BATCH_GROWTH_FACTOR = 1
     pool._IN_PROCESS_FILES = 3
-    lexical._SEGMENTS_PER_MERGE = 3
+    lexical_writer._SEGMENTS_PER_MERGE = 3
     vectors._MAX_BLOCKS = 4
 
 

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 
 from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.index import build as building
-from excerpt.index import lexical, pool, vectors
+from excerpt.index import lexical_writer, pool, vectors
 from excerpt.index.build import Updater, build
 from excerpt.index.snapshot import Snapshot
 from tests.conftest import THOROUGH
@@ -210,7 +210,7 @@ def test_after_any_changes_of_the_vault_an_updated_index_equals_a_newly_built_on
     monkeypatch.setattr(building, "_FIRST_BATCH_BYTES", 500)
     monkeypatch.setattr(building, "_BATCH_GROWTH_FACTOR", 1)
     monkeypatch.setattr(pool, "_IN_PROCESS_FILES", 2)
-    monkeypatch.setattr(lexical, "_SEGMENTS_PER_MERGE", 3)
+    monkeypatch.setattr(lexical_writer, "_SEGMENTS_PER_MERGE", 3)
     monkeypatch.setattr(vectors, "_MAX_BLOCKS", 4)
     Vault.model = models[0]
     STEPS[0] = 0

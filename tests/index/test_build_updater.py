@@ -203,7 +203,7 @@ def test_the_update_after_a_failed_one_includes_its_changes(
 
     write("Roses.md", "# Roses\n\nRich soil.\n")
     with monkeypatch.context() as patch:
-        patch.setattr("excerpt.index.lexical.sync_and_record", full)
+        patch.setattr("excerpt.index.lexical_writer.sync_and_record", full)
         with pytest.raises(IndexUnusableError, match="the disk is full"):
             updater.update(["Roses.md"])
     assert "winter" in texts_by_path(index, settings)["Roses.md"]

@@ -10,10 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from whoosh.filedb.filestore import FileStorage
+from whoosh.index import TOC
 
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.files import DamagedFileError, DerivedFile
-from excerpt.index.lexical import LexicalReader, LexicalWriter, document_rows
+from excerpt.index.lexical import LexicalReader, open_segments
+from excerpt.index.lexical_writer import LexicalWriter, document_rows
 from excerpt.index.postings import Inverted
 from tests.index.conftest import full_disk
 from tests.index.counting import invert
@@ -120,7 +123,7 @@ def test_many_small_commits_make_few_segments_without_loss(tmp_path: Path) -> No
 
 
 def test_the_end_of_a_build_makes_few_segments_without_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("excerpt.index.lexical._MAX_FRAGMENTS", 10)
+    monkeypatch.setattr("excerpt.index.lexical_writer._MAX_FRAGMENTS", 10)
     writer = LexicalWriter(tmp_path, None)
     for commit in range(1, 7):
         add(writer, 4 * commit, *(f"all w{4 * commit + at}" for at in range(4)))
@@ -259,3 +262,31 @@ def test_a_full_disk_is_reported_with_the_reason_of_the_system(tmp_path: Path, r
     writer = LexicalWriter(tmp_path, None)
     with full_disk(room), pytest.raises(OSError, match=os.strerror(errno.EFBIG)):
         add(writer, 1, *["a"] * 300)
+
+
+def test_the_table_of_contents_is_read_as_whoosh_reads_it(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, "bees", "wasps", "bees and wasps")
+    writer.commit(1)
+    add(writer, 4, "honey")
+    writer.delete(np.array([2, 3]))
+    writer.commit(2)
+
+    storage = FileStorage(str(tmp_path / "words"))  # type: ignore[no-untyped-call]
+    by_whoosh = TOC.read(storage, "words", gen=2).segments  # type: ignore[no-untyped-call]
+    opened = open_segments(tmp_path, 2)
+    assert [segment.name for segment in opened] == [segment.segment_id() for segment in by_whoosh]
+    assert [np.flatnonzero(~segment.alive).tolist() for segment in opened] == [
+        sorted(segment.deleted_docs()) for segment in by_whoosh
+    ]
+
+
+def test_objects_of_other_classes_are_not_read_from_a_table_of_contents(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, "bees")
+    writer.commit(1)
+    file = tmp_path / "words" / "_words_1.toc"
+    file.write_bytes(file.read_bytes().replace(b"whoosh.codec.whoosh3", b"excerpt.codec.whoosh"))
+
+    with pytest.raises(DamagedFileError, match="cannot be read"):
+        open_segments(tmp_path, 1)

@@ -19,7 +19,7 @@ from excerpt.base.kinds import Strategy
 from excerpt.base.model import Result
 from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.corpus.tables import FIELDS
-from excerpt.index import catalog, lexical, terms, vectors
+from excerpt.index import catalog, lexical_writer, terms, vectors
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.engine import Engine
@@ -60,7 +60,7 @@ def small_settings(models: tuple[Path, Path]) -> Settings:
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set sizes at which a few notes fill chunks, merge segments and cause a new matrix."""
     monkeypatch.setattr(vectors, "CHUNK_ROWS", 4)
-    monkeypatch.setattr(lexical, "_SEGMENTS_PER_MERGE", 2)
+    monkeypatch.setattr(lexical_writer, "_SEGMENTS_PER_MERGE", 2)
     monkeypatch.setattr(vectors, "_MAX_BLOCKS", 3)
     monkeypatch.setattr(terms, "_RESORT_DIVISOR", 0)
 

@@ -23,7 +23,7 @@ import pytest
 from excerpt.base.errors import IndexUnusableError
 from excerpt.base.settings import Settings
 from excerpt.index import build as building
-from excerpt.index import lexical, pool, vectors
+from excerpt.index import lexical_writer, pool, vectors
 from excerpt.index.build import build
 from excerpt.index.catalog import CATALOG_FILE, Catalog
 from excerpt.index.snapshot import Snapshot
@@ -87,7 +87,7 @@ def disk(index: Path, monkeypatch: pytest.MonkeyPatch) -> FailingDisk:
     monkeypatch.setattr(building, "_FIRST_BATCH_BYTES", 300)
     monkeypatch.setattr(building, "_BATCH_GROWTH_FACTOR", 1)
     monkeypatch.setattr(pool, "_IN_PROCESS_FILES", 2)
-    monkeypatch.setattr(lexical, "_SEGMENTS_PER_MERGE", 3)
+    monkeypatch.setattr(lexical_writer, "_SEGMENTS_PER_MERGE", 3)
     monkeypatch.setattr(vectors, "_MAX_BLOCKS", 3)
     return FailingDisk(index)
 
@@ -341,7 +341,7 @@ class SyncedDisk:
 def test_files_named_by_a_commit_are_on_disk_before_it(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lexical, "_SEGMENTS_PER_MERGE", 3)
+    monkeypatch.setattr(lexical_writer, "_SEGMENTS_PER_MERGE", 3)
     monkeypatch.setattr(vectors, "_MAX_BLOCKS", 3)
     disk, ask = SyncedDisk(index), Catalog.rows
 

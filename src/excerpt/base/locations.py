@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-_NUMBERED = re.compile(r"(?P<kind>page|slide|chapter|cell|row)=(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
-_CELLS = re.compile(r"(?P<sheet>.+)!(?P<first>[A-Z]{1,3}\d+)(?::(?P<last>[A-Z]{1,3}\d+))?", re.DOTALL)
+from excerpt.base.patterns import lazy_pattern
+
+_NUMBERED = lazy_pattern(r"(?P<kind>page|slide|chapter|cell|row)=(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
+_CELLS = lazy_pattern(r"(?P<sheet>.+)!(?P<first>[A-Z]{1,3}\d+)(?::(?P<last>[A-Z]{1,3}\d+))?", re.DOTALL)
 _KIND_LABELS = {"pdf": "PDF", "html": "HTML", "epub": "EPUB"}
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from excerpt.base.errors import ExcerptError
+from excerpt.base.patterns import lazy_pattern
 
 # --- Python -----------------------------------------------------------------------------------------------------------
 
@@ -66,7 +66,7 @@ def import_path() -> list[str]:
 # --- other programs ---------------------------------------------------------------------------------------------------
 
 _BATCH_SUFFIXES = (".bat", ".cmd")
-_CMD_SPECIAL = re.compile(r'[&|<>^%!"\x00-\x1f]')
+_CMD_SPECIAL = lazy_pattern(r'[&|<>^%!"\x00-\x1f]')
 """Characters in an argument that cmd.exe, which runs batch files, may interpret, even between quotation marks."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import click
 import msgspec
 
 from excerpt.base.errors import ExcerptError, SettingsError
+from excerpt.base.patterns import lazy_pattern
 from excerpt.base.processes import find_program, program_command
 from excerpt.base.settings import Settings, find_retired_settings, load_settings, user_paths
 from excerpt.base.settings_file import new_settings_text, schema_text
@@ -25,7 +25,7 @@ from excerpt.service.index_update import check_settings_file
 from excerpt.text.display import visible_line
 from excerpt.tui.keymap import bindable_actions, validate_keymap
 
-_BARE_TOML_KEY = re.compile("[A-Za-z0-9_-]+")  # a TOML key that needs no quotation marks
+_BARE_TOML_KEY = lazy_pattern("[A-Za-z0-9_-]+")  # a TOML key that needs no quotation marks
 
 
 @click.command()

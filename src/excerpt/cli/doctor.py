@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import textwrap
 import time
@@ -17,6 +16,7 @@ from excerpt import __version__
 from excerpt.base.errors import ExcerptError, VaultError
 from excerpt.base.json_forms import attributes_to_json
 from excerpt.base.model import Progress
+from excerpt.base.patterns import lazy_pattern
 from excerpt.base.settings import Paths, open_vault, refuse_folders_in_vault, user_paths
 from excerpt.cli.printing import ProgressLine, output_columns, print_json, print_line
 from excerpt.cli.vaults import check_is_folder, find_last_vault, vault_parameter
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _LEVEL_COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
 _UPDATE_SECONDS = 0.1  # between two updates of the progress line
 _INDENT = " " * 11  # of a sentence, after its level
-_COMMAND = re.compile("`[^`]*`|excerpt doctor .*")
+_COMMAND = lazy_pattern("`[^`]*`|excerpt doctor .*")
 
 
 @click.command()

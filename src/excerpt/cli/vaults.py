@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from excerpt.base.errors import StoreUnusableError
+from excerpt.base.patterns import lazy_pattern
 from excerpt.base.settings import Paths, Settings, open_vault, user_paths
 from excerpt.cli.printing import ProgressLine, print_message
 from excerpt.vault import known_vaults
@@ -236,7 +237,7 @@ def add_vaults(vault: Vault, answer: Mapping[str, Any]) -> dict[str, Any]:
     return {"vaults": {name: str(folder) for name, folder in vault.folders.named}, **answer}
 
 
-_NOTE_PART = re.compile(r"(?P<file>.+?)(?P<part>:\d+(?:-\d*)?|#.*)?", re.DOTALL)
+_NOTE_PART = lazy_pattern(r"(?P<file>.+?)(?P<part>:\d+(?:-\d*)?|#.*)?", re.DOTALL)
 
 
 def note_in_vault(vault: Vault, note: str) -> str:

@@ -20,6 +20,7 @@ from excerpt.base.kinds import Dialect
 from excerpt.corpus.links import LinkResolver
 from excerpt.corpus.queries import LABEL_SEPARATOR, REPLACES, TARGET_SEPARATOR, FacetQueries
 from excerpt.corpus.replaced import ReplacedNote, ReplacementRow, find_numbered_note, resolve_replacements
+from excerpt.corpus.tables import sorted_unique
 from excerpt.text.dates import Period, parse_date, parse_date_name, parse_date_span, parse_formatted_date
 from excerpt.text.folding import fold
 
@@ -471,7 +472,7 @@ class Facets:
         """
         if "links" in self.__dict__:
             return self.links
-        unique_notes = np.unique(notes)
+        unique_notes = sorted_unique(notes)
         missing = np.array([note for note in unique_notes.tolist() if note not in self._targets_by_source], np.int32)
         if len(missing):
             sources, targets = self._resolve_link_rows(self._link_targets(missing))
@@ -591,7 +592,7 @@ class Facets:
 
     def _catalog_numbers(self, notes: Ints) -> list[int]:
         """Return the catalog's row ids of the notes with these numbers, each once."""
-        numbers: list[int] = self._notes.catalog_numbers[np.unique(notes)].tolist()
+        numbers: list[int] = self._notes.catalog_numbers[sorted_unique(notes)].tolist()
         return numbers
 
     def find_texts_ignoring_case(

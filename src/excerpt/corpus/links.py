@@ -14,15 +14,16 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from urllib.parse import unquote
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.dates import parse_date_name
 
 ID_SCHEME = "id:"
 """Begins the target of a link of org to an id."""
 NOTE_SUFFIXES = (".md", ".markdown", ".mdx", ".qmd")
 
-_ID = re.compile(r"\d{8,}(?![^\W_])")
+_ID = lazy_pattern(r"\d{8,}(?![^\W_])")
 """An id at the beginning of a file name: a date with or without a time, as the tools of a Zettelkasten write it."""
-_OTHER_SUFFIX = re.compile(r"\.(?!(?:md|markdown|mdx|qmd)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
+_OTHER_SUFFIX = lazy_pattern(r"\.(?!(?:md|markdown|mdx|qmd)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
 
 
 def has_other_suffix(target: str) -> bool:

@@ -5,12 +5,12 @@ A wikilink leads where Obsidian and `LinkResolver` find it from any note.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from excerpt.base.kinds import LinkForm
 from excerpt.base.locations import first_location
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.display import visible_line
 from excerpt.vault.obsidian import clean_heading, find_obsidian_vault, make_obsidian_link, percent_encode
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from excerpt.corpus.interface import Corpus
     from excerpt.vault.known_vaults import VaultFolders
 
-_NOT_IN_WIKILINK = re.compile(r"[#^|\[\]\\\x00-\x1f\x7f\ud800-\udfff]")
+_NOT_IN_WIKILINK = lazy_pattern(r"[#^|\[\]\\\x00-\x1f\x7f\ud800-\udfff]")
 """Characters that the target of a wikilink cannot have."""
-_MARKDOWN_LABEL_SIGNS = re.compile(r"[\\\[\]]")
+_MARKDOWN_LABEL_SIGNS = lazy_pattern(r"[\\\[\]]")
 
 
 class LinkedPassage(Protocol):

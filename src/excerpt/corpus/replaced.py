@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.folding import fold
 
 
@@ -68,7 +68,7 @@ def find_successors(note: int, replaced: Mapping[int, ReplacedNote]) -> tuple[in
     return tuple(found)
 
 
-_NUMBERED = re.compile(r"([^\W\d_]*)[-_. ]*0*(\d{1,6})(?!\d)")
+_NUMBERED = lazy_pattern(r"([^\W\d_]*)[-_. ]*0*(\d{1,6})(?!\d)")
 
 
 def find_numbered_note(target: str, path: str, paths: Sequence[str]) -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 Rows = NDArray[np.int32]
+AnyInteger = TypeVar("AnyInteger", bound=np.integer[Any])
 
 FIELDS = ("above", "alias", "heading", "properties", "tags", "text", "title")
 """Names of the searched fields of a fragment.
@@ -82,6 +85,14 @@ class DocumentFrequency(Struct, frozen=True):
     fragments: int
     sample_matches: int
     sample_size: int
+
+
+def sorted_unique(values: NDArray[AnyInteger]) -> NDArray[AnyInteger]:
+    """Return the distinct values, ascending: `np.unique`, which imports numpy's masked arrays first (.01 s)."""
+    ordered = np.sort(values)
+    is_first = np.ones(len(ordered), np.bool_)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_first]
 
 
 def run_offsets(counts: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.encoders.model_folder import ENGLISH, EVERY_LANGUAGE, Prompts
 
 _ENGLISH_QUERY = "Represent this sentence for searching relevant passages: "
@@ -20,7 +21,7 @@ _PROMPTS = (
 )
 """Patterns of names, the first that matches counts, and the prompts of the models' cards."""
 
-_MULTILINGUAL = re.compile(
+_MULTILINGUAL = lazy_pattern(
     r"multilingual|bge-m3|qwen3-embedding|embedding-?gemma|arctic-embed2|arctic-embed-.*v2|nomic-embed-text-v2"
     r"|jina-embeddings-v[3-9]|text-embedding-3",
     re.IGNORECASE,

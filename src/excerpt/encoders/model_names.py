@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 
 from excerpt.base.errors import ModelError
+from excerpt.base.patterns import lazy_pattern
 from excerpt.base.settings import Settings
 from excerpt.encoders.minilm import MINILM, WEIGHTS_SHA256
 from excerpt.encoders.model_folder import as_folder, describe_files, is_transformer_folder
@@ -15,7 +15,7 @@ SERVER_PREFIX = "openai:"
 SCHEMES = ("http://", "https://")
 PLUGIN_PREFIX = "plugin:"
 """The beginning of the name of an embedder or reranker that a package announces: plugin:NAME."""
-_SECRET_PARTS = re.compile(r"(?<=://)[^/?#]*(?=@)|(?<=\?)[^#]+")
+_SECRET_PARTS = lazy_pattern(r"(?<=://)[^/?#]*(?=@)|(?<=\?)[^#]+")
 """Name and password in an address, and its query."""
 _HIDDEN = "…"
 

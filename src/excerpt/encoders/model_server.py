@@ -12,6 +12,7 @@ from contextlib import suppress
 import numpy as np
 
 from excerpt.base.errors import ModelError, ModelUnreachableError
+from excerpt.base.patterns import lazy_pattern
 from excerpt.base.settings import Paths
 from excerpt.base.state_files import exclusive_lock, read_value, write_value
 from excerpt.encoders.checks import checked_scores, checked_vectors, clean_text
@@ -39,7 +40,7 @@ _SAMPLE = "The quick brown fox jumps over the lazy dog."
 _SAME_MODEL_COSINE = 0.995
 """Least cosine of two vectors of the sample by the same model: rounding differs by processor and quantisation."""
 
-_TOO_LONG = re.compile(
+_TOO_LONG = lazy_pattern(
     rb"too (large|long)|context (length|size|window)|maximum (allowed|batch|context|input|number|sequence)|less than",
     re.IGNORECASE,
 )

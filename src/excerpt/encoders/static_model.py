@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.base.errors import ModelError
+from excerpt.base.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from model2vec import StaticModel
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 Tokenize = Callable[[Sequence[str]], list[list[int]]]
 
 _ASCII_PUNCTUATION = r"!-/:-@\[-`{-~"
-_WORD = re.compile(rf"[^ \t\n\r{_ASCII_PUNCTUATION}]+|[{_ASCII_PUNCTUATION}]")
+_WORD = lazy_pattern(rf"[^ \t\n\r{_ASCII_PUNCTUATION}]+|[{_ASCII_PUNCTUATION}]")
 # Limits of memory: some 40 MB. Longer spans (scripts without spaces, encoded data) hardly occur again.
 _MAX_KNOWN = 200_000
 _LONGEST_KNOWN = 40

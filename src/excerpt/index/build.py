@@ -20,7 +20,7 @@ from excerpt.base.errors import IndexBusyError, IndexUnusableError, VaultEmptied
 from excerpt.base.model import BuildReport, FileProblem
 from excerpt.base.settings import Settings, VaultSettings, open_vault
 from excerpt.base.state_files import file_lock, sync_folder
-from excerpt.index import lexical, renames
+from excerpt.index import lexical, lexical_writer, renames
 from excerpt.index.build_control import BuildControl, OnProgress, ProgressReporter
 from excerpt.index.catalog import DISK_FULL_CODES, Catalog, is_damage
 from excerpt.index.catalog_rows import GivenUpFile, KnownNote
@@ -502,7 +502,7 @@ class Updater:
     def _rebuild_beside(self, vault_scan: VaultScan) -> BuildReport:
         """Build a new index beside the existing one, and replace the existing one when the new one is complete."""
         self.close()
-        known, after = _read_renames(self._folder), lexical.last_generation(self._folder)
+        known, after = _read_renames(self._folder), lexical_writer.last_generation(self._folder)
         record = _read_record(self._folder)
         new_folder = create_rebuild_folder(self._folder)
         with closing(IndexWriter(new_folder, self._vault, self._settings, self._progress.tick, after=after)) as writer:

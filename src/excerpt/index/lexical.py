@@ -1,270 +1,108 @@
-"""The lexical index: Whoosh manages segments, deletions and the table of contents; terms and postings are columns."""
+"""Reading the lexical index: segments of terms and postings in columns, and a table of contents in Whoosh's format."""
 
 from __future__ import annotations
 
 import io
-import math
+import pickle
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
-from whoosh import fields, formats
-from whoosh.codec.whoosh3 import W3Codec, W3Segment
-from whoosh.filedb.filestore import FileStorage
-from whoosh.index import TOC
 
-from excerpt.base.state_files import sync_folder
 from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccurrences, TermPostings, run_offsets
 from excerpt.index import postings as posting_arrays
-from excerpt.index.catalog_rows import FragmentPosition
-from excerpt.index.files import DamagedFileError, DerivedFile, check_file, mark_suspect, sync_and_record
-from excerpt.index.postings import DamagedColumnsError, Inverted, Segment, pack
+from excerpt.index.files import DamagedFileError, DerivedFile, check_file, mark_suspect
+from excerpt.index.postings import DamagedColumnsError, Segment
 from excerpt.index.terms import DOCUMENT_DTYPE, OpenSegment, Term, Vocabulary
 
-# --- lexical ----------------------------------------------------------------------------------------------------------
-# Only this module imports whoosh. A segment is three files that never change: `.lex` (its terms, in order), `.pst`
-# (their postings, see postings.py) and `.npy` (key, note, line and field lengths of each fragment), where a term's
-# postings are one slice of an array instead of one Python object each. Whoosh's own reader and writer are not used: the
-# writer removes the old generation's files before the catalog can record the new generation, and keeps a lock, a
-# temporary folder and lossy lengths that are not needed here.
+# --- segments ---------------------------------------------------------------------------------------------------------
+# A segment is three files that never change: `.lex` (its terms, in order), `.pst` (their postings, see postings.py) and
+# `.npy` (key, note, line and field lengths of each fragment), where a term's postings are one slice of an array instead
+# of one Python object each.
 #
 # Documents are in the order of their keys: a new segment holds only keys above all older ones, and only neighbouring
 # segments are merged. So a row, the position of a key among all live keys, is the same here and in the vector matrix.
-# Deletions are recorded in the table of contents (`_words_<generation>.toc`, a pickle: it is opened only from our own
-# cache folder, after its checksum matched the catalog's).
+# Deletions are recorded in the table of contents (`_words_<generation>.toc`), which lexical_writer.py writes by Whoosh.
+# It is read here without Whoosh, since a search needs only the names of segments and of deleted documents, and Whoosh
+# is 47 modules (.03 s).
 
 WORDS_FOLDER = "words"
-_INDEX_NAME = "words"
-_DOCS_SUFFIX, POSTINGS_SUFFIX, _TERMS_SUFFIX = ".npy", ".pst", ".lex"
-
-# Merging: eight neighbours of one size class become one, so a fragment is rewritten at most log8(n) times. Segments
-# above the limit are not merged, so that no commit of one note ever rewrites a whole vault.
-_SEGMENTS_PER_MERGE = 8
-_MAX_MERGED_FRAGMENTS = 10_000
-# The commit that ends a build of many batches makes few segments, since a search reads each word from every segment
-# (444,000 fragments in 7 segments instead of 25: p95 a fifth less). Above the limit document numbers take four bytes.
-_MAX_FRAGMENTS = 65_535
+INDEX_NAME = "words"
+DOCS_SUFFIX, POSTINGS_SUFFIX, TERMS_SUFFIX = ".npy", ".pst", ".lex"
 
 
-class _CountedField(fields.FieldType):
-    """A Whoosh field type without an analyzer, because excerpt counts the postings itself."""
+class _SegmentEntry(Struct, frozen=True):
+    """A segment in a table of contents: its name and the numbers of its deleted documents."""
 
-    def __init__(self) -> None:
-        self.format = formats.Frequency()
-        self.analyzer = None
-        self.scorable = False
-        self.stored = False
-        self.indexed = True
+    name: str
+    deleted: tuple[int, ...]
 
 
-_SCHEMA = fields.Schema(**{field: _CountedField() for field in FIELDS})
+def segment_file_names(name: str) -> list[str]:
+    """Return the names of the files of a segment, relative to the index folder."""
+    return [f"{WORDS_FOLDER}/{name}{suffix}" for suffix in (TERMS_SUFFIX, POSTINGS_SUFFIX, DOCS_SUFFIX)]
 
 
-def _open_segment(folder: Path, segment: W3Segment, first_row: int, before: OpenSegment | None = None) -> OpenSegment:
-    files = [folder / segment.make_filename(extension) for extension in (_DOCS_SUFFIX, POSTINGS_SUFFIX, _TERMS_SUFFIX)]
-    return OpenSegment(segment.segment_id(), files, list(segment.deleted_docs()), first_row, before)
+def open_segment(
+    folder: Path, name: str, deleted: Sequence[int], first_row: int, before: OpenSegment | None = None
+) -> OpenSegment:
+    """Open the segment `name` in the folder of segments. Raises DamagedFileError."""
+    files = [folder / f"{name}{suffix}" for suffix in (DOCS_SUFFIX, POSTINGS_SUFFIX, TERMS_SUFFIX)]
+    return OpenSegment(name, files, deleted, first_row, before)
 
 
-def _segment_file_names(segment: W3Segment) -> list[str]:
-    return [
-        f"{WORDS_FOLDER}/{segment.make_filename(extension)}"
-        for extension in (_TERMS_SUFFIX, POSTINGS_SUFFIX, _DOCS_SUFFIX)
-    ]
+class _WhooshObject:
+    """An object in a table of contents, with its attributes: a segment or its codec."""
+
+    indexname: str
+    segid: str
+    _deleted: set[int] | None
 
 
-# --- writing ----------------------------------------------------------------------------------------------------------
+class _SegmentUnpickler(pickle.Unpickler):
+    """Reads the pickled segments of a table of contents, and no object of another class."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return the class that stands for a class of Whoosh."""
+        if module.startswith("whoosh.codec."):
+            return _WhooshObject
+        if (module, name) in (("builtins", "set"), ("__builtin__", "set")):
+            return set
+        raise pickle.UnpicklingError(f"unexpected {module}.{name}")
 
 
-class LexicalWriter:
-    """Adds and deletes fragments in the lexical index, and commits each new state as a generation.
-
-    The caller holds the build's lock, and records the files that `commit` returns in the catalog.
-    """
-
-    def __init__(
-        self,
-        index: Path,
-        generation: int | None,
-        files: Sequence[DerivedFile] = (),
-        tick: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Open the committed `generation`, made of `files`, for changes; None starts an empty index.
-
-        `tick` is called between the steps of writing a segment. Raises DamagedFileError.
-        """
-        self._tick = tick
-        self._index = index
-        self._folder = index / WORDS_FOLDER
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._storage = FileStorage(str(self._folder))
-        known = {file.name: file for file in files}
-        if {Path(name).suffix for name in known} > {".toc"} and not any(name.endswith(_TERMS_SUFFIX) for name in known):
-            raise DamagedFileError("another version of excerpt made it")
-        self._segments: list[W3Segment] = [] if generation is None else _read_toc(self._storage, generation)
-        self._keys_by_segment: dict[str, NDArray[np.int64]] = {}
-        self._recorded_files = {
-            s.segment_id(): [known[name] for name in _segment_file_names(s)] for s in self._segments
-        }
-
-    def add(self, docs: NDArray[np.void], inverted: Mapping[str, Inverted]) -> None:
-        """Write one segment of new fragments.
-
-        `docs` is the result of `document_rows`, and `inverted` holds the postings of each field over these documents.
-        The keys in `docs` ascend and are above all keys that were added before.
-        """
-        if len(docs):
-            self._segments.append(self._invert_and_write(docs, inverted))
-
-    def delete(self, keys: NDArray[np.int64]) -> None:
-        """Mark the fragments with these keys as deleted; unknown keys are ignored."""
-        for segment in self._segments:
-            known = self._segment_keys(segment)
-            for number in np.flatnonzero(np.isin(known, keys)).tolist():
-                segment.delete_document(number)
-
-    def commit(self, generation: int, *, ends_build: bool = False) -> list[DerivedFile]:
-        """Write all changes as the generation with this number, sync them to disk, and return the files in use.
-
-        Small segments are merged before, and if the commit ends a build of several commits, large ones too.
-        """
-        self._merge_small_segments()
-        if ends_build:
-            self._merge_large_segments()
-        TOC(_SCHEMA, self._segments, generation).write(self._storage, _INDEX_NAME)
-        files = [sync_and_record(self._index, f"{WORDS_FOLDER}/{TOC._filename(_INDEX_NAME, generation)}")]
-        for segment in self._segments:
-            name = segment.segment_id()
-            if name not in self._recorded_files:
-                self._recorded_files[name] = [
-                    sync_and_record(self._index, file) for file in _segment_file_names(segment)
-                ]
-            files += self._recorded_files[name]
-        sync_folder(self._folder)
-        return files
-
-    def keys(self) -> NDArray[np.int64]:
-        """Return the keys of the live fragments, ascending."""
-        live_keys = [np.delete(self._segment_keys(s), list(s.deleted_docs())) for s in self._segments]
-        return np.concatenate([np.zeros(0, np.int64), *live_keys])
-
-    def _segment_keys(self, segment: W3Segment) -> NDArray[np.int64]:
-        name = segment.segment_id()
-        if name not in self._keys_by_segment:
-            docs = np.load(self._folder / segment.make_filename(_DOCS_SUFFIX), allow_pickle=False)
-            self._keys_by_segment[name] = docs["key"].copy()
-        return self._keys_by_segment[name]
-
-    def _invert_and_write(self, docs: NDArray[np.void], inverted: Mapping[str, Inverted]) -> W3Segment:
-        docs = docs.copy()
-        for field in FIELDS:
-            docs[field] = inverted[field].lengths
-        self._tick()
-        return self._write_segment(docs, posting_arrays.merge_fields([inverted[field] for field in FIELDS]))
-
-    def _write_segment(self, docs: NDArray[np.void], words: Segment) -> W3Segment:
-        segment: W3Segment = W3Codec().new_segment(self._storage, _INDEX_NAME)
-        segment.set_doc_count(len(docs))
-        self._tick()
-        postings, terms = pack(words)
-        table = io.BytesIO()  # written to a file directly, numpy does not report why writing fails
-        np.save(table, docs, allow_pickle=False)
-        for extension, data in ((POSTINGS_SUFFIX, postings), (_TERMS_SUFFIX, terms), (_DOCS_SUFFIX, table.getvalue())):
-            (self._folder / segment.make_filename(extension)).write_bytes(data)
-        self._keys_by_segment[segment.segment_id()] = docs["key"].copy()
-        self._tick()
-        return segment
-
-    def _merge_small_segments(self) -> None:
-        self._segments = [s for s in self._segments if s.doc_count()]
-        while run := _find_run_to_merge([(s.doc_count(), s.deleted_count()) for s in self._segments]):
-            first, last = run
-            self._segments[first:last] = [self._merge_segments(self._segments[first:last])]
-
-    def _merge_large_segments(self) -> None:
-        merged: list[W3Segment] = []
-        for first, last in _group_neighbours([segment.doc_count() for segment in self._segments]):
-            group = self._segments[first:last]
-            merged += [self._merge_segments(group)] if len(group) > 1 else group
-        self._segments = merged
-
-    def _merge_segments(self, segments: Sequence[W3Segment]) -> W3Segment:
-        opened = [_open_segment(self._folder, segment, 0) for segment in segments]
-        try:
-            parts = [posting_arrays.select_docs(s.columns.segment(len(s.docs)), s.rows) for s in opened]
-        except DamagedColumnsError as error:
-            raise DamagedFileError(f"The postings of a segment cannot be read: {error}.") from error
-        finally:
-            for segment in opened:
-                segment.columns.close()
-        return self._write_segment(
-            np.concatenate([s.docs[s.alive] for s in opened]), posting_arrays.concatenate_segments(parts)
-        )
-
-
-def document_rows(fragments: Sequence[FragmentPosition]) -> NDArray[np.void]:
-    """Return an array of dtype DOCS with the key, note and first line of each new fragment; field lengths are 0."""
-    docs = np.zeros(len(fragments), DOCUMENT_DTYPE)
-    for name, values in zip(("key", "note", "line"), zip(*fragments, strict=True), strict=False):
-        docs[name] = values
-    return docs
-
-
-def _find_run_to_merge(sizes: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return the first and the end index of the neighbouring segments to merge next; None if no merge is due.
-
-    `sizes` holds the numbers of live and of deleted documents of each segment.
-    """
-    for number, (living, deleted) in enumerate(sizes):
-        if deleted > living:
-            return number, number + 1
-    first = len(sizes)
-    while first and sizes[first - 1][0] < _MAX_MERGED_FRAGMENTS:
-        first -= 1
-        run = sizes[first:]
-        if len(run) >= _SEGMENTS_PER_MERGE and _size_class(sum(n for n, _ in run)) > _size_class(run[0][0]):
-            return first, len(sizes)
-    return None
-
-
-def _group_neighbours(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the first and the end index of each group of neighbouring segments to merge, in order.
-
-    `sizes` are numbers of documents. A group has at most `_MAX_FRAGMENTS`, and no member has more than two
-    thirds of its documents: a small build leaves the large segments of the ones before.
-    """
-    groups: list[tuple[int, int]] = []
-    first = 0
-    while first < len(sizes):
-        last = first + 1
-        while last < len(sizes) and sum(sizes[first : last + 1]) <= _MAX_FRAGMENTS:
-            last += 1
-        while last > first + 1 and 3 * max(sizes[first:last]) > 2 * sum(sizes[first:last]):
-            last -= 1
-        groups.append((first, last))
-        first = last
-    return groups
-
-
-def _size_class(documents: int) -> int:
-    return int(math.log(documents, _SEGMENTS_PER_MERGE))
-
-
-def last_generation(index: Path) -> int:
-    """Return the highest generation number with a table of contents file, committed or not; 0 if there is none."""
-    return max(0, int(TOC._latest_generation(FileStorage(str(index / WORDS_FOLDER)), _INDEX_NAME)))
-
-
-def _read_toc(storage: FileStorage, generation: int) -> list[W3Segment]:
+def _read_toc(folder: Path, generation: int) -> list[_SegmentEntry]:
     try:
-        segments: list[W3Segment] = TOC.read(storage, _INDEX_NAME, gen=generation, schema=_SCHEMA).segments
+        data = io.BytesIO((folder / f"_{INDEX_NAME}_{generation}.toc").read_bytes())
+        for _ in range(3):  # sizes of types
+            _read_varint(data)
+        data.seek(8, io.SEEK_CUR)  # byte order and version of the format, four bytes each
+        for _ in range(3):  # Whoosh's version
+            _read_varint(data)
+        data.seek(_read_varint(data), io.SEEK_CUR)  # the schema
+        data.seek(8, io.SEEK_CUR)  # the generation and an unused number
+        segments: list[_WhooshObject] = _SegmentUnpickler(data).load()
+        return [_SegmentEntry(f"{one.indexname}_{one.segid}", tuple(one._deleted or ())) for one in segments]
     except Exception as error:
         # A pickle can fail with any exception; the remedy is always the same: rebuild from the catalog.
         raise DamagedFileError(f"The table of contents {generation} cannot be read: {error}.") from error
-    return segments
+
+
+def _read_varint(data: io.BytesIO) -> int:
+    """Read a number of seven bits a byte, the lowest first; the highest bit says that another byte follows."""
+    value = shift = 0
+    while True:
+        byte = data.read(1)[0]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value
+        shift += 7
 
 
 def open_segments(
@@ -276,13 +114,10 @@ def open_segments(
     """
     opened = {segment.name: segment for segment in before}
     segments: list[OpenSegment] = []
-    for segment in _read_toc(FileStorage(str(index / WORDS_FOLDER)), generation):
-        shared = opened.get(segment.segment_id()) if set(_segment_file_names(segment)) <= unchanged else None
-        segments.append(
-            _open_segment(
-                index / WORDS_FOLDER, segment, sum(open_segment.live_count for open_segment in segments), shared
-            )
-        )
+    for entry in _read_toc(index / WORDS_FOLDER, generation):
+        shared = opened.get(entry.name) if set(segment_file_names(entry.name)) <= unchanged else None
+        first_row = sum(segment.live_count for segment in segments)
+        segments.append(open_segment(index / WORDS_FOLDER, entry.name, entry.deleted, first_row, shared))
     return segments
 
 

@@ -28,7 +28,7 @@ from excerpt.corpus.facets import CachedLinks, Facets, NumberedNotes
 from excerpt.corpus.interface import CandidateQuery, Corpus, QueryEmbedder
 from excerpt.corpus.notes import NoteReader
 from excerpt.corpus.queries import NoteRow
-from excerpt.corpus.tables import FragmentTable
+from excerpt.corpus.tables import FragmentTable, sorted_unique
 from excerpt.encoders.model_names import hide_secrets, is_static_model, model_label, static_model_name
 from excerpt.encoders.static_model import Embedder, model_source, open_embedder
 from excerpt.index import renames
@@ -328,7 +328,7 @@ class Snapshot(NoteReader):
     def count_fragments(self, terms: Sequence[str]) -> int:
         """Return the number of fragments that have at least one of `terms`."""
         rows = [self.lexical.entries(term).rows for term in terms]
-        return len(np.unique(np.concatenate(rows))) if rows else 0
+        return len(sorted_unique(np.concatenate(rows))) if rows else 0
 
     def count_notes(self, terms: Sequence[str]) -> int:
         """Return the number of notes that have a fragment with all of `terms`."""

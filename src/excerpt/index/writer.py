@@ -30,7 +30,7 @@ from excerpt.index.catalog_rows import FragmentPosition, GivenUpFile, decompress
 from excerpt.index.changes import build_parameters, vault_parameters
 from excerpt.index.encoder_vectors import RECORD_KEY, SearchVectorsRecord
 from excerpt.index.files import SUSPECT_FILE, DamagedFileError, check_file, remove_other_files
-from excerpt.index.lexical import LexicalWriter, document_rows, last_generation
+from excerpt.index.lexical_writer import LexicalWriter, document_rows, last_generation
 from excerpt.index.names import rebuild_all_names
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FieldCollector, embedded_text, join
 from excerpt.index.prepare import PreparedFiles, without_garbage_collection

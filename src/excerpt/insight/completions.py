@@ -7,7 +7,6 @@ cached as long as the snapshot (at 10,000 notes 2 to 115 ms each, the list of he
 from __future__ import annotations
 
 import posixpath
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from msgspec import Struct
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.facets import Facets, property_name
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.insight.filter_text import (
@@ -58,7 +58,7 @@ PERIOD_NAMES = (
     "this-year",
     "last-year",
 )
-_ADDRESS_OR_FILE_NAME = re.compile(r"[/\\@]|\.\w+$")
+_ADDRESS_OR_FILE_NAME = lazy_pattern(r"[/\\@]|\.\w+$")
 """Matches addresses and file names, which are not offered as words."""
 
 

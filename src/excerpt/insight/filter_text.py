@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
+from excerpt.base.patterns import lazy_pattern
 from excerpt.search.query import FILTER_OPERATORS
 from excerpt.text.folding import fold
 
-_PLAIN_VALUE = re.compile(r"[=/]?[^\W_][\w./-]*|\*")
-_PLAIN_NAME = re.compile(r"\w[\w.-]*")
+_PLAIN_VALUE = lazy_pattern(r"[=/]?[^\W_][\w./-]*|\*")
+_PLAIN_NAME = lazy_pattern(r"\w[\w.-]*")
 _MAX_NAME_CHARS = 100  # the longest name that a query may have
 
 

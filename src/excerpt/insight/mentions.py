@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
@@ -10,6 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from excerpt.base.model import Fragment
+from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.interface import Corpus
 from excerpt.insight.note_links import rarity_score
 from excerpt.search.bm25 import Rows
@@ -27,7 +27,7 @@ from excerpt.text.words import QueryWord
 
 MAX_NAME_FRAGMENTS = 200
 """The most fragments that may have all words of a name; a more frequent name is the vault's subject and ignored."""
-_PARAGRAPH = re.compile(r"\S(?:[^\n]|\n(?![^\S\n]*\n))*")
+_PARAGRAPH = lazy_pattern(r"\S(?:[^\n]|\n(?![^\S\n]*\n))*")
 
 
 class NameMention(Struct, frozen=True):

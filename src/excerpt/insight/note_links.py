@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.interface import Corpus
 from excerpt.text.folding import fold
 
@@ -21,7 +21,7 @@ HALF_SIGNAL_LINKS = 1.5
 
 It takes about three shared notes that have few links, or ten that have many.
 """
-_FOLDER_SEPARATOR = re.compile(r"[/.]")
+_FOLDER_SEPARATOR = lazy_pattern(r"[/.]")
 _LAST_CHARACTER = "\U0010ffff"
 
 

@@ -20,6 +20,7 @@ from excerpt.base.errors import NotFoundError
 from excerpt.base.json_forms import dataclass_to_json
 from excerpt.base.locations import locations_overlap
 from excerpt.base.model import Section
+from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.facets import UNKNOWN_DAY
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.links import has_other_suffix
@@ -34,7 +35,7 @@ from excerpt.text.tokens import open_tokenizer
 # Resolves a name that a user gives to a note of the index, or lines of it. A file that is not indexed is never found,
 # so no name leads out of the vault.
 
-_LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?P<on>-(?P<last>\d{1,9})?)?", re.DOTALL)
+_LINES = lazy_pattern(r"(?P<note>.+):(?P<first>\d{1,9})(?P<on>-(?P<last>\d{1,9})?)?", re.DOTALL)
 _MIN_NAME_SIMILARITY = 70  # percent (rapidfuzz); a less similar name is not suggested
 _MAX_LISTED_NAMES = 3
 

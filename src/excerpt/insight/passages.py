@@ -11,38 +11,39 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from excerpt.base.model import Fragment
+from excerpt.base.patterns import lazy_pattern
 from excerpt.insight.overview_parts import KeyPassage, SourceLocation
 from excerpt.insight.topic import Topic, locate_fragment
 from excerpt.text.words import words_of
 
 _MAX_PROSE_CHARS = 20_000
-_FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t>]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
-_MATHS = re.compile(r"\$\$.*?\$\$", re.DOTALL)
-_COMMENT = re.compile(r"<!--.*?-->|%%.*?%%", re.DOTALL)
-_INCLUDE = re.compile(r"\[![\w-]+[ \t]*\[[^\[\]\n]*\]\([^()\n]*\)\]")
-_IMAGE = re.compile(r"!\[\[[^\[\]\n]*\]\]|!\[[^\[\]\n]*\]\([^()\n]*\)")
-_WIKILINK = re.compile(r"\[\[([^\[\]|\n]*)(?:\\?\|([^\[\]\n]*))?\]\]")
-_LINK = re.compile(r"\[([^\[\]\n]*)\](?:\((?:[^()\n]|\([^()\n]*\))*\)|\[[^\[\]\n]*\])")
-_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>|<https?://[^<>\s]*>")
-_URL = re.compile(r"\b(?:https?|mailto):\S+|\bwww\.\S+")
-_BLOCK_ID = re.compile(r"[ \t]\^[A-Za-z0-9-]+[ \t]*$", re.MULTILINE)
-_EMPHASIS = re.compile(
+_FENCE = lazy_pattern(r"^[ \t>]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t>]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+_MATHS = lazy_pattern(r"\$\$.*?\$\$", re.DOTALL)
+_COMMENT = lazy_pattern(r"<!--.*?-->|%%.*?%%", re.DOTALL)
+_INCLUDE = lazy_pattern(r"\[![\w-]+[ \t]*\[[^\[\]\n]*\]\([^()\n]*\)\]")
+_IMAGE = lazy_pattern(r"!\[\[[^\[\]\n]*\]\]|!\[[^\[\]\n]*\]\([^()\n]*\)")
+_WIKILINK = lazy_pattern(r"\[\[([^\[\]|\n]*)(?:\\?\|([^\[\]\n]*))?\]\]")
+_LINK = lazy_pattern(r"\[([^\[\]\n]*)\](?:\((?:[^()\n]|\([^()\n]*\))*\)|\[[^\[\]\n]*\])")
+_TAG = lazy_pattern(r"</?[A-Za-z][^<>\n]{0,200}>|<https?://[^<>\s]*>")
+_URL = lazy_pattern(r"\b(?:https?|mailto):\S+|\bwww\.\S+")
+_BLOCK_ID = lazy_pattern(r"[ \t]\^[A-Za-z0-9-]+[ \t]*$", re.MULTILINE)
+_EMPHASIS = lazy_pattern(
     r"(\*{1,3}|~~|==)(?=\S)([^\n]{1,500}?)(?<=\S)\1|(?<!\w)(_{1,3})(?=\S)([^\n]{1,500}?)(?<=\S)\3(?!\w)"
 )
-_LITERAL = re.compile(r"\\([\\`*_{}\[\]()#+.!<>~$&=^-])|(?<!`)(`+)(?!`)([^\n]{0,2000}?[^`\n])\2(?!`)")
+_LITERAL = lazy_pattern(r"\\([\\`*_{}\[\]()#+.!<>~$&=^-])|(?<!`)(`+)(?!`)([^\n]{0,2000}?[^`\n])\2(?!`)")
 # Replaces code spans and escaped characters while markup is removed; it does not occur in visible text.
-_PROTECTED = re.compile("\ue000(\\d{1,6})\ue001")
-_ENTITY = re.compile(r"&#?\w{1,32};")
+_PROTECTED = lazy_pattern("\ue000(\\d{1,6})\ue001")
+_ENTITY = lazy_pattern(r"&#?\w{1,32};")
 
-_DECORATION = re.compile(
+_DECORATION = lazy_pattern(
     r"^[ \t]*(?:>[ \t]?)*(?:\[![^\]\n]*\][+-]?[ \t]*)?(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[.\][ \t]+)?"
 )
-_HEADING = re.compile(r"^[ \t]*(?:>[ \t]?)*#{1,6}(?:[ \t]|$)")
-_TABLE = re.compile(r"^[ \t]*(?:>[ \t]?)*\|")
-_RULE = re.compile(r"^[ \t>]*[-*_=:|+ \t]{3,}$")
+_HEADING = lazy_pattern(r"^[ \t]*(?:>[ \t]?)*#{1,6}(?:[ \t]|$)")
+_TABLE = lazy_pattern(r"^[ \t]*(?:>[ \t]?)*\|")
+_RULE = lazy_pattern(r"^[ \t>]*[-*_=:|+ \t]{3,}$")
 # A full stop that does not belong to an abbreviation, a number or an initial; in Chinese and Japanese no space follows.
-_SENTENCE_END = re.compile(r"(?<=[。！？])|(?<=[.!?…])[\"'”’)\]]*\s+(?=[^a-z\s])")
-_ENDS_SENTENCE = re.compile(r"[.!?。！？…][\"'”’)\]]*\s*$")
+_SENTENCE_END = lazy_pattern(r"(?<=[。！？])|(?<=[.!?…])[\"'”’)\]]*\s+(?=[^a-z\s])")
+_ENDS_SENTENCE = lazy_pattern(r"[.!?。！？…][\"'”’)\]]*\s*$")
 
 
 class ProseSentence(Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from math import log
 from statistics import fmean
 
 from excerpt.base.model import Fragment
+from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.interface import Terms
 from excerpt.insight.passages import extract_prose
 from excerpt.insight.topic import Topic
@@ -36,18 +36,18 @@ MIN_LANGUAGE_WEIGHT = 0.55
 """The least weight in general language (0 common, 1 specific) of a word that the model knows."""
 
 # Contractions, genitives, paths and addresses name no theme.
-_NAMELESS = re.compile(r"['’/\\@]")
+_NAMELESS = lazy_pattern(r"['’/\\@]")
 # Names in code, errors and versions do not form pairs.
-_SYMBOL = re.compile(r"[\d_]")
-_WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
-_UNSPACED_RUN = re.compile("[\u30a1-\u30fa\u30fc]{2,}|[\uac00-\ud7a3]{2,}|[\u3400-\u4dbf\u4e00-\u9fff]{2,}")
+_SYMBOL = lazy_pattern(r"[\d_]")
+_WIDE = lazy_pattern(f"[{WIDE_CHARACTERS}]")
+_UNSPACED_RUN = lazy_pattern("[\u30a1-\u30fa\u30fc]{2,}|[\uac00-\ud7a3]{2,}|[\u3400-\u4dbf\u4e00-\u9fff]{2,}")
 # Chinese characters that occur between words far more often than within them; Japanese has a separate script for these.
-_PARTICLES = re.compile(
+_PARTICLES = lazy_pattern(
     "[的了在是和与或不也就都而及这那你我他她它们个上下中里为以会可能要有到从将把被对等请并但如果时后前所其此该每使用之于则且只还很更最又"
     "已没无让给向由因当您某另各再些么什吗呢吧啊着过得地]"
 )
 _MAX_CHINESE_WORD_CHARS = 4
-_LETTER = re.compile(r"[^\W\d_]")
+_LETTER = lazy_pattern(r"[^\W\d_]")
 
 
 @dataclass(frozen=True)

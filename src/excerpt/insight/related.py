@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 from functools import cached_property
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.base.model import Fragment, Signal
+from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FIELDS
 from excerpt.insight.neighbours import prefetch_neighbours
@@ -68,7 +68,7 @@ MAX_WIDE_WORD_CHARS = 8
 MIN_WORD_LETTERS = 3
 """The fewest letters of a listed word that consists only of ASCII letters."""
 
-_WIDE_WORD = re.compile(f"[{WIDE_CHARACTERS}]+")
+_WIDE_WORD = lazy_pattern(f"[{WIDE_CHARACTERS}]+")
 _TEXT = FIELDS.index("text")
 
 

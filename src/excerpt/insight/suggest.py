@@ -14,6 +14,7 @@ from math import log
 
 import numpy as np
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.interface import Corpus
 from excerpt.insight.facet_map import MATCH_ALL_QUERY
 from excerpt.insight.filter_trees import Counts, FilterTree, load_branches
@@ -44,8 +45,8 @@ MIN_HEADING_CHARS, MAX_HEADING_CHARS = 8, 60
 """The fewest and the most characters of a heading that is suggested as a query."""
 _MIN_HEADING_WORDS = 3
 """The fewest words of a heading in letters with blanks between words."""
-_QUESTION = re.compile(r"[?？؟]$|^how to ", re.I)
-_NOT_PLAIN = re.compile(r"""[^\w\s?？؟.,'’()-]|\d|(?:^|\s)-|_""")
+_QUESTION = lazy_pattern(r"[?？؟]$|^how to ", re.I)
+_NOT_PLAIN = lazy_pattern(r"""[^\w\s?？؟.,'’()-]|\d|(?:^|\s)-|_""")
 """What a plain heading does not have: signs of the query language or of code, and numbers."""
 
 

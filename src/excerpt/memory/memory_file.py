@@ -38,16 +38,17 @@ from frontmatter.default_handlers import SafeDumper, YAMLHandler
 
 from excerpt.base.errors import MemoryUnusableError, ReadError
 from excerpt.base.model import Memory, Source
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.comments import may_have_comments
 from excerpt.text.frontmatter import describe_yaml_error
 from excerpt.vault.scan import MAX_FILE_TIME_SECONDS
 
 # python-frontmatter's own pattern includes the blank lines after the boundary, which belong to the text.
-_FRONTMATTER = YAMLHandler(fm_boundary=re.compile(r"^-{3,}[ \t\r]*$", re.MULTILINE))
-_SURROGATES = re.compile("[\ud800-\udfff]")
-_LINE_RANGE = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
+_FRONTMATTER = YAMLHandler(fm_boundary=lazy_pattern(r"^-{3,}[ \t\r]*$", re.MULTILINE))
+_SURROGATES = lazy_pattern("[\ud800-\udfff]")
+_LINE_RANGE = lazy_pattern(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_TAG_GAP = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+_TAG_GAP = lazy_pattern(r"[\s\x00-\x1f\x7f-\x9f]+")
 
 
 def replace_surrogates(text: str) -> str:

@@ -5,7 +5,6 @@ They import nothing that searches or stores memories. A memory itself is in `exc
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -15,8 +14,9 @@ from typing import Any
 from excerpt.base.json_forms import attributes_to_json
 from excerpt.base.kinds import Confidence
 from excerpt.base.model import Memory, Source, Span
+from excerpt.base.patterns import lazy_pattern
 
-_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+_WORDS = lazy_pattern(r"\w+|\s+|[^\w\s]")
 
 
 _MAX_COMPARED_WORDS = 1_000

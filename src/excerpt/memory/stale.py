@@ -10,6 +10,7 @@ from rapidfuzz import fuzz, process
 
 from excerpt.base.errors import MemoryUnusableError
 from excerpt.base.model import Memory, Source
+from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.interface import Corpus
 from excerpt.memory.memory_file import replace_shown_text, without_comments
 from excerpt.memory.results import SourceCheck, SourceStatus
@@ -196,7 +197,7 @@ def build_source(snapshot: Corpus, path: str, line_start: int, line_end: int, te
     return Source(path, line_start, line_end, digest_of_text(text), headings, location)
 
 
-_NOTE_AND_LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
+_NOTE_AND_LINES = lazy_pattern(r"(?P<note>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
 
 
 def source_from_fragment(snapshot: Corpus, fragment_id: str) -> tuple[Source, str]:

@@ -23,6 +23,7 @@ from msgspec import Struct, structs
 
 from excerpt.base.errors import MemoryUnusableError, ReadError
 from excerpt.base.model import FileProblem, Memory, Source
+from excerpt.base.patterns import lazy_pattern
 from excerpt.base.state_files import create_file, file_lock, read_limited, replace_file, sync_folder
 from excerpt.memory.memory_file import (
     derive_id_from_name,
@@ -40,7 +41,7 @@ TRASH = "trash"
 
 _LOCK_SECONDS = 10.0
 _SLUG_CHARS = 40
-_TRASH_TIME = re.compile(r"\.\d{8}T\d{12}Z(?=\.md$)")
+_TRASH_TIME = lazy_pattern(r"\.\d{8}T\d{12}Z(?=\.md$)")
 
 
 @dataclass(frozen=True, slots=True)

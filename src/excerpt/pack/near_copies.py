@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from msgspec import Struct
 
 from excerpt.base.model import Fragment
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.folding import fold
 
 DuplicateRule = Callable[[Fragment, Iterable[Fragment]], Fragment | None]
@@ -21,7 +21,7 @@ _RUN_LENGTH = 4
 """Number of consecutive words and punctuation marks that are compared at once."""
 _MIN_COMPARED_WORDS = 20
 """Minimum number of words of a compared text: a shorter text says little without its heading and costs little."""
-_WORD_OR_SIGN = re.compile(r"\w+|[^\w\s]")
+_WORD_OR_SIGN = lazy_pattern(r"\w+|[^\w\s]")
 _MIN_RARE_LETTERS = 6
 """Minimum number of letters of a word that is taken for rare."""
 _MAX_CACHED_TEXTS = 4096

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from excerpt.base.kinds import BlockKind, Scope
 from excerpt.base.model import Block, Fragment, Hit, Span
+from excerpt.base.patterns import lazy_pattern
 from excerpt.pack.expand import LineSpan
 from excerpt.text.languages import WIDE_CHARACTERS
 
@@ -21,8 +22,8 @@ _MAX_CACHED_FRAGMENTS = 64  # whose blocks stay parsed: the best hits of the las
 _MIN_WORDS_PER_SIDE = 4  # words kept on each side of a match: fewer have no meaning
 _MAX_SIDE_CHARACTERS = 100_000  # characters read on each side of a match: a block may be a whole file
 
-_NONBLANK_LINE = re.compile(r"[^\n]*\S[^\n]*")
-_WORD_PATTERN = re.compile(rf"[{WIDE_CHARACTERS}][^\w\s]*|[^\s{WIDE_CHARACTERS}]+")
+_NONBLANK_LINE = lazy_pattern(r"[^\n]*\S[^\n]*")
+_WORD_PATTERN = lazy_pattern(rf"[{WIDE_CHARACTERS}][^\w\s]*|[^\s{WIDE_CHARACTERS}]+")
 
 _TextRange = tuple[int, int]
 """Start and end of a range of characters in a text; the end is exclusive."""
@@ -137,7 +138,7 @@ def _split_into_pieces(
     pieces: re.Pattern[str] | Sequence[_TextRange], text: str, within: _TextRange
 ) -> Sequence[_TextRange]:
     """Return the matches of a pattern in a range of the text, or `pieces` itself if they are given as ranges."""
-    return [match.span() for match in pieces.finditer(text, *within)] if isinstance(pieces, re.Pattern) else pieces
+    return pieces if isinstance(pieces, Sequence) else [match.span() for match in pieces.finditer(text, *within)]
 
 
 def _find_piece_with_most_matches(pieces: Sequence[_TextRange], spans: Sequence[Span]) -> int:

@@ -6,12 +6,12 @@ nearly equal fragments, those with the accents as typed come first.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.interface import Corpus
 from excerpt.search.bm25 import ExpandedWord
 from excerpt.search.ranking import ScoredFragments
@@ -25,7 +25,7 @@ Less does not outweigh the meaning in a vault of a few notes, where the lowest c
 _COMPARED_FRAGMENTS = 50
 """Number of the best fragments whose accents are compared: 3 to 4 ms, as their texts must be read."""
 
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = lazy_pattern(r"[^\W\d_]+")
 
 
 def add_accents_signal(scored: ScoredFragments, words: Sequence[ExpandedWord], snapshot: Corpus) -> ScoredFragments:

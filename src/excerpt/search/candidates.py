@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, Digests, NameTerms, digest_texts
+from excerpt.corpus.tables import sorted_unique
 from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, TermTier, WordIndex, merge_rows
 from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, Floats, QuerySimilarities, scale_above_mean
 from excerpt.search.proximity import FIELD_STARTS, flatten_positions, score_closeness
@@ -152,7 +153,7 @@ def _score_names(names: Sequence[NameTerms], query: _QueryTermDigests, weight: F
     shares = np.zeros((len(matching_names), len(weight)), np.float32)
     np.maximum.at(shares, term_groups, query.shares[at])
     extra_words = np.flatnonzero(query.extra_words[at])
-    pairs = np.unique(term_groups[extra_words] * len(query.terms) + at[extra_words])
+    pairs = sorted_unique(term_groups[extra_words] * len(query.terms) + at[extra_words])
     count = shares.sum(axis=1) + np.bincount(pairs // len(query.terms), minlength=len(matching_names))
     fits = (shares * weight).sum(axis=1) * np.minimum(count / lengths[matching_names], 1)
     return matching_names, fits.astype(np.float32)

@@ -23,6 +23,7 @@ from excerpt.base.kinds import Confidence, FilterKind, Strategy
 from excerpt.base.model import Hit, HitOrders, LinkSource, PastUse, QueryPeriod, QuestionWord, Result, Signal, Span
 from excerpt.base.settings import Fusion, Settings
 from excerpt.corpus.interface import CandidateQuery, Corpus
+from excerpt.corpus.tables import sorted_unique
 from excerpt.search.accents import add_accents_signal
 from excerpt.search.bm25 import NO_ROWS, Rows, WordIndex
 from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNoteNames
@@ -713,7 +714,7 @@ class Engine:
             return ranking
         questions = [
             ReplacedQuestion(
-                self.snapshot, one.question, one.evidence.periods, np.unique(table.notes[one.evidence.named_rows])
+                self.snapshot, one.question, one.evidence.periods, sorted_unique(table.notes[one.evidence.named_rows])
             )
             for one in asked
         ]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.base.settings import EmbeddingSettings, Settings
 from excerpt.corpus.interface import Corpus, Vectors
 from excerpt.search import filters
@@ -332,14 +333,14 @@ MAX_EXACT_WORD_LENGTH = 100
 _PUNCTUATION = ".,;:!?()[]{}<>'`*"
 # A code (E0308, 0x80070005, 1.0.21), words joined by symbols (settings.json, std::vector, snake_case), camelCase,
 # Verb-Noun.
-_EXACT_WORD = re.compile(
+_EXACT_WORD = lazy_pattern(
     r"(?!\d+(?:s|st|nd|rd|th)$)(?=.*[A-Za-z])(?=.*\d)[\w.\-]+|\d+(?:\.\d+){2,}|.*\w(?:[_.\\]|::)+\w\w.*|.*[a-z][A-Z].*"
     r"|[A-Z]\w+-[A-Z]\w+",
     re.ASCII,
 )
 
 # After these marks the same word may continue: "journal/" may become "journal/scratch", "Sync'" "Sync's".
-_ENDS_WITH_JOINING_MARK = re.compile(r"\w['’/_-]\Z")
+_ENDS_WITH_JOINING_MARK = lazy_pattern(r"\w['’/_-]\Z")
 
 FUNCTION_WORD_WEIGHT = 0.3
 """Weight, 0 to 1, of a word like "the" in a vault whose language is not English."""

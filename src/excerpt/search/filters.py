@@ -23,8 +23,10 @@ import numpy.typing as npt
 
 from excerpt.base.kinds import FilterKind
 from excerpt.base.locations import first_page_of
+from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.facets import UNKNOWN_DAY, Facets, Ints
 from excerpt.corpus.interface import Corpus
+from excerpt.corpus.tables import sorted_unique
 from excerpt.search.bm25 import NO_ROWS, Rows
 from excerpt.search.proximity import AnalyzeWords, find_phrase_rows, find_word_sequence
 from excerpt.search.query import REPLACED_VALUE, Query, page_range
@@ -151,7 +153,7 @@ def _find_rows_with_link(filter_: Filter, snapshot: Corpus) -> Rows:
     """
     facets, table = snapshot.facets, snapshot.table
     wanted = set(_find_link_targets(facets, filter_.value, is_prefix=filter_.open).tolist())
-    sources = np.unique(_find_linking_notes(facets, np.array(sorted(wanted), np.int32)))
+    sources = sorted_unique(_find_linking_notes(facets, np.array(sorted(wanted), np.int32)))
     rows = np.flatnonzero(np.isin(table.notes, sources)).astype(np.int32)
     rows = rows[np.lexsort((table.lines[rows], table.notes[rows]))]
     begins = np.searchsorted(table.notes[rows], sources).tolist()
@@ -185,7 +187,7 @@ def _find_rows_with_word(word: QueryWord, snapshot: Corpus, fields: Sequence[str
     row_sets = [reader.postings(field, term).rows for field in fields for term in {*word.terms, prefix}]
     if is_prefix and not any(map(len, row_sets)):
         row_sets = [reader.postings(field, term).rows for field in fields for term in reader.terms(field, prefix)]
-    return np.unique(np.concatenate([NO_ROWS, *row_sets]))
+    return sorted_unique(np.concatenate([NO_ROWS, *row_sets]))
 
 
 def _match_notes(filter_: Filter, facets: Facets, today: date) -> Ints | Flags:
@@ -414,9 +416,9 @@ def _match_days(
     return inside
 
 
-_COMPARISON = re.compile(r"(>=|<=|>|<|=)(.+)", re.DOTALL)
-_NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
-_YEAR = re.compile(r"\d{4}", re.ASCII)
+_COMPARISON = lazy_pattern(r"(>=|<=|>|<|=)(.+)", re.DOTALL)
+_NUMBER = lazy_pattern(r"[+-]?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
+_YEAR = lazy_pattern(r"\d{4}", re.ASCII)
 _LETTER = rf"[^\W_{WIDE_CHARACTERS}]"
 
 ValueTest = Callable[[str], bool]

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from excerpt.base.kinds import Strategy
 from excerpt.base.model import Fragment, Span
+from excerpt.base.patterns import lazy_pattern
 from excerpt.search.bm25 import ExpandedWord
 from excerpt.search.evidence import Evidence
 from excerpt.search.ranking import primary_strategy
@@ -26,15 +27,15 @@ from excerpt.text.words import analyze
 # Fifty fragments are highlighted for every letter typed, so texts are not analyzed each time: the analysis of each word
 # is cached, and characters of scripts without spaces are searched unchanged.
 
-_UNSPACED_CHARACTER = re.compile(f"[{WIDE_CHARACTERS}]")
+_UNSPACED_CHARACTER = lazy_pattern(f"[{WIDE_CHARACTERS}]")
 # Text between white space and characters of scripts without spaces: no term extends over either.
-_TOKEN = re.compile(rf"[^\s{WIDE_CHARACTERS}]+")
-_NOT_ASCII = re.compile(r"(?<!\S)[^\s\x80-\U0010ffff]*[^\x00-\x7f]\S*")
+_TOKEN = lazy_pattern(rf"[^\s{WIDE_CHARACTERS}]+")
+_NOT_ASCII = lazy_pattern(r"(?<!\S)[^\s\x80-\U0010ffff]*[^\x00-\x7f]\S*")
 # In plain ASCII text, most punctuation separates tokens as well, which makes the search faster.
 _PLAIN_CHARACTER = r"""[^\s!"$%()*,:;<=>?\[\]^`{|}~]"""
-_TOKEN_END = re.compile(rf"{_PLAIN_CHARACTER}*")
+_TOKEN_END = lazy_pattern(rf"{_PLAIN_CHARACTER}*")
 _PLAIN_CHARACTERS = frozenset(c for c in map(chr, range(128)) if re.match(_PLAIN_CHARACTER, c))
-_LETTERS_END = re.compile(r"[a-z0-9]*")
+_LETTERS_END = lazy_pattern(r"[a-z0-9]*")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _TRAILING_MARKS = "-./\\@&'"  # no term begins or ends with these
 # Languages in which a stem without its last letter begins the word: using, use; try, tri; not dying, die.
@@ -52,7 +53,7 @@ MAX_SPANS = 1_000
 
 _NEEDS_ANALYSIS = "odd"
 _ANY_PART = ("",)
-_NO_MATCH = re.compile(r"(?!)")
+_NO_MATCH = lazy_pattern(r"(?!)")
 
 TermRange = tuple[str, int, int]
 """A term with its start and end (exclusive) in a token."""

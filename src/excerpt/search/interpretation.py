@@ -15,6 +15,7 @@ import numpy as np
 
 from excerpt.base.kinds import FilterKind
 from excerpt.base.model import QuestionWord
+from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.facets import UNKNOWN_DAY
 from excerpt.corpus.interface import Corpus
 from excerpt.search.bm25 import ExpandedWord, WordMatches
@@ -63,8 +64,8 @@ def interpret_query(snapshot: Corpus, text: str, today: date) -> QueryInterpreta
     return QueryInterpretation(query_conditions, by_place, periods, has_dates)
 
 
-_STRATEGY_PREFIX = re.compile(r"\s*(![a-z])(?=\s)", re.IGNORECASE)
-_BAR = re.compile(r"(?<=\s)\|(?=\s)")
+_STRATEGY_PREFIX = lazy_pattern(r"\s*(![a-z])(?=\s)", re.IGNORECASE)
+_BAR = lazy_pattern(r"(?<=\s)\|(?=\s)")
 
 
 def _sign_warnings(snapshot: Corpus, text: str) -> Iterator[QueryWarning]:
@@ -81,7 +82,7 @@ def _sign_warnings(snapshot: Corpus, text: str) -> Iterator[QueryWarning]:
         yield QueryWarning(at, len(text), f"at most {MAX_ALTERNATIVES} queries run at once")
 
 
-_FILTER_LIKE = re.compile(r'(?<!\S)-?([^\W\d][\w.-]*):(?![/:\\])("[^"]*"?|\S*)')
+_FILTER_LIKE = lazy_pattern(r'(?<!\S)-?([^\W\d][\w.-]*):(?![/:\\])("[^"]*"?|\S*)')
 _MISSING_VALUE = {
     FilterKind.TAG: "needs a tag",
     **dict.fromkeys(DATE_KINDS, "needs a time: 7d, 2025-03"),
@@ -210,7 +211,7 @@ MIN_WORDS_BESIDE_COURTESY = 3
 """The other words of a part with a courtesy that is named: not "thanks in advance"."""
 _JOINING = "(?:and|or|und|oder|et|ou)"
 _ABBREVIATION = r"\b(?:[^\W\d_](?:\.\s?[^\W\d_]\b)+\.?|(?:vs|eg|ie)\b\.?|(?:dr|mrs?|ms|prof|bzw|ca|ggf|incl|inkl)\.)"
-_PART_SIGN = re.compile(
+_PART_SIGN = lazy_pattern(
     rf"(?P<abbreviation>{_ABBREVIATION})|[.?!;:,]+(?=\s|$)|[。？！；，、]|\b{_JOINING}(?:/{_JOINING})?\b", re.IGNORECASE
 )
 

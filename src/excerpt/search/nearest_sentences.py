@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
 
 from excerpt.base.model import Span
+from excerpt.base.patterns import lazy_pattern
 from excerpt.search.engine import Engine
 from excerpt.text.inline import readable_text
 from excerpt.text.languages import WIDE_CHARACTERS
@@ -25,11 +25,11 @@ MIN_SIMILARITY = 0.15
 _MIN_WORDS = 3
 _MIN_WIDE = 5
 
-_FENCE = re.compile(r"^\s*(?:>\s?)*(?:`{3,}|~{3,})")
-_NO_PROSE = re.compile(r"^\s*(?:#{1,6}\s|\||[-*_=\s]*$|>\s*\[!)")
-_START = re.compile(r"^\s*(?:(?:>|[-*+]|\d+[.)])\s+)*(?:\[.\]\s+)?")
-_END = re.compile(r"[.!?…]+[\"'”’)*_\]]*(?=\s)|[。！？]+[」』”]?")
-_WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
+_FENCE = lazy_pattern(r"^\s*(?:>\s?)*(?:`{3,}|~{3,})")
+_NO_PROSE = lazy_pattern(r"^\s*(?:#{1,6}\s|\||[-*_=\s]*$|>\s*\[!)")
+_START = lazy_pattern(r"^\s*(?:(?:>|[-*+]|\d+[.)])\s+)*(?:\[.\]\s+)?")
+_END = lazy_pattern(r"[.!?…]+[\"'”’)*_\]]*(?=\s)|[。！？]+[」』”]?")
+_WIDE = lazy_pattern(f"[{WIDE_CHARACTERS}]")
 
 
 def find_nearest_sentences(engine: Engine, query: str, text: str) -> tuple[Span, ...]:

@@ -5,7 +5,6 @@ A row is the position of a fragment in the arrays of a snapshot, which is one st
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
@@ -15,6 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.interface import Corpus, TermReader
 from excerpt.search.bm25 import FIELD_WEIGHTS, FIELDS_BY_NUMBER, NO_ROWS, Rows, merge_rows
 from excerpt.text.folding import fold
@@ -124,7 +124,7 @@ If more fragments have the words of the phrase, a literal search makes no visibl
 
 _LITERAL_FIELDS = ("text", "heading", "above", "title")
 # Markdown markup, and characters that join the parts of a word: "new-line" is also "newline", as indexed.
-_MARKUP = re.compile(r"[*_`~#|>\[\]\\\-‐‑]")
+_MARKUP = lazy_pattern(r"[*_`~#|>\[\]\\\-‐‑]")
 
 
 _MAX_CACHED_PHRASES = 64
@@ -249,7 +249,7 @@ def _find_readable_rows(snapshot: Corpus, phrase: str, words: Sequence[QueryWord
     return found
 
 
-_ASCII_RUN = re.compile(r"[A-Za-z0-9]+")
+_ASCII_RUN = lazy_pattern(r"[A-Za-z0-9]+")
 _MAX_RUNS = 3
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from excerpt.base.kinds import FilterKind, Strategy
 from excerpt.base.model import QueryHint, QueryPeriod
+from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.facets import property_name
 from excerpt.search.results import Filter, QueryCondition
 from excerpt.text.dates import is_period
@@ -113,21 +114,21 @@ class QueryPiece(Struct, frozen=True):
 
 
 _MAX_NAME_LETTERS = 100  # letters of a name
-_SPACE = re.compile(r"\s*")
+_SPACE = lazy_pattern(r"\s*")
 _SPACED_SCRIPT_LETTER = rf"[^\W{WIDE_CHARACTERS}]"
 # A quotation mark right after a letter or digit is an inch sign or part of a word, and begins no phrase. In a script
 # without spaces it does.
-_WORD = re.compile(rf'[^\s"](?:[^\s"]+|(?<={_SPACED_SCRIPT_LETTER})")*')
-_FILTER_PREFIX = re.compile(rf'(-?)([^\s":]{{1,{_MAX_NAME_LETTERS}}}):(?![\s:]|//|\\)')
+_WORD = lazy_pattern(rf'[^\s"](?:[^\s"]+|(?<={_SPACED_SCRIPT_LETTER})")*')
+_FILTER_PREFIX = lazy_pattern(rf'(-?)([^\s":]{{1,{_MAX_NAME_LETTERS}}}):(?![\s:]|//|\\)')
 # Within quotation marks, a quotation mark is doubled.
-_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
-_QUOTED_NAME = re.compile(rf'(-?)"((?:[^"]|""){{0,{_MAX_NAME_LETTERS}}})":(?!\s)')
-_TAG = re.compile(r"(-?)#([^\s\"#]+)")
-_EXCLUDED_WORD = re.compile(
+_QUOTED = lazy_pattern(r'"((?:[^"]|"")*)"')
+_QUOTED_NAME = lazy_pattern(rf'(-?)"((?:[^"]|""){{0,{_MAX_NAME_LETTERS}}})":(?!\s)')
+_TAG = lazy_pattern(r"(-?)#([^\s\"#]+)")
+_EXCLUDED_WORD = lazy_pattern(
     rf"-(?!(?:{'|'.join({**FILTER_KINDS, **MEMORY_FILTER_KINDS})}):|\S+:$)(?=\w)", re.IGNORECASE
 )
-_NUMBER = re.compile(r"[\d.,:]+%?")
-_VALUE = re.compile(r"\S+")
+_NUMBER = lazy_pattern(r"[\d.,:]+%?")
+_VALUE = lazy_pattern(r"\S+")
 _VALUE_SIGNS = "<>="
 
 
@@ -175,10 +176,11 @@ def _parse_filter(text: str, at: int, known: KnownNames) -> QueryPiece | None:
             return None
         found = Filter(FilterKind.TAG, tag, negated=bool(match[1]), open=is_open)
         return QueryPiece(QueryPieceKind.FILTER, at, match.end(), filter=found)
-    match = _QUOTED_NAME.match(text, at) or _FILTER_PREFIX.match(text, at)
+    quoted_name = _QUOTED_NAME.match(text, at)
+    match = quoted_name or _FILTER_PREFIX.match(text, at)
     if match is None:
         return None
-    operator = fold(match[2]) if match.re is _FILTER_PREFIX else ""
+    operator = "" if quoted_name else fold(match[2])
     kind = known.kinds.get(operator)
     name = property_name(match[2].replace('""', '"'))
     value, end, is_open = _parse_value(text, match.end())
@@ -239,7 +241,7 @@ def is_complete_filter(kind: FilterKind, value: str, operator: str = "", *, is_q
     return any(c.isalnum() for c in value)
 
 
-_PAGES = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+_PAGES = lazy_pattern(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 
 
 def page_range(value: str) -> tuple[int, int] | None:
@@ -266,7 +268,7 @@ _MIN_TWO_ERROR_LETTERS = 7
 In a shorter name they make another word: `state`, `date`.
 """
 # Addresses (`https://…`, `data:text/plain;…`), `std::vector` and paths with a drive letter do not look like filters.
-_FILTER_LIKE = re.compile(r'-?((?:[^\W\d_]+[-_])*[^\W\d_]+):("[^"]*"?|[^\s":/\\;,][^\s";,]*+(?![;,]))')
+_FILTER_LIKE = lazy_pattern(r'-?((?:[^\W\d_]+[-_])*[^\W\d_]+):("[^"]*"?|[^\s":/\\;,][^\s";,]*+(?![;,]))')
 
 
 def suggest_filters(text: str, known: KnownNames) -> tuple[QueryHint, ...]:
@@ -524,8 +526,8 @@ def find_unpaired_quotation_mark(text: str, properties: Collection[str] = frozen
     return _find_unpaired(text, iterate_pieces(text, KnownNames(properties, None, FILTER_KINDS)))
 
 
-_BAR_BEFORE = re.compile(r"(?<!\S)\|\Z")
-_BAR_AFTER = re.compile(r"\|(?!\S)")
+_BAR_BEFORE = lazy_pattern(r"(?<!\S)\|\Z")
+_BAR_AFTER = lazy_pattern(r"\|(?!\S)")
 
 
 def _quotation_mark_replacement(text: str, at: int) -> str:
@@ -551,7 +553,7 @@ def _split_strategy_prefix(text: str) -> tuple[Strategy | None, str]:
     return (strategy, rest) if strategy else (None, text)
 
 
-_UNFINISHED_FILTER = re.compile(r'(?:^|(?<=\s))-?(?:#|([^\s":]+):(\S*))$')
+_UNFINISHED_FILTER = lazy_pattern(r'(?:^|(?<=\s))-?(?:#|([^\s":]+):(\S*))$')
 
 
 def remove_unfinished_filter(text: str, kinds: Mapping[str, FilterKind] = FILTER_KINDS) -> str:
@@ -633,7 +635,7 @@ def _is_plain_word(piece: QueryPiece) -> bool:
     return piece.kind is QueryPieceKind.WORD and not piece.has_minus
 
 
-_WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
+_WIDE = lazy_pattern(f"[{WIDE_CHARACTERS}]")
 
 
 def _count_plain_words(pieces: Sequence[QueryPiece]) -> float:

@@ -6,8 +6,10 @@ import re
 
 from msgspec import Struct
 
-_TOKEN = re.compile(r'-?[^\s":]+:"[^"]*"?|-?"[^"]*"?|\S+')
-_FILTER = re.compile(r'([^\s":]{1,100}):(?![:/\\\s])"?(.*)', re.DOTALL)
+from excerpt.base.patterns import lazy_pattern
+
+_TOKEN = lazy_pattern(r'-?[^\s":]+:"[^"]*"?|-?"[^"]*"?|\S+')
+_FILTER = lazy_pattern(r'([^\s":]{1,100}):(?![:/\\\s])"?(.*)', re.DOTALL)
 
 
 class CursorToken(Struct, frozen=True):

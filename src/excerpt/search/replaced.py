@@ -15,6 +15,7 @@ from datetime import date
 import numpy as np
 from msgspec import Struct
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.facets import EPOCH_ORDINAL, UNKNOWN_DAY
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.replaced import ReplacedNote, find_successors
@@ -29,7 +30,7 @@ NEAR_SHARE = 0.5
 """The share of a replaced note's score from which what replaces it is near."""
 _MAX_COUNT_DIGITS = 3
 """Most digits of a number that may be a count in a question ("3 workers"), and names a note only after its word."""
-_YEAR = re.compile(r"(?:19|20)\d\d")
+_YEAR = lazy_pattern(r"(?:19|20)\d\d")
 
 
 class MovedPositions(Struct, frozen=True):
@@ -99,7 +100,7 @@ SERIES_HITS = 10
 """Number of first hits among which a newer note of a series is raised."""
 SERIES_SHARE = 0.8
 """The share of an older note's score from which a newer one of its series answers about equally."""
-_EDITION = re.compile(
+_EDITION = lazy_pattern(
     r"(?<![a-z\d])((?:19|20)\d\d)(?:-?(q[1-4]|(?:0[1-9]|1[0-2])(?:-?(?:0[1-9]|[12]\d|3[01]))?))?(?!\d)"
 )
 _EVENTS = frozenset(

@@ -6,7 +6,6 @@ are never used: they say when a file was copied, not what a note is about.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import date
 from functools import reduce
@@ -16,6 +15,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from excerpt.base.model import QueryPeriod
+from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.facets import EPOCH_ORDINAL, UNKNOWN_DAY, Ints, Times
 from excerpt.corpus.interface import Corpus
 from excerpt.search.query import Query, parse_alternatives
@@ -89,7 +89,7 @@ _LISTING_WORDS = frozenset(
     ]
 )
 """Words, beside function words, of a question for all notes of a period: "what did I write last week"."""
-_WORD = re.compile(r"[^\W\d_]+|\d+")
+_WORD = lazy_pattern(r"[^\W\d_]+|\d+")
 
 
 def list_period(query: Query, corpus: Corpus, today: date) -> Query:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from msgspec import Struct
 
 import excerpt
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.display import (
     extend_fence,
     format_source_location,
@@ -42,16 +43,16 @@ _MAX_CLAUSES = 16
 _MAX_CLAUSE_LENGTH = 300  # characters; a longer clause is a paste
 _READ_CHARACTERS = 6_000  # of the beginning and of the end of a long prompt, where the question usually is
 
-_CODE_BLOCK = re.compile(r"^(```|~~~).*?(?:^\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
-_BLANKS = re.compile(r"\s{3,}")  # the patterns below take quadratic time in a long run of blanks
-_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
-_CLAUSE_END = re.compile(r"[,;:]\s+|[，；：、]|\s+[–—-]+\s+|—|[()\[\]“”„\"«»]")
-_CONJUNCTION = re.compile(
+_CODE_BLOCK = lazy_pattern(r"^(```|~~~).*?(?:^\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+_BLANKS = lazy_pattern(r"\s{3,}")  # the patterns below take quadratic time in a long run of blanks
+_SENTENCE_END = lazy_pattern(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
+_CLAUSE_END = lazy_pattern(r"[,;:]\s+|[，；：、]|\s+[–—-]+\s+|—|[()\[\]“”„\"«»]")
+_CONJUNCTION = lazy_pattern(
     r"(?:^|\s+)(?:because|but|so that|so|although|though|since|while|before|after|until|unless|whereas|and then|"
     r"and please|weil|aber|damit|denn|bevor|obwohl|parce que|mais|porque|pero|perché|ma)\s+",
     re.IGNORECASE,
 )
-_QUESTION_START = re.compile(
+_QUESTION_START = lazy_pattern(
     r"\b(?:how|what|where|why|when|which|who|whether|about|wie|was|wo|warum|wann|ob|über|comment|pourquoi|où|quand|"
     r"cómo|qué|dónde|por qué|cuándo|come|dove|quando)\b",
     re.IGNORECASE,

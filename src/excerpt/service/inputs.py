@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from excerpt.base.errors import InputError
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.display import format_count, visible_line
 
 MAX_QUERY_LENGTH = 10_000
@@ -125,9 +126,9 @@ def _length_error(name: str, text: str, limit: int) -> InputError:
     )
 
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
-_SURROGATE_ESCAPE = re.compile(r"\\ud[89a-f]", re.IGNORECASE)
-_LEADING_ID = re.compile(
+_SURROGATES = lazy_pattern("[\ud800-\udfff]")
+_SURROGATE_ESCAPE = lazy_pattern(r"\\ud[89a-f]", re.IGNORECASE)
+_LEADING_ID = lazy_pattern(
     r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*(-?(?:0|[1-9][0-9]{0,14})|"[^"\\\x00-\x1f]{1,100}")\s*[,}]'
 )
 """Matches the id of a request at the beginning of a line that is not valid JSON."""

@@ -6,7 +6,6 @@ the scheme. The function parses an address; all else is asked of the `StoreAddre
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from excerpt.base.entry_points import find_entry_points
 from excerpt.base.errors import StoreUnusableError
+from excerpt.base.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from excerpt.base.settings import Settings
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from excerpt.service.findings import Finding
 
 ENTRY_POINT_GROUP = "excerpt.stores"
-_SCHEME = re.compile(r"([a-z][a-z0-9]+):/{1,3}(?=[^/])")  # a `Path` made of the address has lost a slash
+_SCHEME = lazy_pattern(r"([a-z][a-z0-9]+):/{1,3}(?=[^/])")  # a `Path` made of the address has lost a slash
 
 
 class ChangePusher(Protocol):

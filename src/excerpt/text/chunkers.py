@@ -6,7 +6,6 @@ Chunker without arguments. Theirs are asked before ours, in the order of their n
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -14,6 +13,7 @@ from typing import Protocol
 
 from excerpt.base.entry_points import find_entry_points, load_entry_point
 from excerpt.base.errors import SettingsError
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.fragments import DEFAULT_LIMITS, count_words
 from excerpt.text.line_context import FENCES
 from excerpt.text.transcripts import find_messages, find_speakers
@@ -33,9 +33,9 @@ class Chunker(Protocol):
         ...
 
 
-_ITEM = re.compile(r"(\s*)(?:[-*+]|\d{1,9}[.)])\s")
-_HEADING = re.compile(r"#{1,6}\s")
-_ROW = re.compile(r"\s*(?:>\s?)*\|")
+_ITEM = lazy_pattern(r"(\s*)(?:[-*+]|\d{1,9}[.)])\s")
+_HEADING = lazy_pattern(r"#{1,6}\s")
+_ROW = lazy_pattern(r"\s*(?:>\s?)*\|")
 
 
 class MarkdownChunker:

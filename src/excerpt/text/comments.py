@@ -19,6 +19,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from excerpt.base.model import CommentLine
+from excerpt.base.patterns import lazy_pattern
 
 LEFT_OUT_MARK = "[comment left out]"
 """What a reader who may not see a comment is shown in its place."""
@@ -92,13 +93,13 @@ def mark_comments(lines: Sequence[str], first_line: int, comments: Iterable[Comm
 
 # --- where comments are -----------------------------------------------------------------------------------------------
 
-_DATA = re.compile(r"(?:%%|<!--)\s*(?:kanban:settings\b|SR:)")
+_DATA = lazy_pattern(r"(?:%%|<!--)\s*(?:kanban:settings\b|SR:)")
 """The beginning of a comment that holds data: settings of a Kanban board, dates of spaced repetition."""
-_MARK = re.compile(r"\\.|`+|%%|<!--", re.DOTALL)
-_LINE_BEGINNING = re.compile(r"[ \t]*(?:>[ \t]*)*")
+_MARK = lazy_pattern(r"\\.|`+|%%|<!--", re.DOTALL)
+_LINE_BEGINNING = lazy_pattern(r"[ \t]*(?:>[ \t]*)*")
 """The white space and quote marks at the beginning of a line."""
-_QUOTED = re.compile(r"[ \t]*>")
-_ONE_LINE_BLOCK = re.compile(r"[ \t>]*(?:\||#{1,6}[ \t])")
+_QUOTED = lazy_pattern(r"[ \t]*>")
+_ONE_LINE_BLOCK = lazy_pattern(r"[ \t>]*(?:\||#{1,6}[ \t])")
 """The beginning of a line that is a block of its own, or cells of one: a heading or a row of a table."""
 _CLOSING = {"%%": "%%", "<!--": "-->"}
 
@@ -181,10 +182,10 @@ def _match_leading_signs(line: str) -> str:
 
 # --- what is left of the lines ----------------------------------------------------------------------------------------
 
-_ONLY_MARKS = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]*(?:\[.\][ \t]*)?)?")
-_ONLY_QUOTE_MARKS = re.compile(r"[ \t]*>[ \t>]*")
+_ONLY_MARKS = lazy_pattern(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]*(?:\[.\][ \t]*)?)?")
+_ONLY_QUOTE_MARKS = lazy_pattern(r"[ \t]*>[ \t>]*")
 _HALF_MARKS = "%<!-"
-_SIGN = re.compile(r"[ \t]*(?:%%|<!--)")
+_SIGN = lazy_pattern(r"[ \t]*(?:%%|<!--)")
 
 
 class _CommentSpan(NamedTuple):

@@ -14,11 +14,12 @@ occurrence counts once, and the mark tells counts and lengths what is no word of
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from functools import cache
 
 import Stemmer
+
+from excerpt.base.patterns import lazy_pattern
 
 MAX_TERM_CHARACTERS = 64
 """Maximum number of characters of a term; of longer words (encoded data) the beginning is indexed."""
@@ -40,10 +41,10 @@ _SCRIPT_BY_LANGUAGE = {
 }  # fmt: skip
 
 # Joiners, soft hyphens and direction marks are not part of a word.
-_IGNORED = re.compile("[\u00ad\u034f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff\u0640]")
+_IGNORED = lazy_pattern("[\u00ad\u034f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff\u0640]")
 # Marks that a reader may leave out: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowel signs. Marks of
 # Indic scripts are kept, as they spell vowels.
-_MARKS = re.compile(
+_MARKS = lazy_pattern(
     "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0]"
 )
@@ -107,7 +108,7 @@ def remove_accents(lowered: str) -> str:
     return _strip_marks(lowered)
 
 
-_STRESS = re.compile("[\u0300\u0301]")
+_STRESS = lazy_pattern("[\u0300\u0301]")
 
 
 def _lower(word: str) -> str:

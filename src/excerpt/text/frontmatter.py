@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from excerpt.base.patterns import lazy_pattern
+
 if TYPE_CHECKING:
     import yaml  # at run time imported only to parse a block: a pack parses fragments, which have none
 
@@ -48,7 +50,7 @@ class Frontmatter(Struct, frozen=True):
 
 
 # python-frontmatter's rule for the block, restricted to exactly three dashes on the first line.
-_BOUNDARY = re.compile(r"^---[ \t]*$", re.MULTILINE)
+_BOUNDARY = lazy_pattern(r"^---[ \t]*$", re.MULTILINE)
 
 
 class _Scalar(Struct):
@@ -188,9 +190,9 @@ def _node_of_event(event: yaml.NodeEvent, first_line: int) -> _Node:
 
 _MAX_KEY_CHARACTERS = 60
 _MAX_WARNINGS = 10
-_KEY = re.compile(rf"([^\W\d_][\w .\-]{{0,{_MAX_KEY_CHARACTERS - 1}}}?)[ \t]*:(?:[ \t]+(.*))?$")
-_ITEM = re.compile(r"[ \t]*-[ \t]+(.*)")
-_COMMENT = re.compile(r"(?:^|[ \t])#(?:[ \t].*)?$")
+_KEY = lazy_pattern(rf"([^\W\d_][\w .\-]{{0,{_MAX_KEY_CHARACTERS - 1}}}?)[ \t]*:(?:[ \t]+(.*))?$")
+_ITEM = lazy_pattern(r"[ \t]*-[ \t]+(.*)")
+_COMMENT = lazy_pattern(r"(?:^|[ \t])#(?:[ \t].*)?$")
 _YAML_SIGNS = frozenset("[]{}\"'&*!|>%@`,?-")
 """Characters that begin a value with a meaning of its own in YAML."""
 
@@ -245,8 +247,8 @@ def _is_text(line: str) -> bool:
     return bool(stripped) and not stripped.startswith("# ")
 
 
-_COMMENTED_TAGS = re.compile(r"(tags?)[ \t]*:[ \t]+(#[^\s#].*)$|(tags?)[ \t]*:[ \t]*$", re.IGNORECASE)
-_COMMENTED_ITEM = re.compile(r"[ \t]*-[ \t]+(#[^\s#]\S*)[ \t]*$")
+_COMMENTED_TAGS = lazy_pattern(r"(tags?)[ \t]*:[ \t]+(#[^\s#].*)$|(tags?)[ \t]*:[ \t]*$", re.IGNORECASE)
+_COMMENTED_ITEM = lazy_pattern(r"[ \t]*-[ \t]+(#[^\s#]\S*)[ \t]*$")
 
 
 def _add_commented_tags(tree: dict[str, _Node], block: str, warnings: list[str]) -> None:

@@ -23,6 +23,7 @@ from markdown_it.rules_inline.state_inline import Delimiter
 from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.display import visible, visible_line
 from excerpt.text.line_context import FENCES, PROSE, Context, contexts_of_passage
 
@@ -81,14 +82,14 @@ def inline_spans(text: str) -> list[InlineSpan]:
     return spans
 
 
-INLINE_MARKS = re.compile(r"[*_`\[<>#=~%^|\\&]|https?:")
+INLINE_MARKS = lazy_pattern(r"[*_`\[<>#=~%^|\\&]|https?:")
 """The characters that begin inline Markdown; a line without a match has no spans."""
 
 _EMBED_KINDS = (SpanKind.IMAGE, SpanKind.EMBED)
 _LINK_KINDS = (SpanKind.LINK, SpanKind.WIKILINK, SpanKind.URL, *_EMBED_KINDS)
 _MARKED_KINDS = (SpanKind.CODE, SpanKind.EMPHASIS, SpanKind.STRONG, SpanKind.STRIKE, SpanKind.HIGHLIGHT)
-_IMAGE_SIZE = re.compile(r"(?:^|\|)\s*\d+(?:x\d+)?\s*$")
-_FILE = re.compile(r"[^/]\.[A-Za-z][A-Za-z0-9]{1,4}$")
+_IMAGE_SIZE = lazy_pattern(r"(?:^|\|)\s*\d+(?:x\d+)?\s*$")
+_FILE = lazy_pattern(r"[^/]\.[A-Za-z][A-Za-z0-9]{1,4}$")
 
 
 def display_replacements(text: str, spans: Iterable[InlineSpan]) -> Iterator[tuple[int, int, str]]:
@@ -147,7 +148,7 @@ def visible_characters(text: str, matches: Sequence[tuple[int, int]] = ()) -> li
 
 
 # A label of letters after a blank may be a set of a regular expression: `use [^abc]`, `[^a-z]+`.
-_FOOTNOTE_MARK = re.compile(
+_FOOTNOTE_MARK = lazy_pattern(
     r"^(?:[>\s]|[-*+] )*(?P<definition>\[\^[^\[\]\s]+\]:[ \t]*)|\[\^\d+\]|(?<=\S)\[\^[^\[\]\s]+\]"
 )
 
@@ -208,7 +209,7 @@ _MARK_PAIRS = {
     "s": _MarkPair(SpanKind.STRIKE, 0, 2, 2),
     "mark": _MarkPair(SpanKind.HIGHLIGHT, 0, 2, 2),
 }
-_ADDRESS = re.compile(r"\(\s*(?:<([^<>\n]*)>|([^\s<]\S*))")
+_ADDRESS = lazy_pattern(r"\(\s*(?:<([^<>\n]*)>|([^\s<]\S*))")
 
 
 def _spans_of_tokens(tokens: list[Token], text: str, offset: int) -> Iterator[InlineSpan]:
@@ -431,10 +432,10 @@ class _InlineRuler(Ruler[RuleFuncInlineType]):
         return self._rules
 
 
-_WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n]+)\]\]")
+_WIKILINK = lazy_pattern(r"(!?)\[\[([^\[\]\n]+)\]\]")
 # As in Obsidian: no space, no punctuation except "-", "_" and "/", and not only digits. In addition full-width and CJK
 # punctuation ends a tag.
-_TAG = re.compile(
+_TAG = lazy_pattern(
     r"#([^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f\uff1a-\uff20'!\"#$%&()*+,.:;<=>?@^`{|}~\[\]\\]+)"
 )
 
@@ -466,7 +467,7 @@ def _tag_rule(state: StateInline, silent: bool) -> bool:
 
 
 # A label without anything that could hide its end, except code; an address without escapes, entities or parentheses.
-_PLAIN_LINK = re.compile(
+_PLAIN_LINK = lazy_pattern(
     r"\[([^\[\]\n!#$<\\`]*(?:`[^`\[\]\n]+`(?!`)[^\[\]\n!#$<\\`]*)*)\]\(([^\s()<>\\&\x00-\x1f\x7f]+)\)"
 )
 
@@ -543,7 +544,7 @@ def _pair_highlights(state: StateInline) -> None:
                     token.tag, token.nesting, token.content = "mark", nesting, ""
 
 
-_URL = re.compile(r"://[^\s<>|\])]*[^\s<>|\]).,;:!?'\"*~`]")
+_URL = lazy_pattern(r"://[^\s<>|\])]*[^\s<>|\]).,;:!?'\"*~`]")
 
 
 def _url_rule(state: StateInline, silent: bool) -> bool:
@@ -561,7 +562,7 @@ def _url_rule(state: StateInline, silent: bool) -> bool:
     return True
 
 
-_COMMENT = re.compile(r"%%.*?%%|<!--(?:.*?-->|[^\n]*)", re.DOTALL)
+_COMMENT = lazy_pattern(r"%%.*?%%|<!--(?:.*?-->|[^\n]*)", re.DOTALL)
 
 
 def _comment_rule(state: StateInline, silent: bool) -> bool:
@@ -575,7 +576,7 @@ def _comment_rule(state: StateInline, silent: bool) -> bool:
     return True
 
 
-_BLOCK_ID = re.compile(r"\^([A-Za-z0-9-]+)[ \t]*(?=\n|\Z)")
+_BLOCK_ID = lazy_pattern(r"\^([A-Za-z0-9-]+)[ \t]*(?=\n|\Z)")
 
 
 def _block_id_rule(state: StateInline, silent: bool) -> bool:

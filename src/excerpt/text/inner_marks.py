@@ -17,6 +17,7 @@ from itertools import repeat
 
 from msgspec import Struct
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.line_context import FENCES, PROSE, Context, contexts_of_passage
 
 MAX_LINE_CHARACTERS = 20_000
@@ -31,13 +32,13 @@ _NO_DIGITS_OR_LETTERS = (
 _LETTER, _DIGIT_OR_LETTER = f"[^0-9{_NO_DIGITS_OR_LETTERS}]", f"[^{_NO_DIGITS_OR_LETTERS}]"
 # The character before a mark is looked at after it, because a search for few first characters is faster.
 _TAG_NAMES = "b|i|em|strong|u|mark|sub"
-_INNER_MARK = re.compile(
+_INNER_MARK = lazy_pattern(
     rf"\*(?<={_LETTER}\*)\*{{1,2}}{_LETTER}|<(?<={_DIGIT_OR_LETTER}<)/?(?i:{_TAG_NAMES})>{_DIGIT_OR_LETTER}"
 )
-_BEFORE, _AFTER = re.compile(f"(?<={_LETTER})"), re.compile(_LETTER)
-_BEFORE_TAG, _AFTER_TAG = re.compile(f"(?<={_DIGIT_OR_LETTER})"), re.compile(_DIGIT_OR_LETTER)
-_TAG = re.compile(rf"<(/?)({_TAG_NAMES})>", re.IGNORECASE)
-_INDENTED = re.compile(r"(?: {4}|\t)\s*(?!(?:[-*+]|\d+[.)])\s)\S")
+_BEFORE, _AFTER = lazy_pattern(f"(?<={_LETTER})"), lazy_pattern(_LETTER)
+_BEFORE_TAG, _AFTER_TAG = lazy_pattern(f"(?<={_DIGIT_OR_LETTER})"), lazy_pattern(_DIGIT_OR_LETTER)
+_TAG = lazy_pattern(rf"<(/?)({_TAG_NAMES})>", re.IGNORECASE)
+_INDENTED = lazy_pattern(r"(?: {4}|\t)\s*(?!(?:[-*+]|\d+[.)])\s)\S")
 
 
 class JoinedText(Struct, frozen=True):

@@ -11,6 +11,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
+from excerpt.base.patterns import lazy_pattern
+
 SAMPLE_CHARACTERS = 4000
 """Number of characters that are examined of a text.
 
@@ -189,18 +191,18 @@ _RESTRICTIONS = {
     "he": "רק אלא למעט",
 }
 # The same in scripts without spaces, and in Korean, whose words end with them. 未来 is the future, 特别 special.
-_WIDE_NEGATIONS = re.compile(
+_WIDE_NEGATIONS = lazy_pattern(
     r"[不没沒勿毋]|未(?![来來])|[无無]|非(?!常)|(?<![特类類级級区區性分个個识識差告辨])[别別]"
     r"|ない|なかっ|なけれ|なく|ません|せず|ずに|なし|않|없|아니|못|(?<!\w)안(?!\w)|지\s?(?:마|말)|ไม่|อย่า|ห้าม|ปราศจาก"
     r"|ບໍ່|ຢ່າ|ຫ້າມ|မဟုတ်|မရှိ|ဘူး|មិន|កុំ|ពុំ|គ្មាន|இல்லை|அல்ல|இல்லாமல்|கூடாது"
 )
-_WIDE_RESTRICTIONS = re.compile(
+_WIDE_RESTRICTIONS = lazy_pattern(
     r"除非|除了|除外|[只仅僅]|很少|几乎|幾乎|禁止|だけ|のみ|しか|以外|ほとんど|めったに|제외|오직|거의|외에|금지|ยกเว้น|เว้นแต่|เท่านั้น"
 )
 # Letters with the vowel signs and points that follow them, which \w leaves out.
 _LETTERS = r"(?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0903\u093a-\u094f])+"
-_LISTED_WORD = re.compile(rf"{_LETTERS}(?:['’]{_LETTERS})*")
-_CONTRACTED = re.compile(r"n['’]t$")
+_LISTED_WORD = lazy_pattern(rf"{_LETTERS}(?:['’]{_LETTERS})*")
+_CONTRACTED = lazy_pattern(r"n['’]t$")
 
 
 def negating_words(text: str, languages: Collection[str]) -> list[str]:
@@ -240,10 +242,10 @@ def _find_listed_words(
     return [*patterns, *wide.findall(text)]
 
 
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = lazy_pattern(r"[^\W\d_]+")
 
 
-_ASCII_WORD = re.compile("[a-z]+")  # the same for folded ASCII, twice as fast
+_ASCII_WORD = lazy_pattern("[a-z]+")  # the same for folded ASCII, twice as fast
 # Scripts written without spaces, or (Korean) with endings that hide the word.
 _WIDE = {
     "kana": "\u3041-\u3096\u30a1-\u30fa\u30fc\uff66-\uff9f",
@@ -254,16 +256,16 @@ _WIDE = {
     "my": "\u1000-\u109f",
     "km": "\u1780-\u17d3",
 }
-_WIDE_RUNS = {name: re.compile(f"[{characters}]+") for name, characters in _WIDE.items()}
+_WIDE_RUNS = {name: lazy_pattern(f"[{characters}]+") for name, characters in _WIDE.items()}
 WIDE_CHARACTERS = "".join(_WIDE.values())
 """The characters of scripts without spaces (Chinese, Thai, …) and of Korean, for a regex set."""
-WIDE_RUN = re.compile(f"[{WIDE_CHARACTERS}]+")
+WIDE_RUN = lazy_pattern(f"[{WIDE_CHARACTERS}]+")
 # Scripts of one language, as far as stemmers go.
 _NARROW_RUNS = {
-    "el": re.compile("[\u0370-\u03ff]+"),
-    "hy": re.compile("[\u0531-\u058f]+"),
-    "he": re.compile("[\u0590-\u05ff]+"),
-    "ta": re.compile("[\u0b80-\u0bff]+"),
+    "el": lazy_pattern("[\u0370-\u03ff]+"),
+    "hy": lazy_pattern("[\u0531-\u058f]+"),
+    "he": lazy_pattern("[\u0590-\u05ff]+"),
+    "ta": lazy_pattern("[\u0b80-\u0bff]+"),
 }
 
 _CYRILLIC, _ARABIC, _DEVANAGARI = "\u0400-\u052f", "\u0600-\u06ff\u0750-\u077f\ufb50-\ufeff", "\u0900-\u097f"

@@ -9,6 +9,7 @@ from enum import IntEnum, auto
 from typing import NamedTuple
 
 from excerpt.base.model import TableHeader
+from excerpt.base.patterns import lazy_pattern
 
 
 class Context(IntEnum):
@@ -41,12 +42,12 @@ PROSE = LineContext(Context.PROSE)
 PLAIN = LineContext(Context.PLAIN)
 """The context of each line in a text that is not Markdown: the line is shown verbatim."""
 
-CALLOUT = re.compile(r"\[!([\w-]+)(?:\|[^\]]*)?\][+-]?")
-QUOTE_MARKS = re.compile(r"^\s*((?:>\s?)+)")
-TABLE_RULE = re.compile(r"^\s*(?:>\s?)*\|?[\s:|-]*-[\s:|-]*$")
+CALLOUT = lazy_pattern(r"\[!([\w-]+)(?:\|[^\]]*)?\][+-]?")
+QUOTE_MARKS = lazy_pattern(r"^\s*((?:>\s?)+)")
+TABLE_RULE = lazy_pattern(r"^\s*(?:>\s?)*\|?[\s:|-]*-[\s:|-]*$")
 FENCES = ("```", "~~~")
 """The marks of fences; a text with none of them has no fenced code."""
-_FENCE = re.compile(r"^(?:[ \t]|[-*+>]|\d+[.)])*(`{3,}(?!.*`)|~{3,})[ \t]*\{?\.?([\w+#.-]*)")
+_FENCE = lazy_pattern(r"^(?:[ \t]|[-*+>]|\d+[.)])*(`{3,}(?!.*`)|~{3,})[ \t]*\{?\.?([\w+#.-]*)")
 
 
 def contexts_of(lines: Sequence[str]) -> list[LineContext]:
@@ -131,12 +132,12 @@ class TableLines(NamedTuple):
 
 MAX_TABLE_HEADER = 2_000
 """Most characters of a header that is repeated: a longer one would take the place of the rows."""
-_CELL_BORDER = re.compile(r"(?<!\\)\|")
-_SEPARATOR_BORDER = re.compile(r"[|+]")  # a plus in tables of org
-_SEPARATOR_CELL = re.compile(r"[ \t]*:?-+:?[ \t]*")
-_LIST_MARK = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
+_CELL_BORDER = lazy_pattern(r"(?<!\\)\|")
+_SEPARATOR_BORDER = lazy_pattern(r"[|+]")  # a plus in tables of org
+_SEPARATOR_CELL = lazy_pattern(r"[ \t]*:?-+:?[ \t]*")
+_LIST_MARK = lazy_pattern(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
 # What ends a table without a blank line: another block in place of a row.
-_OTHER_BLOCK = re.compile(r"\s*(?:#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|```|~~~|\$\$|%%|<!--|(?:[-*_][ \t]*){3,}$)")
+_OTHER_BLOCK = lazy_pattern(r"\s*(?:#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|```|~~~|\$\$|%%|<!--|(?:[-*_][ \t]*){3,}$)")
 
 
 def find_tables(lines: Sequence[str]) -> list[TableLines]:

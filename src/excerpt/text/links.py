@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from excerpt.base.kinds import LinkKind
 from excerpt.base.model import Link
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.inline import link_parser, text_parser
 
 MAX_INLINE = 50_000
@@ -20,14 +21,14 @@ MAX_INLINE = 50_000
 The parser takes up to 25 us per character.
 """
 
-_DENDRON_VAULT = re.compile(r"\s*dendron://[^/#|]*/", re.IGNORECASE)
-_JOPLIN_ADDRESS = re.compile(r"^\s*:/(?=[0-9a-f]{32}\s*(?:#|\Z))")
-SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
-_LINK_OR_TAG_START = re.compile(r"\[|(?<!\S)#[^\s#]")
-_BLOCK_ID = re.compile(r"(?:^|[ \t\n])\^([A-Za-z0-9-]+)[ \t]*$")
-_MARKUP = re.compile(r"[\\&*`\[<~$]|==|(?<!\w)_|_(?!\w)")
+_DENDRON_VAULT = lazy_pattern(r"\s*dendron://[^/#|]*/", re.IGNORECASE)
+_JOPLIN_ADDRESS = lazy_pattern(r"^\s*:/(?=[0-9a-f]{32}\s*(?:#|\Z))")
+SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_LINK_OR_TAG_START = lazy_pattern(r"\[|(?<!\S)#[^\s#]")
+_BLOCK_ID = lazy_pattern(r"(?:^|[ \t\n])\^([A-Za-z0-9-]+)[ \t]*$")
+_MARKUP = lazy_pattern(r"[\\&*`\[<~$]|==|(?<!\w)_|_(?!\w)")
 # HTML tags that format a heading; any other, as in `std::vector<T>`, is text.
-_HTML = re.compile(
+_HTML = lazy_pattern(
     r"</?(a|abbr|b|br|code|del|em|font|i|img|ins|kbd|mark|s|small|span|strong|sub|sup|u)[\s/>]|<!--", re.IGNORECASE
 )
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from excerpt.base.kinds import BlockKind, Dialect
 from excerpt.base.model import Block, CommentLine, Link, Note, Section
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.block_parser import TooComplexError, parse_blocks
 from excerpt.text.comments import may_have_comments, take_out_comments
 from excerpt.text.dialects import read_data
@@ -41,7 +42,7 @@ _KINDS = {
     "html_block": BlockKind.HTML,
 }
 _DIVISIBLE = (BlockKind.LIST, BlockKind.QUOTE, BlockKind.CALLOUT)
-_CALLOUT = re.compile(r"\[!\w[^\]\n]*\]")
+_CALLOUT = lazy_pattern(r"\[!\w[^\]\n]*\]")
 
 
 def normalise_newlines(text: str) -> str:
@@ -94,7 +95,7 @@ def split_comments(text: str, skipped: int = 0) -> tuple[str, tuple[CommentLine,
     return take_out_comments(text, skipped, code)
 
 
-_LIST_ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
+_LIST_ITEM = lazy_pattern(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 
 
 def find_block(path: str, text: str, block_id: str) -> tuple[int, int] | None:
@@ -222,7 +223,7 @@ def _add_blocks(tokens: list[Token], frontmatter_lines: int, env: EnvType, body:
         body.parts.append(Block(kind, first, last, next(ids, None), cuts))
 
 
-_LABELLED_WIKILINK = re.compile(r"\[\[[^\[\]|\\]+\|[^\[\]]+\]\]")
+_LABELLED_WIKILINK = lazy_pattern(r"\[\[[^\[\]|\\]+\|[^\[\]]+\]\]")
 
 
 def _add_inline_parts(

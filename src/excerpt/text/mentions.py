@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.folding import fold
 from excerpt.text.languages import WIDE_CHARACTERS, is_function_word
 
@@ -25,9 +26,9 @@ MIN_NAME_LETTERS = 3
 MAX_PASSAGE_LETTERS = 100_000
 """The most characters of one passage that are read; only a text of one huge line has more."""
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u200c\u200d"
-_WORD = re.compile(rf"[{WIDE_CHARACTERS}]|[^\W_{WIDE_CHARACTERS}][^\W_{WIDE_CHARACTERS}{_MARKS}]*(?:\+\+|#(?!\w))?")
-_WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
-_MARKUP = re.compile(
+_WORD = lazy_pattern(rf"[{WIDE_CHARACTERS}]|[^\W_{WIDE_CHARACTERS}][^\W_{WIDE_CHARACTERS}{_MARKS}]*(?:\+\+|#(?!\w))?")
+_WIDE = lazy_pattern(f"[{WIDE_CHARACTERS}]")
+_MARKUP = lazy_pattern(
     r"^(?P<fence>```+|~~~+).*?(?:^(?P=fence)|\Z)"
     r"|(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)"
     r"|!?\[\[[^\[\]\n]*\]\]"
@@ -38,7 +39,7 @@ _MARKUP = re.compile(
     r"|(?<!\S)#[^\s#]+",
     re.MULTILINE | re.DOTALL,
 )
-_ADDRESS = re.compile(
+_ADDRESS = lazy_pattern(
     r"!\[\[[^\[\]\n]*\]\]"
     r"|(?<=\])\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)"
     r"|^\[[^\[\]\n]+\]:.*$"
@@ -46,7 +47,7 @@ _ADDRESS = re.compile(
     r"|[A-Za-z][A-Za-z0-9+.-]*://[^\s|)\]]+|\bwww\.[^\s|)\]]+|\S+@\S+\.\w+",
     re.MULTILINE | re.DOTALL,
 )
-_BEGINS_SENTENCE = re.compile(r"(?:\A|\n|[.!?:;…]\s|\|)[\s>*+_\-\"'“‘«(\[\d.)=#|]*\Z")
+_BEGINS_SENTENCE = lazy_pattern(r"(?:\A|\n|[.!?:;…]\s|\|)[\s>*+_\-\"'“‘«(\[\d.)=#|]*\Z")
 _BLANK = "\0"
 
 

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.fragments import count_words
 from excerpt.text.languages import WIDE_CHARACTERS
 
@@ -45,24 +46,24 @@ class QuotedSpan(Struct, frozen=True):
 
 
 _BLANK = "\ufffc"  # no space, letter or mark
-_CODE = re.compile(r"(?<!`)(`+)(?!`)(.*?[^`])\1(?!`)", re.DOTALL)
-_LINK_TARGET_OR_HTML = re.compile(r"(?<=\]\()[^()\n]+(?=\))|</?(?![qQ]\b)[A-Za-z][^<>]*>|<https?://[^<>\s]*>")
+_CODE = lazy_pattern(r"(?<!`)(`+)(?!`)(.*?[^`])\1(?!`)", re.DOTALL)
+_LINK_TARGET_OR_HTML = lazy_pattern(r"(?<=\]\()[^()\n]+(?=\))|</?(?![qQ]\b)[A-Za-z][^<>]*>|<https?://[^<>\s]*>")
 
 # --- citations --------------------------------------------------------------------------------------------------------
 
 # [1], \[1\], [Source 1, 3-5], [^1]; what browsing models write, 【1†L3-L5】 and 【1:0†name】; full-width brackets. Not
 # the text of a link: [1](url), [[1]](url).
-_BRACKETED = re.compile(r"\\?\[([^\[\]\n\\]{1,80})\\?\](?!\]?\()|【([^【】\n]{1,120})】|［([^［］\n]{1,80})］")
+_BRACKETED = lazy_pattern(r"\\?\[([^\[\]\n\\]{1,80})\\?\](?!\]?\()|【([^【】\n]{1,120})】|［([^［］\n]{1,80})］")
 _LABEL = (
     r"(?:(?:sources?|src|documents?|docs?|references?|refs?|passages?|citations?|quellen?|fuentes?|fontes?|fonti|"
     r"источники?|来源|出典|資料|출처)\b[.:]?\s*)?[#^]?\s*"
 )
 _NUMBER = r"\d{1,3}(?:\s*[-\u2010-\u2014]\s*\d{1,3})?"
 _PLACE = r"(?:\s*†.*|:\d+†.*|,?\s*(?:lines?|ll?\.?|zeilen?|z\.|pp?\.|§)\s*\d.*)?"
-_CITATION_LIST = re.compile(
+_CITATION_LIST = lazy_pattern(
     rf"\s*({_LABEL}{_NUMBER}(?:\s*(?:[,;、，]|&|and|und|et|y)\s*{_LABEL}{_NUMBER})*){_PLACE}\s*", re.IGNORECASE
 )
-_NUMBERS = re.compile(_NUMBER)
+_NUMBERS = lazy_pattern(_NUMBER)
 
 
 def unique_numbers(ranges: Iterable[range]) -> tuple[int, ...]:
@@ -122,21 +123,21 @@ _CLOSERS: dict[str, Container[str]] = {
 _ONLY_OPEN = frozenset(("„", "‟", "「", "『", "｢", "﹁", "﹃", "〝", "‚", "‛", "<q>"))
 _MOSTLY_CLOSE = frozenset("”»›’")  # opening only in Swedish and German, after a space
 _SINGLE = frozenset("'‘’")  # each of them may be an apostrophe
-_MARK = re.compile(
+_MARK = lazy_pattern(
     r"\\?\"|''|[“”„‟«»‹›「」『』｢｣﹁﹂﹃﹄〝〞〟＂'‘’‛‚＇]|&(?:#\d{2,5}|#[xX][\dA-Fa-f]{2,4}|[A-Za-z]{4,6});|<(/?)[qQ]\b[^<>]*>"
 )
-_WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
-_WORD_JOINED = re.compile(rf"[*_~]*[^\W{WIDE_CHARACTERS}]")
-_WORD_FOLLOWS = re.compile(r"\s+[\w*_~\ufffc]")
-_CLAUSE_ENDS = re.compile(r"\s|$|[)\]},;:!?]|\.(?![\w.])")
+_WIDE = lazy_pattern(f"[{WIDE_CHARACTERS}]")
+_WORD_JOINED = lazy_pattern(rf"[*_~]*[^\W{WIDE_CHARACTERS}]")
+_WORD_FOLLOWS = lazy_pattern(r"\s+[\w*_~\ufffc]")
+_CLAUSE_ENDS = lazy_pattern(r"\s|$|[)\]},;:!?]|\.(?![\w.])")
 # Text after an apostrophe: '90s, 'tis, rock 'n' roll; after code or a link, 's.
-_ELIDED = re.compile(
+_ELIDED = lazy_pattern(
     r"(?:\d|(?:s|t|d|m|k|ll|re|ve|n|ne|nen|em|im|er|e|til|till|tis|twas|twere|twould|twill|cause|cuz|coz|bout|round"
     r"|neath|gainst|cept|nother|ere|ello|ave|ow)(?!\w))",
     re.IGNORECASE,
 )
 # Text before an apostrophe: the users' notes, rockin' chairs, 5' 6".
-_SHORTENED = re.compile(r"(?:[sxz\d\ufffc]|\win|\b(?:o|n|ol|an|th|mo|lil|wi))[*_~]*$", re.IGNORECASE)
+_SHORTENED = lazy_pattern(r"(?:[sxz\d\ufffc]|\win|\b(?:o|n|ol|an|th|mo|lil|wi))[*_~]*$", re.IGNORECASE)
 _LONGEST_SHORTENED = 8
 _MIN_ELIDED = 2  # minimum words between marks if the first one may be an apostrophe
 _LONGEST_ELIDED = 100  # characters in which these words are counted
@@ -317,14 +318,14 @@ def _span_start(span: _Span) -> int:
 
 # --- sentences --------------------------------------------------------------------------------------------------------
 
-_STOP = re.compile(r"[.!?…]+|[。！？]+")
-_AFTER_STOP = re.compile(r"(?:[\"'”“»«›」』’)\]*_~]|&(?:quot|#34|#39|apos|[lr][sd]quo|[lr]s?aquo);|</[qQ]>)*")
-_BEFORE_STOP = re.compile(r"(?:^|[\s(\[\"“„«])([\w.]+)$")
-_SIGNS = re.compile(r"[\s.,;:!?…*_~—–\-。，、；：！？（(]*")
-_LISTING = re.compile(r"[\s,;，；、]*")
-_LINE_BEGINS = re.compile(r"^[^\S\n]*", re.MULTILINE)
-_ONE_STOP = re.compile(r"[.。]?")
-_SPACE = re.compile(r"\s*")
+_STOP = lazy_pattern(r"[.!?…]+|[。！？]+")
+_AFTER_STOP = lazy_pattern(r"(?:[\"'”“»«›」』’)\]*_~]|&(?:quot|#34|#39|apos|[lr][sd]quo|[lr]s?aquo);|</[qQ]>)*")
+_BEFORE_STOP = lazy_pattern(r"(?:^|[\s(\[\"“„«])([\w.]+)$")
+_SIGNS = lazy_pattern(r"[\s.,;:!?…*_~—–\-。，、；：！？（(]*")
+_LISTING = lazy_pattern(r"[\s,;，；、]*")
+_LINE_BEGINS = lazy_pattern(r"^[^\S\n]*", re.MULTILINE)
+_ONE_STOP = lazy_pattern(r"[.。]?")
+_SPACE = lazy_pattern(r"\s*")
 _ABBREVIATED = frozenset(
     ("e.g", "i.e", "eg", "ie", "cf", "vs", "dr", "mr", "mrs", "ms", "prof", "st", "fig", "approx", "resp", "vgl", "bzw")
 )

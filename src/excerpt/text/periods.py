@@ -16,6 +16,7 @@ from functools import lru_cache
 from msgspec import Struct
 from msgspec.structs import replace
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.dates import MONTHS, Period, month_end, parse_period
 from excerpt.text.languages import WIDE_CHARACTERS, is_function_word
 
@@ -269,8 +270,8 @@ _YEAR = r"(?P<y>(?:19|20)\d\d)"
 _NAME = r"(?P<name>[^\W\d_]{3,10})\.?"
 _OF = r"(?:(?:of|de|del|di|van)\s)?"
 _LETTER = rf"[^\W{WIDE_CHARACTERS}]"
-_JOINED_BEFORE = re.compile(rf"(?:{_LETTER}|[-_/=#$]|\d[.,:])\Z")
-_JOINED_AFTER = re.compile(rf"{_LETTER}|[-_/]\w|[.,:]\d|%|\sof\b")
+_JOINED_BEFORE = lazy_pattern(rf"(?:{_LETTER}|[-_/=#$]|\d[.,:])\Z")
+_JOINED_AFTER = lazy_pattern(rf"{_LETTER}|[-_/]\w|[.,:]\d|%|\sof\b")
 
 
 def _alternatives_pattern(words: Iterable[str]) -> str:
@@ -281,7 +282,7 @@ def _alternatives_pattern(words: Iterable[str]) -> str:
 _YEAR_AND_MONTH = rf"{_YEAR}-(?P<m>\d\d)"
 _TIMES_WITH_YEAR = tuple(
     map(
-        re.compile,
+        lazy_pattern,
         (
             rf"{_YEAR}([-/.])(?P<m>\d\d)\2(?P<d>\d\d)",
             rf"(?P<d>\d\d?)\.\s?(?P<m>\d\d?)\.\s?{_YEAR}",
@@ -299,10 +300,10 @@ _TIMES_WITH_YEAR = tuple(
     )
 )
 _COUNT, _UNIT = rf"(?P<n>\d{{1,3}}|{_alternatives_pattern(_COUNTS)})", rf"(?P<unit>{_alternatives_pattern(_UNITS)})"
-_LAST_WORD = re.compile(r"([^\W\d_]+)\.?\s\Z")
+_LAST_WORD = lazy_pattern(r"([^\W\d_]+)\.?\s\Z")
 _AGO = tuple(
     map(
-        re.compile,
+        lazy_pattern,
         (
             rf"{_COUNT}\s{_UNIT}\s(?:ago|fa|atras|geleden)",
             rf"(?:vor|il y a|hace)\s{_COUNT}\s{_UNIT}",
@@ -314,15 +315,15 @@ _AGO = tuple(
 )
 _RECENT = tuple(
     map(
-        re.compile,
+        lazy_pattern,
         (
             rf"(?:last|past|letzten?|vergangenen|ultim[oa]s|ultim[ie]|laatste|afgelopen|senaste|sidste)\s{_COUNT}\s{_UNIT}",
             rf"{_COUNT}\sderni(?:er|ere)s\s{_UNIT}",
         ),
     )
 )
-_PHRASE_PATTERNS = {period: re.compile(_lower_without_accents(words)) for period, words in _PHRASES.items()}
-_WIDE_PHRASE_PATTERNS = {period: re.compile(_lower_without_accents(words)) for period, words in _WIDE_PHRASES.items()}
+_PHRASE_PATTERNS = {period: lazy_pattern(_lower_without_accents(words)) for period, words in _PHRASES.items()}
+_WIDE_PHRASE_PATTERNS = {period: lazy_pattern(_lower_without_accents(words)) for period, words in _WIDE_PHRASES.items()}
 _SIGNS = {
     word: sign
     for language in reversed(_LANGUAGES)
@@ -331,12 +332,12 @@ _SIGNS = {
     if len(word) > 2 or language.code == "en" or word in ("im", "am", "ab", "en", "em", "le", "el", "il", "op", "du")
 }
 """The sign of each preposition before a period that is clear without it."""
-_PREPOSITION = re.compile(
+_PREPOSITION = lazy_pattern(
     rf"(?<!\w)({_alternatives_pattern(map(re.escape, _SIGNS))})\s(?:(?:the|dem|den|der|le|la)\s)?\Z"
 )
-_WORD = re.compile(r"[^\W\d_]+")
-_YEAR_OR_QUARTER = re.compile(r"\d{4}|\bq[1-4]\b")
-_WIDE_TIME = re.compile(rf"{'|'.join(_WIDE_PHRASES.values())}|[天日周週間月年일주월년]\s?[前전]")
+_WORD = lazy_pattern(r"[^\W\d_]+")
+_YEAR_OR_QUARTER = lazy_pattern(r"\d{4}|\bq[1-4]\b")
+_WIDE_TIME = lazy_pattern(rf"{'|'.join(_WIDE_PHRASES.values())}|[天日周週間月年일주월년]\s?[前전]")
 _TIME_WORDS = frozenset(
     {
         *_UNITS,
@@ -344,8 +345,8 @@ _TIME_WORDS = frozenset(
         *(word for word in _WORD.findall(_lower_without_accents(_PHRASES["yesterday"])) if len(word) > 1),
     }
 )
-_SENTENCE_END = re.compile(r"\s*(?:\Z|[,.;:!?)\]\"”]|[-–]\s)")
-_NEXT_WORD = re.compile(r"\s([^\W\d_]+)(?:\s(\d+))?")
+_SENTENCE_END = lazy_pattern(r"\s*(?:\Z|[,.;:!?)\]\"”]|[-–]\s)")
+_NEXT_WORD = lazy_pattern(r"\s([^\W\d_]+)(?:\s(\d+))?")
 
 
 def _has_time_word(plain: str) -> bool:

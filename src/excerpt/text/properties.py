@@ -5,25 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from excerpt.base.patterns import lazy_pattern
+
 MAX_PROPERTIES = 2_000
 """Maximum number of properties that are read in the text of a note."""
 
 _NAME = r"[^\W_](?:[\w /.&'-]{0,58}\w)?"
 # Dataview needs no space after the marks, but `std::vector` is text.
 _BEFORE_VALUE = r"(?:[ \t]+|(?=\[\[|\d|[^\x00-\x7f]))"
-_MAY_HAVE_PROPERTY = re.compile(rf"::[*_]{{0,2}}{_BEFORE_VALUE}")
+_MAY_HAVE_PROPERTY = lazy_pattern(rf"::[*_]{{0,2}}{_BEFORE_VALUE}")
 # A field is a line of its own, after the marker of a list item or task and in bold or not.
-_LINE = re.compile(
+_LINE = lazy_pattern(
     rf"^[ \t>]*(?:(?:[-*+]|\d{{1,9}}[.)])[ \t]+)?(?:\[.\][ \t]+)?(?P<mark>[*_]{{0,2}})(?P<name>{_NAME})"
     r"(?:(?P=mark)::|::(?P=mark))" + _BEFORE_VALUE + r"(?P<value>.*)$",
     re.MULTILINE,
 )
 # Or it stands in brackets within a sentence. Its value may hold wikilinks.
-_BRACKETED = re.compile(
+_BRACKETED = lazy_pattern(
     rf"(?<![\w\[(])(?:\[(?P<name>{_NAME})::{_BEFORE_VALUE}(?P<value>(?:\[\[[^\[\]\n]{{0,200}}\]\]|[^\[\]\n]){{0,500}})\]"
     rf"|\((?P<name2>{_NAME})::{_BEFORE_VALUE}(?P<value2>[^()\n]{{0,500}})\))"
 )
-_CODE = re.compile(r"(?<!`)(`++)[^`]++\1(?!`)")
+_CODE = lazy_pattern(r"(?<!`)(`++)[^`]++\1(?!`)")
 _MAX_CHARACTERS = 50_000
 
 

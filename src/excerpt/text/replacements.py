@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from excerpt.base.model import Note
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.dates import parse_date
 from excerpt.text.folding import fold
 from excerpt.text.links import parse_links_and_tags
@@ -79,9 +80,9 @@ def _day(text: str) -> str:
 
 # --- links and names --------------------------------------------------------------------------------------------------
 
-_LINK = re.compile(r"!?\[\[[^\[\]\n]+\]\]|!?\[[^\[\]\n]*\]\((?:<[^<>\n]+>|[^()\s]+)(?:\s\"[^\"\n]*\")?\)")
-_SERIES = re.compile(r"(?:[A-Za-z]{2,8}[ -]?)?\d{1,6}")
-_DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+_LINK = lazy_pattern(r"!?\[\[[^\[\]\n]+\]\]|!?\[[^\[\]\n]*\]\((?:<[^<>\n]+>|[^()\s]+)(?:\s\"[^\"\n]*\")?\)")
+_SERIES = lazy_pattern(r"(?:[A-Za-z]{2,8}[ -]?)?\d{1,6}")
+_DAY = lazy_pattern(r"\b\d{4}-\d\d-\d\d\b")
 
 
 def _find_targets(text: str) -> Iterator[str]:
@@ -170,7 +171,7 @@ def _any(patterns: Sequence[str]) -> str:
 
 _FIRST_LINES = (
     *(
-        (re.compile(rf"{_SUBJECT}(?:{pattern}){_FILL}{_LINK_MARK}", re.IGNORECASE), False)
+        (lazy_pattern(rf"{_SUBJECT}(?:{pattern}){_FILL}{_LINK_MARK}", re.IGNORECASE), False)
         for pattern in (
             _any(_REPLACED_BY),
             rf"(?:{_any(_REPLACED_BY)}) (?:the )?(?:{_THINGS})",
@@ -180,9 +181,9 @@ _FIRST_LINES = (
             ),
         )
     ),
-    (re.compile(rf"{_LABEL}(?:{_THIS}\s*)?(?:{_any(_REPLACES)}){_FILL}{_LINK_MARK}", re.IGNORECASE), True),
+    (lazy_pattern(rf"{_LABEL}(?:{_THIS}\s*)?(?:{_any(_REPLACES)}){_FILL}{_LINK_MARK}", re.IGNORECASE), True),
     (
-        re.compile(
+        lazy_pattern(
             rf"{_LABEL}(?:{_THIS}\s*)?已?(?:被|由)\s*\x00(?P<link>\d+)\x00\s*(?:所)?(?:取代|替代|替换|代替)",
             re.IGNORECASE,
         ),
@@ -190,13 +191,13 @@ _FIRST_LINES = (
     ),
 )
 # Searched in lower case: a pattern that ignores case takes five times as long, a fiftieth of a build.
-_MAY_SAY = re.compile(
+_MAY_SAY = lazy_pattern(
     r"super[sc]ede|replace|obsolete|deprecat|outdated|out of date|no longer|status|état|estado|stato|ersetzt|abgelöst|"
     r"überholt|veraltet|obsol[eè]t|nicht mehr|remplac|périm|dépass|reemplaz|sustitu|desactual|anticuad|sostitu|superat|"
     r"non più|substitu|desatual|ultrapass|vervang|verouder|achterhaald|ersatt|ersätt|föråldrad|inaktuell|utdaterad|"
     r"erstatte|forældet|udgået|取代|替|过时|過時|废弃|廢棄|作废"
 )
-_MARKS = re.compile(r"^[\s>*_~|+#⚠❗🚫❌‼🛑📌️-]*(?:\[!\w+\][+-]?)?[\s*_~:|]*")
+_MARKS = lazy_pattern(r"^[\s>*_~|+#⚠❗🚫❌‼🛑📌️-]*(?:\[!\w+\][+-]?)?[\s*_~:|]*")
 
 
 class _MarkedText(Struct, frozen=True):
@@ -241,14 +242,14 @@ def _find_day(text: str) -> str:
 
 # --- headers ----------------------------------------------------------------------------------------------------------
 
-_HEADER = re.compile(
+_HEADER = lazy_pattern(
     r"(?P<key>super[sc]eded[- ]by|obsoleted[- ]by|replaced[- ]by|deprecated[- ]by|super[sc]edes|obsoletes|replaces)"
     r"\s*[:|]\s*(?P<value>\S.*)",
     re.IGNORECASE,
 )
-_STATUS_HEADER = re.compile(r"(?:status|état|estado|stato)\s*[:|]\s*(?P<value>\S.*)", re.IGNORECASE)
+_STATUS_HEADER = lazy_pattern(r"(?:status|état|estado|stato)\s*[:|]\s*(?P<value>\S.*)", re.IGNORECASE)
 _STATUS_HEADINGS = frozenset(("status", "etat", "estado", "stato"))
-_STATUS = re.compile(
+_STATUS = lazy_pattern(
     r"(?:super[sc]eded|replaced|deprecated|obsoleted?|archived|retracted|ersetzt|abgelöst|überholt|veraltet|remplacée?|"
     r"obsolète|reemplazad[oa]|obsolet[oa]|sostituit[oa]|superat[oa]|substituíd[oa]|vervangen|verouderd|ersatt|"
     r"föråldrad|erstattet|forældet|已?(?:取代|过时|废弃))(?=$|[\s,.;:(–—-])"
@@ -256,9 +257,9 @@ _STATUS = re.compile(
     r"(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_BY = re.compile(r"[\s,;:(–—-]*(?:by|durch|von|par|por|da|pelo|pela|door|av|med|af)\s+(?P<target>\S.*)", re.DOTALL)
-_NEEDS_BY = re.compile(r"replaced|ersetzt|remplac|reemplaz|sostitu|substitu|vervang|ersatt|erstatt", re.IGNORECASE)
-_LINE_LINK = re.compile(r"\x00(\d+)\x00")
+_BY = lazy_pattern(r"[\s,;:(–—-]*(?:by|durch|von|par|por|da|pelo|pela|door|av|med|af)\s+(?P<target>\S.*)", re.DOTALL)
+_NEEDS_BY = lazy_pattern(r"replaced|ersetzt|remplac|reemplaz|sostitu|substitu|vervang|ersatt|erstatt", re.IGNORECASE)
+_LINE_LINK = lazy_pattern(r"\x00(\d+)\x00")
 
 
 def _read_status(status: str, words: str, day: str = "") -> Iterator[Replacement]:

@@ -7,17 +7,18 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from excerpt.base.model import Span
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.columns import count_columns
 from excerpt.text.display import visible_line
 from excerpt.text.inline import INLINE_MARKS, visible_characters
 from excerpt.text.line_context import FENCES, TABLE_RULE, Context, contexts_of_passage
 
-_HEADING = re.compile(r"\s*(?:#{1,6}\s[^\n]*\n+)?\s*")
-_LINE_START = re.compile(
+_HEADING = lazy_pattern(r"\s*(?:#{1,6}\s[^\n]*\n+)?\s*")
+_LINE_START = lazy_pattern(
     r"[ \t]*(?:>[ \t]?)*(?:(?P<bullet>[-*+][ \t]+)|(?P<number>\d+[.)][ \t]+))?(?P<task>\[(?P<done>.)\][ \t])?"
     r"(?P<block>#{1,6}[ \t]+|\[![\w-]+(?:\|[^\]]*)?\][+-]?[ \t]*|\|[ \t]*)?"
 )
-_SENTENCE_END = re.compile(
+_SENTENCE_END = lazy_pattern(
     r"[.!?…。！？\n](?:"
     r"(?<=[.!?…])(?<![.!?…].)(?<!\b[A-Za-z].)(?<!\be\.g.)(?<!\bi\.e.)[.!?…]*[\"'”’)\]*_`]*\s+(?=[^\sa-z])"
     r"|(?<=[。！？])[。！？]*[」』）”]*\s*"
@@ -27,7 +28,7 @@ _SENTENCE_END = re.compile(
 
 The single character set at the front lets the search skip through the text: ten times as fast as three expressions.
 """
-_ROW_END = re.compile(r"[ \t]*\|[ \t]*$")
+_ROW_END = lazy_pattern(r"[ \t]*\|[ \t]*$")
 _SAMPLE = 80
 
 _CHARACTERS_BEFORE = 200

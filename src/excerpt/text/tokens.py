@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from excerpt.base.errors import SettingsError
+from excerpt.base.patterns import lazy_pattern
 
 # Names of tokenizers -> names of their vocabularies in the library splintr.
 _VOCABULARIES = {
@@ -103,7 +104,7 @@ def _token_counter(encode: Callable[[str], list[int]]) -> Callable[[str], int]:
 
 # --- counts that a person types ---------------------------------------------------------------------------------------
 
-_TYPED_COUNT = re.compile(r"(?P<whole>[0-9]{1,9})(?:(?:\.(?P<part>[0-9]{1,3}))?(?P<thousands>k))?")
+_TYPED_COUNT = lazy_pattern(r"(?P<whole>[0-9]{1,9})(?:(?:\.(?P<part>[0-9]{1,3}))?(?P<thousands>k))?")
 
 
 def parse_token_count(text: str) -> int | None:

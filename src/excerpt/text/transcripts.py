@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.line_context import FENCES
 
 _TIME = r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[AaPp][Mm])?"
 _NAME = r"[^\W\d_][^\n:*\[\]()<>|`]{0,38}?"
-_SPEAKER = re.compile(
+_SPEAKER = lazy_pattern(
     rf"\s{{0,3}}(?:[\[(]?{_TIME}[\])]?\s+(?:-\s+)?)?"
     rf"(?:\*\*(?P<bold>{_NAME})(?::\*\*|\*\*:)|(?P<plain>{_NAME}):)(?=\s|$)"
     rf"|\s{{0,3}}[\[(]{_TIME}[\])]\s+<?(?P<timed>[^\W\d_][\w.'-]{{0,38}})>?(?=\s)"

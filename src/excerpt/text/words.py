@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.folding import MAX_TERM_CHARACTERS, UNACCENTED_MARK, fold, indexed_terms, searched_terms, stem
 from excerpt.text.inner_marks import join_marked_words
 
@@ -90,14 +91,14 @@ _JOINERS = r"\-_.'’&/\\@+‐‑"
 _DOT = r"\.(?=[A-Za-z])(?<![\w.!?…)\]]\.)"
 _DOT_IN_ANY_TEXT = rf"\.(?=[A-Za-z])(?<!(?:[^\W{_BIGRAM_CHARACTERS}{_TRIGRAM_CHARACTERS}]|[.!?…)\]])\.)"
 _CHUNK = r"{w}(?:[{j}]{w})*(?:\+\+(?:\d+)?|\#(?!\w))?"
-_ASCII_CHUNK = re.compile(_CHUNK.format(w=r"[A-Za-z0-9_]+", j=_JOINERS), re.ASCII)
-_DOTTED_ASCII_CHUNK = re.compile(f"{_ASCII_CHUNK.pattern}|{_DOT}{_ASCII_CHUNK.pattern}", re.ASCII)
-_DOT_BEFORE_NAME = re.compile(_DOT)
+_ASCII_CHUNK = lazy_pattern(_CHUNK.format(w=r"[A-Za-z0-9_]+", j=_JOINERS), re.ASCII)
+_DOTTED_ASCII_CHUNK = lazy_pattern(f"{_ASCII_CHUNK.pattern}|{_DOT}{_ASCII_CHUNK.pattern}", re.ASCII)
+_DOT_BEFORE_NAME = lazy_pattern(_DOT)
 
 
 _INVISIBLE = "\u00ad\u200c\u200d\u2060"
 # Combining marks and all scripts with n-grams; other text consists of Latin letters, signs and pictures.
-_MARKED_OR_WIDE = re.compile("[\u0300-\u1fff\u20d0-\u20ff\u2c00-\U0001efff\U00020000-\U0003ffff]")
+_MARKED_OR_WIDE = lazy_pattern("[\u0300-\u1fff\u20d0-\u20ff\u2c00-\U0001efff\U00020000-\U0003ffff]")
 
 
 def _chunk_pattern(text: str) -> re.Pattern[str]:
@@ -150,16 +151,16 @@ def _regex_ranges(codes: Iterator[int]) -> str:
 
 
 # From the loosest bond to the tightest: `a/b.c` is `a` and `b.c` before it is `a`, `b`, `c`.
-_SEPARATORS_BY_LEVEL = tuple(re.compile(pattern) for pattern in (r"[/\\]", r"@", r"[.&+]", r"[-_'’‐‑]+"))
-_REMOVABLE_HYPHENS = re.compile(r"(?<!\d)[-_'’‐‑]+|[-_'’‐‑]+(?!\d)")
-_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*")
-_PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
-_ACRONYM = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
-_CONTRACTION = re.compile(r"(.*?)(n['’]t|['’](?:s|re|ve|ll|d|m))", re.IGNORECASE)
-_VERSION = re.compile(r"[vV]\d+(?:\.\d+)+")
-_NO_LETTER = re.compile(r"\W")
-_DOT_OF_NAME = re.compile(r"_*(\.)[A-Za-z]")  # `_` at the ends of a name is markup: `_.NET_`, `_on .NET_`
-_SUFFIX = re.compile(r"(\+\+)(\d*)$|#$")
+_SEPARATORS_BY_LEVEL = tuple(lazy_pattern(pattern) for pattern in (r"[/\\]", r"@", r"[.&+]", r"[-_'’‐‑]+"))
+_REMOVABLE_HYPHENS = lazy_pattern(r"(?<!\d)[-_'’‐‑]+|[-_'’‐‑]+(?!\d)")
+_CAMEL = lazy_pattern(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*")
+_PLURAL_ACRONYM = lazy_pattern(r"[A-Z]{2,}s")
+_ACRONYM = lazy_pattern(r"(?:[^\W\d_]\.)+[^\W\d_]")
+_CONTRACTION = lazy_pattern(r"(.*?)(n['’]t|['’](?:s|re|ve|ll|d|m))", re.IGNORECASE)
+_VERSION = lazy_pattern(r"[vV]\d+(?:\.\d+)+")
+_NO_LETTER = lazy_pattern(r"\W")
+_DOT_OF_NAME = lazy_pattern(r"_*(\.)[A-Za-z]")  # `_` at the ends of a name is markup: `_.NET_`, `_on .NET_`
+_SUFFIX = lazy_pattern(r"(\+\+)(\d*)$|#$")
 _MAX_CAMEL_CHARACTERS = 40  # longer ones are encoded data
 _MAX_PARTS = 64  # longer chunks are data too: only their parts are indexed, not the whole
 

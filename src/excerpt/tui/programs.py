@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from excerpt.base.errors import ExcerptError, SettingsError
 from excerpt.base.locations import first_page_of
+from excerpt.base.patterns import lazy_pattern
 from excerpt.base.processes import find_program, program_command
 from excerpt.base.state_files import users_umask
 from excerpt.vault.known_vaults import VaultFolders
@@ -280,8 +281,8 @@ def viewer_command(
     return (*opener, str(file))
 
 
-_NAME_PLACEHOLDER = re.compile(r"\{(?:file|place)\}")
-_SHELL_SYNTAX = re.compile(r"[\s;&|<>$`()\"']")
+_NAME_PLACEHOLDER = lazy_pattern(r"\{(?:file|place)\}")
+_SHELL_SYNTAX = lazy_pattern(r"[\s;&|<>$`()\"']")
 """Characters which show that a word of a command is itself a command line, for a shell or another program."""
 _SHELLS = "sh bash dash ash zsh ksh mksh fish csh tcsh elvish nu xonsh su"
 _JOINING_PROGRAMS = "cmd powershell pwsh ssh"

@@ -47,6 +47,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.timer import Timer
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.display import link_sequence
 
 FRAME_SECONDS = 1 / 120
@@ -371,8 +372,8 @@ BACKGROUND_QUESTION = "\x1b]11;?\x1b\\"
 _REPORT_START = "\x1b]11;"
 _REPORT_ENDS = frozenset({"\x1b\\", "\\", "\x07"})
 """Ends of a report. The backslash is alone if its escape came so much earlier that it was read as the key."""
-_REPORT_PART = re.compile(r"[rgba:/0-9A-Fa-f]{1,25}")
-_REPORT = re.compile(r"rgba?:([0-9A-Fa-f]{1,4})/([0-9A-Fa-f]{1,4})/([0-9A-Fa-f]{1,4})(?:/[0-9A-Fa-f]{1,4})?")
+_REPORT_PART = lazy_pattern(r"[rgba:/0-9A-Fa-f]{1,25}")
+_REPORT = lazy_pattern(r"rgba?:([0-9A-Fa-f]{1,4})/([0-9A-Fa-f]{1,4})/([0-9A-Fa-f]{1,4})(?:/[0-9A-Fa-f]{1,4})?")
 _ESCAPE_SECONDS = constants.ESCAPE_DELAY
 _REPORT_ESCAPE_SECONDS = max(_ESCAPE_SECONDS, 0.5)
 """Seconds to wait for the rest of a sequence while a report is expected: a slow line may divide it anywhere."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Iterable
 from itertools import islice
@@ -11,9 +10,10 @@ from pathlib import Path
 
 from excerpt.base.errors import FileOpenError
 from excerpt.base.kinds import Dialect
+from excerpt.base.patterns import lazy_pattern
 from excerpt.base.vault_files import open_file
 
-_JOPLIN_NAME = re.compile(r"[0-9a-f]{32}\.md")
+_JOPLIN_NAME = lazy_pattern(r"[0-9a-f]{32}\.md")
 _MAX_ENTRIES = 1_000
 """Number of entries of the root in which an item of Joplin's export is looked for; it is nothing but such items."""
 _MAX_BYTES = 10_000

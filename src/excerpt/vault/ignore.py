@@ -18,6 +18,8 @@ from enum import Enum, auto
 
 from msgspec import Struct
 
+from excerpt.base.patterns import lazy_pattern
+
 # Whether patterns ignore the case of letters, as git does on these systems by `core.ignoreCase`.
 _IGNORES_CASE = sys.platform in ("darwin", "win32")
 
@@ -35,8 +37,8 @@ _CLASSES = {
     "upper": string.ascii_uppercase,
     "xdigit": string.hexdigits,
 }
-_SPECIAL = re.compile(rb"[*?\[\\]")
-_WITHOUT_TRAILING_SPACES = re.compile(rb"((?:[^\\]|\\.)*?) *", re.DOTALL)
+_SPECIAL = lazy_pattern(rb"[*?\[\\]")
+_WITHOUT_TRAILING_SPACES = lazy_pattern(rb"((?:[^\\]|\\.)*?) *", re.DOTALL)
 
 
 class IgnorePattern(Struct, frozen=True):

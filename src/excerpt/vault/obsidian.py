@@ -6,14 +6,14 @@ these.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.display import visible_line
 
-_HEADING_SEPARATORS = re.compile(r"[#^|:%\[\]\\]+")
+_HEADING_SEPARATORS = lazy_pattern(r"[#^|:%\[\]\\]+")
 """Characters that Obsidian replaces by a space in a link to a heading."""
 
 

@@ -12,7 +12,6 @@ as skipped.
 from __future__ import annotations
 
 import os
-import re
 import stat
 import sys
 from collections import Counter
@@ -24,6 +23,7 @@ from msgspec.structs import replace
 
 from excerpt.base.errors import FileOpenError, SettingsError, VaultError
 from excerpt.base.model import FileProblem
+from excerpt.base.patterns import lazy_pattern
 from excerpt.base.settings import VaultSettings
 from excerpt.base.vault_files import OpenFolder, open_folder
 from excerpt.vault.dialect import UNREAD_LOGSEQ_FOLDERS, is_logseq
@@ -39,7 +39,7 @@ _LONGEST_PATTERN = 500
 _MAX_IN_FOLDER = 1_000
 _MAX_IN_VAULT = 20_000
 
-_SUFFIX = re.compile(r"(?<=[^.])\.[a-z0-9_+~-]{1,12}$")
+_SUFFIX = lazy_pattern(r"(?<=[^.])\.[a-z0-9_+~-]{1,12}$")
 _MAX_UNREAD_SUFFIXES = 200  # that are counted apart: file names are anybody's
 _OTHER_SUFFIXES = ".…"
 

@@ -22,6 +22,7 @@ from mdit_py_plugins.footnote.index import footnote_def
 from msgspec import Struct
 from msgspec.structs import replace
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.fragments import count_words
 from excerpt.text.markdown import normalise_newlines
 from excerpt.text.paragraphs import (
@@ -228,8 +229,8 @@ def _first_line(token: Token) -> int:
     return token.map[0] + 1 if token.map else 1
 
 
-_BLOCKQUOTE = re.compile(r"<(/?)blockquote\b[^<>]*>", re.IGNORECASE)
-_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_BLOCKQUOTE = lazy_pattern(r"<(/?)blockquote\b[^<>]*>", re.IGNORECASE)
+_TAG = lazy_pattern(r"</?[A-Za-z][^<>]*>")
 
 
 def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[UnpairedQuotationMark]]:
@@ -285,11 +286,11 @@ def _split_block(block: _Block, start: int, end: int, quoted: bool) -> Iterator[
 
 # --- content of a block -----------------------------------------------------------------------------------------------
 
-_LETTER = re.compile(r"\w")
-_ATTRIBUTION = re.compile(
+_LETTER = lazy_pattern(r"\w")
+_ATTRIBUTION = lazy_pattern(
     r"(?:^|\n)[ \t]*(?:—|–|--?|―)[ \t]*\S[^\n]*\s*$|\s*<(footer|cite)\b[^<>]*>(?:(?!</\1>).)*</\1>\s*$", re.DOTALL
 )
-_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\dA-Fa-f]{1,6}|[A-Za-z]\w{1,30});")
+_ENTITY = lazy_pattern(r"&(?:#\d{1,7}|#[xX][\dA-Fa-f]{1,6}|[A-Za-z]\w{1,30});")
 MAX_UNCHECKED_TEXT = 200
 """Maximum number of characters shown of a text that could not be checked."""
 

@@ -6,7 +6,6 @@ Only the index is read. A path in a pack that is not the path of an indexed note
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, reduce
@@ -17,7 +16,9 @@ from msgspec import Struct
 
 from excerpt.base.locations import locations_overlap
 from excerpt.base.model import Fragment, Memory
+from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.interface import CandidateQuery, Corpus, Floats
+from excerpt.corpus.tables import sorted_unique
 from excerpt.pack.memory_fragment import memory_name
 from excerpt.search.bm25 import Rows
 from excerpt.search.nearest_sentences import split_sentences
@@ -242,10 +243,10 @@ class LookupWithMemories(SnapshotLookup):
 def _find_rows(snapshot: Corpus, word: QueryWord) -> Rows:
     """Return the rows that have the word, ascending."""
     row_sets = [snapshot.lexical.entries(term).rows for term in word.terms]
-    return np.unique(np.concatenate(row_sets)).astype(np.int32)
+    return sorted_unique(np.concatenate(row_sets)).astype(np.int32)
 
 
-_LETTER = re.compile(r"\w")
+_LETTER = lazy_pattern(r"\w")
 
 
 def select_distinctive_words(

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from excerpt.base.errors import NotFoundError
+from excerpt.base.patterns import lazy_pattern
 from excerpt.pack.formats.pack_format import PackFile, PackSource
 
 MAX_SOURCES = 999
 """The most numbers of sources: a citation has at most three digits."""
 _MAX_MISSING = 100  # places that are looked for in vain: each costs a search for similar names
 _MAX_CHARACTERS = 2_000_000  # of all sources
-_PLACE_END = re.compile(r":(?P<first>\d{1,7})(?:[-–](?P<last>\d{1,7}))?(?!\w)|#(?P<place>[a-z]+=[\w-]+)")
-_CITATION = re.compile(r"[\[【［][\s\d,;–-]+[\]】］]")
-_NUMBERS = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
-_NAME_START = re.compile(r"(?:^|(?<=[\s\[(`\"'“‘„«*_,;<>]))\S")
+_PLACE_END = lazy_pattern(r":(?P<first>\d{1,7})(?:[-–](?P<last>\d{1,7}))?(?!\w)|#(?P<place>[a-z]+=[\w-]+)")
+_CITATION = lazy_pattern(r"[\[【［][\s\d,;–-]+[\]】］]")
+_NUMBERS = lazy_pattern(r"(\d+)(?:\s*[-–]\s*(\d+))?")
+_NAME_START = lazy_pattern(r"(?:^|(?<=[\s\[(`\"'“‘„«*_,;<>]))\S")
 _MAX_NAME_LENGTH = 300  # characters that a path may have before its lines
 _BRACKETS = {"[": "]", "(": ")", "`": "`", "<": ">", "【": "】"}
 

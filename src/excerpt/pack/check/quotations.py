@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rapidfuzz import fuzz
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.fragments import count_words
 from excerpt.text.languages import WIDE_CHARACTERS, detect_language, negating_words, restricting_words
 
@@ -55,13 +56,13 @@ _IGNORABLE_DIFFERENCES = (
     QuotationDifference.MARKUP,
     QuotationDifference.CASE,
 )
-_ELLIPSIS = re.compile(r"\s*(?:[\[(]\s*(?:…|\.{3})\s*[\])]|…|\.{3,}|⋯+)\s*")
+_ELLIPSIS = lazy_pattern(r"\s*(?:[\[(]\s*(?:…|\.{3})\s*[\])]|…|\.{3,}|⋯+)\s*")
 _END_SIGNS = ".,;:!?。，、；：！？"
 _MIN_PART_WORDS = 2
 """Least number of words of each part between ellipses: single words in some order are in any text."""
 _MAX_PARTS = 12
 _MAX_ATTEMPTS = 8  # places tried for a quotation with ellipses, until no left-out word reverses its meaning
-_SENTENCE_ENDS = re.compile(r"[.!?]\s|[。！？]|\n\s*\n")
+_SENTENCE_ENDS = lazy_pattern(r"[.!?]\s|[。！？]|\n\s*\n")
 _MAX_CACHED_TEXTS = 256  # texts, each of some fragments at most
 
 
@@ -187,8 +188,8 @@ def _reversing_words(left_out: str, languages: Collection[str]) -> list[str]:
 
 # --- word boundaries --------------------------------------------------------------------------------------------------
 
-_WORD = re.compile(rf"[^\W{WIDE_CHARACTERS}]")
-_COMPOUND = re.compile(rf"[^\W{WIDE_CHARACTERS}]['’\-‐‑][^\W{WIDE_CHARACTERS}]|\d[.,]\d")
+_WORD = lazy_pattern(rf"[^\W{WIDE_CHARACTERS}]")
+_COMPOUND = lazy_pattern(rf"[^\W{WIDE_CHARACTERS}]['’\-‐‑][^\W{WIDE_CHARACTERS}]|\d[.,]\d")
 
 
 def _is_inside_word(text: str, offset: int) -> bool:
@@ -225,7 +226,7 @@ _EQUIVALENT_SIGNS = {
 }
 # In this order: HTML tags; the marks of footnotes; the targets of links; the notes of wikilinks that show another text;
 # the marks that lines begin with; block ids; escapes; emphasis at the border of a word; brackets, code and strikes.
-_MARKUP = re.compile(
+_MARKUP = lazy_pattern(
     r"</?[A-Za-z][^<>\n]*>|\[\^[^\[\]\s]+\]:?|\]\((?:[^()\n]|\([^()\n]*\))*\)|!?\[\[[^\[\]|\n]*\|(?=[^\[\]|\n]+\]\])"
     r"|^[ \t]*(?:(?:>[ \t]?)+[ \t]*)?(?:#{1,6}[ \t]+|[-*+][ \t]+(?:\[[ xX]\][ \t]+)?|\d{1,9}[.)][ \t]+)?(?=\S)"
     r"|[ \t]\^[A-Za-z0-9-]+[ \t]*$"

@@ -13,6 +13,7 @@ from functools import cache
 
 from msgspec import Struct
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.pack.check.answer import Sentence
 from excerpt.pack.check.lookup import VaultLookup
 from excerpt.text.folding import fold
@@ -141,13 +142,13 @@ def _has_words_in_sequence(source: SourceWords, runs: Sequence[str]) -> bool:
 # --- names ------------------------------------------------------------------------------------------------------------
 
 _WORD_CHARACTER = rf"[^\W_{WIDE_CHARACTERS}]"
-_RUN = re.compile(f"{_WORD_CHARACTER}+")
+_RUN = lazy_pattern(f"{_WORD_CHARACTER}+")
 _MAX_JOINED = 5  # words of a source that are compared with one name: "VS Code" with "VSCode"
-_TOKEN = re.compile(rf"{_WORD_CHARACTER}(?:[^\W{WIDE_CHARACTERS}]|[-.,'’/\\@:+‐‑](?={_WORD_CHARACTER}))*(?:\+\+|#)?")
-_HYPHEN = re.compile("[-‐‑]")
-_POSSESSIVE = re.compile(r"['’]s$")
-_IDENTIFIER = re.compile(r"(?=.*[^\W\d_])(?:.*\d|.*[_./\\@:+#]|.*[^\W\d_][A-Z]|[A-Z].*[-‐‑])")
-_NEW_SENTENCE = re.compile(r"[.!?:;…\n]")
+_TOKEN = lazy_pattern(rf"{_WORD_CHARACTER}(?:[^\W{WIDE_CHARACTERS}]|[-.,'’/\\@:+‐‑](?={_WORD_CHARACTER}))*(?:\+\+|#)?")
+_HYPHEN = lazy_pattern("[-‐‑]")
+_POSSESSIVE = lazy_pattern(r"['’]s$")
+_IDENTIFIER = lazy_pattern(r"(?=.*[^\W\d_])(?:.*\d|.*[_./\\@:+#]|.*[^\W\d_][A-Z]|[A-Z].*[-‐‑])")
+_NEW_SENTENCE = lazy_pattern(r"[.!?:;…\n]")
 _CAPITALISED_NOUNS = frozenset(("de", "lb"))  # languages in which a capital does not make a name
 _MAX_CAPITALISED = 0.5  # share of the words of a sentence above which it is a title
 
@@ -193,8 +194,8 @@ def _has_latin_letters(language: str) -> bool:
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
-_NUMBER = re.compile(r"\d+(?:[.,'’]\d+)*")
-_GROUPED = re.compile(r"\d{1,3}(?:([.,'’])\d{3})(?:\1\d{3})*")
+_NUMBER = lazy_pattern(r"\d+(?:[.,'’]\d+)*")
+_GROUPED = lazy_pattern(r"\d{1,3}(?:([.,'’])\d{3})(?:\1\d{3})*")
 _NUMBER_WORDS = {
     word: str(number)
     for words in (

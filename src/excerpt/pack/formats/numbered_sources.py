@@ -6,13 +6,13 @@ contain. Titles, headings and paths come after fixed words, so that they never b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import ClassVar
 
 from msgspec import Struct
 
 from excerpt.base.model import CUT_MARK, Pack, TableHeader
+from excerpt.base.patterns import lazy_pattern
 from excerpt.pack.formats.pack_format import PackFile, PackSource, UnreadablePackError
 from excerpt.pack.formats.source_label import (
     UNKNOWN_DATE,
@@ -94,14 +94,14 @@ def _format_location_line(pack: Pack) -> str:
 
 # --- read -------------------------------------------------------------------------------------------------------------
 
-_HEADING_LINE = re.compile(r"(?:## )?\[(\d{1,6})\] (.*)")
+_HEADING_LINE = lazy_pattern(r"(?:## )?\[(\d{1,6})\] (.*)")
 # A path may look like any of these lines, but the text after it does not: the longest match is the path.
-_LOCATION_LINE = re.compile(
+_LOCATION_LINE = lazy_pattern(
     r"From (?P<path>.*)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?|#(?P<place>[^#]+))"
     r"(?(place) \([^()]*\)|(?: \([^()]*\))?)(?:, table header (?P<header>\d{1,9}-\d{1,9}))?"
     r"(?:, modified (?:[\d-]{1,10}|unknown))?, digest (?P<digest>[0-9a-f]{1,16})"
 )
-_BORDER_LINE = re.compile(r"(?:`{3,}|={5,})")
+_BORDER_LINE = lazy_pattern(r"(?:`{3,}|={5,})")
 _MAX_LINES_ABOVE_BORDER = 5  # between location and border: the status, blank lines, and the mark of a cut
 
 

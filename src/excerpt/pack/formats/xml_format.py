@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from msgspec import Struct
 
 from excerpt.base.locations import format_kind
 from excerpt.base.model import Pack, TableHeader
+from excerpt.base.patterns import lazy_pattern
 from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackSource, UnreadablePackError
 from excerpt.pack.formats.source_label import (
     UNKNOWN_DATE,
@@ -86,7 +86,7 @@ def _escape_attribute(text: str) -> str:
     )
 
 
-_INVALID_XML_CHARACTER = re.compile("[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_INVALID_XML_CHARACTER = lazy_pattern("[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def escape_xml(text: str) -> str:

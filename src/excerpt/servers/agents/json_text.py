@@ -14,9 +14,11 @@ from itertools import islice
 
 from msgspec import Struct
 
+from excerpt.base.patterns import lazy_pattern
+
 Key = str | int
 
-_SPACE = re.compile(r"[ \t\r\n]*")
+_SPACE = lazy_pattern(r"[ \t\r\n]*")
 _decoder = json.JSONDecoder()
 
 

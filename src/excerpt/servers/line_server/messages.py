@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar
@@ -13,6 +12,7 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import fields
 
 from excerpt.base.kinds import Fill, Scope, Strategy
+from excerpt.base.patterns import lazy_pattern
 from excerpt.base.settings import MAX_HITS, MAX_TOKENS
 from excerpt.service.inputs import (
     MAX_ITEMS,
@@ -248,8 +248,8 @@ def parse_params(params: Mapping[str, Any], kind: type[Params], method: str) -> 
         raise ValueError(_format_error(str(error), kind, method)) from None
 
 
-_MISSING = re.compile(r"Object missing required field `(\w+)`")
-_FIELD = re.compile(r"`\$\.(\w+)")
+_MISSING = lazy_pattern(r"Object missing required field `(\w+)`")
+_FIELD = lazy_pattern(r"`\$\.(\w+)")
 
 
 def _format_error(text: str, kind: type[Any], method: str) -> str:

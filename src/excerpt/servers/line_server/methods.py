@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +11,7 @@ from msgspec.structs import asdict
 
 import excerpt
 from excerpt.base.errors import NotFoundError
+from excerpt.base.patterns import lazy_pattern
 from excerpt.search.usage import READING_SECONDS
 from excerpt.servers.line_server.messages import (
     CompleteParams,
@@ -43,7 +43,7 @@ from excerpt.text.snippet import snippet
 
 JsonObject = dict[str, Any]
 _MAX_EXPLAINED_RANK = 200  # the largest limit of a search
-_WIKILINK = re.compile(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
+_WIKILINK = lazy_pattern(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
 
 
 class Method(Struct, frozen=True):

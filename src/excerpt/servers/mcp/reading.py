@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from msgspec.structs import replace
 
 import excerpt
 from excerpt.base.errors import ExcerptError, NotFoundError
+from excerpt.base.patterns import lazy_pattern
 from excerpt.servers.mcp import answers
 from excerpt.servers.mcp.answers import ToolAnswer, count_tokens, fit_answer
 from excerpt.servers.served_vaults import ServedSnapshot, ServedVault, ServedVaults
@@ -20,8 +20,8 @@ _MAIN_PASSAGES = 3  # shown of a long note
 _SEARCH_LIMIT = 50  # hits of a search in one note
 _TOKEN_MARGIN = 8  # tokens that joining two texts may add
 _QUESTION_WORDS = 5  # from so many on, what no note is called is a question
-_LINES_SUFFIX = re.compile(r":\d+(-\d*)?$")
-_WIKILINK = re.compile(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
+_LINES_SUFFIX = lazy_pattern(r":\d+(-\d*)?$")
+_WIKILINK = lazy_pattern(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
 
 # --- the vault of a source --------------------------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -18,6 +17,7 @@ from pydantic import Field
 
 import excerpt
 from excerpt.base.errors import ExcerptError, NotFoundError
+from excerpt.base.patterns import lazy_pattern
 from excerpt.servers.mcp import answers
 from excerpt.servers.mcp.answers import MIN_LIMIT, ToolAnswer, count_tokens, fit_answer
 from excerpt.servers.mcp.checking import answer_check
@@ -939,8 +939,8 @@ def _progress_callback(ctx: Context[Any, Any]) -> ReportProgress:
     return report
 
 
-_COMMAND_OF_TOOL = re.compile(r"`excerpt (pack|search|read|related|overview|recall|remember|check|status)\b[^`]*`")
-_USERS_COMMAND = re.compile(r"\bRun (`excerpt [^`]*`)")
+_COMMAND_OF_TOOL = lazy_pattern(r"`excerpt (pack|search|read|related|overview|recall|remember|check|status)\b[^`]*`")
+_USERS_COMMAND = lazy_pattern(r"\bRun (`excerpt [^`]*`)")
 
 
 def name_tools(text: str) -> str:

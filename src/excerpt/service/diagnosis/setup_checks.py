@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import sqlite3
 import stat
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from excerpt.base.errors import ExcerptError, ModelError, SettingsError
+from excerpt.base.patterns import lazy_pattern
 from excerpt.base.settings import Paths, Settings, load_settings
 from excerpt.base.state_files import find_shared_paths
 from excerpt.index.catalog import CATALOG_FILE
@@ -214,7 +214,7 @@ def _is_on_network(folder: Path) -> bool:
 # --- versions ---------------------------------------------------------------------------------------------------------
 # The versions of the program and of its libraries, pinned and installed.
 
-_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)\s*(?:\[[^\]]*\])?\s*\(?(?P<range>[^;)]*)\)?\s*(?P<marker>;.*)?")
+_REQUIREMENT = lazy_pattern(r"(?P<name>[\w.-]+)\s*(?:\[[^\]]*\])?\s*\(?(?P<range>[^;)]*)\)?\s*(?P<marker>;.*)?")
 _REINSTALL_HINT = "Install excerpt again to get the libraries that it needs."
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from rich.cells import cell_len
 
 from excerpt.base.kinds import LinkKind
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.display import format_count, visible
 from excerpt.text.inline import INLINE_MARKS, InlineSpan, SpanKind, display_replacements, inline_spans
 from excerpt.text.line_context import CALLOUT, PROSE, QUOTE_MARKS, TABLE_RULE, Context, LineContext
@@ -209,7 +210,7 @@ def _last_break_position(text: str, start: int, end: int) -> int:
     return end
 
 
-_UNSPACED = re.compile(
+_UNSPACED = lazy_pattern(
     "[\u0e01-\u0fff\u1000-\u109d\u1780-\u17ff\u1950-\u1aaf\u2e80-\u31ff\u3200-\ua4cf\ua9e0-\ua9ff\uaa60-\uaadf"
     "\uf900-\ufaff\uff01-\uff9f\U00016fe0-\U0001b2ff\U00020000-\U0003ffff]"
 )
@@ -339,12 +340,12 @@ _TAB_CELLS = 4
 Columns = tuple[int, int]
 """A range of characters of a line: start and end (exclusive), from 0."""
 
-_HEADING = re.compile(r"^ {0,3}(#{1,6})\s")
-_TASK = re.compile(r"^(\s*(?:>\s?)*)([-*+]|\d+[.)])\s\[(.)\]\s")
-_BULLET = re.compile(r"^(\s*(?:>\s?)*)([-*+])\s")
-_NUMBERED = re.compile(r"^\s*(?:>\s?)*\d+[.)]\s")
-_RULE = re.compile(r"^\s*(?:[-*_]\s*){3,}$")
-_ANY_MARK = re.compile(rf"{INLINE_MARKS.pattern}|^\s*(?:[-+]|\d+[.)])")
+_HEADING = lazy_pattern(r"^ {0,3}(#{1,6})\s")
+_TASK = lazy_pattern(r"^(\s*(?:>\s?)*)([-*+]|\d+[.)])\s\[(.)\]\s")
+_BULLET = lazy_pattern(r"^(\s*(?:>\s?)*)([-*+])\s")
+_NUMBERED = lazy_pattern(r"^\s*(?:>\s?)*\d+[.)]\s")
+_RULE = lazy_pattern(r"^\s*(?:[-*_]\s*){3,}$")
+_ANY_MARK = lazy_pattern(rf"{INLINE_MARKS.pattern}|^\s*(?:[-+]|\d+[.)])")
 """Matches a line with any Markdown mark; other lines are shown as they are."""
 _CALLOUT_SIGNS = {
     TextStyle.CALLOUT: "◆",

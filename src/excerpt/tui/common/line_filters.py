@@ -18,12 +18,13 @@ from rich.style import Style
 from textual.color import Color
 from textual.filter import LineFilter
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.display import control_character_set, visible_line
 from excerpt.tui.keymap import use_spelled_keys
 
-_CONTROL = re.compile(f"[\\x00-\\x1f{control_character_set()}]")
+_CONTROL = lazy_pattern(f"[\\x00-\\x1f{control_character_set()}]")
 # With joiners before such a character: they are measured with it, and alone would join what follows.
-_WITH_JOINERS = re.compile(f"\u200d*{_CONTROL.pattern}")
+_WITH_JOINERS = lazy_pattern(f"\u200d*{_CONTROL.pattern}")
 
 
 class ControlCharacterFilter(LineFilter):

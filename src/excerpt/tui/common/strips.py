@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
@@ -11,12 +10,14 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from excerpt.base.patterns import lazy_pattern
+
 StyledPart = tuple[str, Style]
 """A part of a line: its text and style."""
 
 
-_VARIANTS = re.compile("[\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
-_JOINED_EMOJI = re.compile("^\u200d+|(?:\u200d+[\u2190-\u2bff\U0001f000-\U0001faff])+")
+_VARIANTS = lazy_pattern("[\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
+_JOINED_EMOJI = lazy_pattern("^\u200d+|(?:\u200d+[\u2190-\u2bff\U0001f000-\U0001faff])+")
 
 
 @cache

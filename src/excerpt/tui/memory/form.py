@@ -20,6 +20,7 @@ from textual.suggester import Suggester
 from textual.widgets import Label, Static, TextArea
 
 from excerpt.base.model import Memory
+from excerpt.base.patterns import lazy_pattern
 from excerpt.service.memory_decisions import MemoryDraft
 from excerpt.text.display import format_percent, local_day, visible, visible_line
 from excerpt.text.snippet import snippet
@@ -45,8 +46,8 @@ _HEIGHT_CLASSES: list[tuple[int, str]] | None = [(0, "-short"), (16, "-low"), (2
 """CSS classes by minimum window height in lines. A low window has no blank lines between fields beside offers."""
 
 
-_LAST_TAG = re.compile(r"(?:^|[\s,#])([^\s,#]+)$")
-_LAST_HASH_TAG = re.compile(r"(?:^|\s)#([^\s,#]+)$")
+_LAST_TAG = lazy_pattern(r"(?:^|[\s,#])([^\s,#]+)$")
+_LAST_HASH_TAG = lazy_pattern(r"(?:^|\s)#([^\s,#]+)$")
 
 
 def split_tags(text: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.display import visible
 from excerpt.text.inline import SpanKind, inline_spans
 from excerpt.tui.common.line_drawing import StyledLine, TextStyle, style_link
@@ -15,9 +16,9 @@ _MAX_NAME_CELLS = 20
 """Maximum width in cells of the column of names; the value of a longer name follows that name directly."""
 _RULE_LINE = "─" * 12
 
-_NAME_LINE = re.compile(r"^([\w][\w .-]*?)(:)(?:[ \t]+|$)")
-_LIST_ITEM = re.compile(r"^[ \t]*(-)(?:[ \t]+|$)")
-_INLINE_LIST = re.compile(r"^(\[)(.*)(\])\s*$")
+_NAME_LINE = lazy_pattern(r"^([\w][\w .-]*?)(:)(?:[ \t]+|$)")
+_LIST_ITEM = lazy_pattern(r"^[ \t]*(-)(?:[ \t]+|$)")
+_INLINE_LIST = lazy_pattern(r"^(\[)(.*)(\])\s*$")
 _TAG_PROPERTIES = frozenset({"tags", "tag", "keywords"})
 _CHECKBOXES = {"true": "☑", "false": "☐"}
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 
+from excerpt.base.patterns import lazy_pattern
 from excerpt.tui.common.line_drawing import StyledLine
 
-_BAR = re.compile(r"(?<!\\)\|")
-_IN_CODE = re.compile(r"`[^`\n]*`")
+_BAR = lazy_pattern(r"(?<!\\)\|")
+_IN_CODE = lazy_pattern(r"`[^`\n]*`")
 _MAX_TABLE_CELLS = 200
 """Maximum width in cells of a table whose columns are aligned: no terminal shows a wider one without wrapping."""
 

@@ -6,7 +6,6 @@ the note.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -14,6 +13,7 @@ from msgspec import Struct, structs
 
 from excerpt.base.locations import first_page_of
 from excerpt.base.model import Fragment, Section, Span
+from excerpt.base.patterns import lazy_pattern
 from excerpt.service.note_questions import DEFAULT_OPTIONS, ShownNote, WindowOptions, view_range
 from excerpt.text.line_context import PLAIN, TABLE_RULE, Context, LineContext, contexts_of
 from excerpt.tui.common.line_drawing import (
@@ -35,9 +35,9 @@ _MARKDOWN_KINDS = ("", "canvas", "drawing", "notebook")
 """Values of `Fragment.kind` whose text is Markdown; "" is a note."""
 _WRAPPED_CHARS = range(60, 101)
 """Widths at which lines count as wrapped: shorter ones are lists, longer ones a sentence or a paragraph each."""
-_NO_PARAGRAPH = re.compile(r"\s*(?:$|#{1,6}\s|[>|<]|```|~~~|%%|\$\$|\[\^|\[[^\]]+\]:|[-=*_]{3,}\s*$)")
+_NO_PARAGRAPH = lazy_pattern(r"\s*(?:$|#{1,6}\s|[>|<]|```|~~~|%%|\$\$|\[\^|\[[^\]]+\]:|[-=*_]{3,}\s*$)")
 """The beginning of a line that is neither in a paragraph nor in an item of a list."""
-_ENDS_PARAGRAPH = re.compile(rf"{_NO_PARAGRAPH.pattern}|\s*(?:[-*+]\s|\d+[.)]\s|!\[|=+\s*$|-+\s*$)")
+_ENDS_PARAGRAPH = lazy_pattern(rf"{_NO_PARAGRAPH.pattern}|\s*(?:[-*+]\s|\d+[.)]\s|!\[|=+\s*$|-+\s*$)")
 """The beginning of a line that does not continue the paragraph above it."""
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from excerpt.base.kinds import BlockKind, LinkKind
 from excerpt.base.model import Block, Link, Note, Section
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.languages import detect_language
 from excerpt.text.links import SCHEME
 from excerpt.text.markdown import normalise_newlines
@@ -124,13 +125,13 @@ def _section_ends(headings: Sequence[tuple[int, str, int, int]], last: int) -> l
 # --- org --------------------------------------------------------------------------------------------------------------
 
 _ORG_STATES = "TODO|DONE|NEXT|WAITING|HOLD|CANCELLED|DOING|LATER|NOW"
-_ORG_HEADING = re.compile(
+_ORG_HEADING = lazy_pattern(
     rf"(\*+)[ \t]+(?:(?:{_ORG_STATES})[ \t]+)?(?:\[#\w\][ \t]*)?(.*?)(?:[ \t]+:([\w@#%:]+):)?[ \t]*"
 )
-_ORG_KEYWORD = re.compile(r"#\+(\w+):[ \t]*(.*)", re.IGNORECASE)
-_ORG_DRAWER = re.compile(r"[ \t]*:([\w-]+):(?:[ \t]+(.*))?")
-_ORG_LINK = re.compile(r"\[\[([^\[\]]+)\](?:\[([^\[\]]*)\])?\]")
-_ORG_BLOCK = re.compile(r"[ \t]*#\+(begin|end)_(\w+)", re.IGNORECASE)
+_ORG_KEYWORD = lazy_pattern(r"#\+(\w+):[ \t]*(.*)", re.IGNORECASE)
+_ORG_DRAWER = lazy_pattern(r"[ \t]*:([\w-]+):(?:[ \t]+(.*))?")
+_ORG_LINK = lazy_pattern(r"\[\[([^\[\]]+)\](?:\[([^\[\]]*)\])?\]")
+_ORG_BLOCK = lazy_pattern(r"[ \t]*#\+(begin|end)_(\w+)", re.IGNORECASE)
 _ORG_DATA_DRAWERS = ("properties", "logbook", "clock")
 
 
@@ -204,11 +205,11 @@ def _without_org_links(text: str) -> str:
 
 # --- reStructuredText -------------------------------------------------------------------------------------------------
 
-_RST_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*")
-_RST_FIELD = re.compile(r":([^:\s][^:]{0,40}):(?:[ \t]+(.*))?")
-_RST_ROLE = re.compile(r":(?:doc|download):`(?:([^`<]*)<([^`<>]+)>|([^`<>]+))`")
-_RST_LINK = re.compile(r"`([^`<]*)<([^`<>]+)>`_")
-_RST_PICTURE = re.compile(r"[ \t]*\.\. (?:\|[^|]+\| )?(?:image|figure|include|literalinclude):: +(\S.*)")
+_RST_ADORNMENT = lazy_pattern(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*")
+_RST_FIELD = lazy_pattern(r":([^:\s][^:]{0,40}):(?:[ \t]+(.*))?")
+_RST_ROLE = lazy_pattern(r":(?:doc|download):`(?:([^`<]*)<([^`<>]+)>|([^`<>]+))`")
+_RST_LINK = lazy_pattern(r"`([^`<]*)<([^`<>]+)>`_")
+_RST_PICTURE = lazy_pattern(r"[ \t]*\.\. (?:\|[^|]+\| )?(?:image|figure|include|literalinclude):: +(\S.*)")
 
 
 class RstReader(_MarkupReader, frozen=True):
@@ -282,11 +283,11 @@ class RstReader(_MarkupReader, frozen=True):
 
 # --- AsciiDoc ---------------------------------------------------------------------------------------------------------
 
-_ADOC_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)")
-_ADOC_ATTRIBUTE = re.compile(r":([\w-]+):(?:[ \t]+(.*))?")
-_ADOC_DELIMITER = re.compile(r"(-{4,}+|\.{4,}|\+{4,}|/{4,}|`{3,})[\w-]*[ \t]*")
-_ADOC_LINK = re.compile(r"(xref|link|include|image)::?([^\[\]\s]+)\[([^\[\]]*)\]")
-_ADOC_REFERENCE = re.compile(r"<<([^<>,]+)(?:,([^<>]*))?>>")
+_ADOC_HEADING = lazy_pattern(r"(={1,6}|#{1,6})[ \t]+(\S.*)")
+_ADOC_ATTRIBUTE = lazy_pattern(r":([\w-]+):(?:[ \t]+(.*))?")
+_ADOC_DELIMITER = lazy_pattern(r"(-{4,}+|\.{4,}|\+{4,}|/{4,}|`{3,})[\w-]*[ \t]*")
+_ADOC_LINK = lazy_pattern(r"(xref|link|include|image)::?([^\[\]\s]+)\[([^\[\]]*)\]")
+_ADOC_REFERENCE = lazy_pattern(r"<<([^<>,]+)(?:,([^<>]*))?>>")
 
 
 class AsciiDocReader(_MarkupReader, frozen=True):

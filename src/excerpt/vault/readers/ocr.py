@@ -6,7 +6,6 @@ Each returns lines with positions, from which paragraphs and intended line ends 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from msgspec import Struct
 
 from excerpt.base.errors import OcrMissingError, ReadError
 from excerpt.base.installation import extra_hint
+from excerpt.base.patterns import lazy_pattern
 from excerpt.base.processes import find_program
 from excerpt.base.settings import Ocr
 from excerpt.vault.readers.image_size import image_size
@@ -122,7 +122,7 @@ class ImageLine(Struct, frozen=True):
         return _join_words(self.words)
 
 
-_LIST_MARK = re.compile(r"[•·*+–—-]|\d{1,3}[.)]")
+_LIST_MARK = lazy_pattern(r"[•·*+–—-]|\d{1,3}[.)]")
 _HYPHENS = ("-", "\u2010", "\u00ad")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
 from itertools import chain
@@ -13,6 +12,7 @@ from msgspec import Struct
 
 from excerpt.base.errors import ReadError
 from excerpt.base.model import Note
+from excerpt.base.patterns import lazy_pattern
 from excerpt.vault.readers import (
     PagedText,
     ReadOptions,
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """The first bytes of files in the old formats (.doc), and of password-protected files in the new ones."""
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
-_UNTITLED = re.compile(r"(?i)|untitled.*|powerpoint presentation|presentation\d*|document\d*|word document")
-_HEADING = re.compile(r"(?i)heading (\d)")
-_CONTENTS = re.compile(r"(?i)toc(?: \d| heading)")
+_UNTITLED = lazy_pattern(r"(?i)|untitled.*|powerpoint presentation|presentation\d*|document\d*|word document")
+_HEADING = lazy_pattern(r"(?i)heading (\d)")
+_CONTENTS = lazy_pattern(r"(?i)toc(?: \d| heading)")
 
 _WORD_NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _DRAWING_NAMESPACE = "{http://schemas.openxmlformats.org/drawingml/2006/main}"

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from excerpt.base.errors import OcrMissingError, ReadError
 from excerpt.base.model import Note
+from excerpt.base.patterns import lazy_pattern
 from excerpt.base.settings import Ocr
 from excerpt.vault.readers import PagedText, ReadOptions, convert_damage_errors, paged_note, require_library
 
@@ -58,18 +59,18 @@ _ROW_RATIO = 1.6
 _NEAR_HEIGHTS = 6
 _UNKNOWN_SLACK = 0.2
 # Characters of scripts that are written without spaces, except Korean; a line of them may end early by this many.
-_WIDE = re.compile(
+_WIDE = lazy_pattern(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]"
 )
 _WIDE_WORD = 3
 
-_UNTITLED = re.compile(r"(?i)untitled|microsoft word|.*\.(?:docx?|pptx?|tex|dvi|indd|qxd|pdf|html?|md|odt)|[\W\d_]*")
+_UNTITLED = lazy_pattern(r"(?i)untitled|microsoft word|.*\.(?:docx?|pptx?|tex|dvi|indd|qxd|pdf|html?|md|odt)|[\W\d_]*")
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
-_DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
-_BULLET = re.compile(r"(?:[•‣▪●○◦*–-]|\(?[\da-z]{1,3}[.)])\s")
-_SENTENCE_END = re.compile(r"(?<=[.!?:;])[\"'”’)]*\s+")
-_HYPHENATED = re.compile("(\\w*)[\ufffe\x02](\\w*)|(\\w+)\u00ad(\\w*)")
-_HYPHENED = re.compile("(\\w+)[-\u2010]$")
+_DIGITS = lazy_pattern(r"\d+|\b[ivxlc]+\b")
+_BULLET = lazy_pattern(r"(?:[•‣▪●○◦*–-]|\(?[\da-z]{1,3}[.)])\s")
+_SENTENCE_END = lazy_pattern(r"(?<=[.!?:;])[\"'”’)]*\s+")
+_HYPHENATED = lazy_pattern("(\\w*)[\ufffe\x02](\\w*)|(\\w+)\u00ad(\\w*)")
+_HYPHENED = lazy_pattern("(\\w+)[-\u2010]$")
 
 
 class PdfReader(Struct, frozen=True):
@@ -208,8 +209,8 @@ def _read_lines(page: PdfTextPage) -> list[_TextLine]:
     return lines
 
 
-_RTL = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
-_RTL_RUN = re.compile(rf"{_RTL.pattern}(?:[ \u200c\u200d]{_RTL.pattern})*")
+_RTL = lazy_pattern(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
+_RTL_RUN = lazy_pattern(rf"{_RTL.pattern}(?:[ \u200c\u200d]{_RTL.pattern})*")
 
 
 def _in_reading_order(page: PdfTextPage, text: str, offset: int) -> str:

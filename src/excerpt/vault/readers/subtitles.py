@@ -10,13 +10,14 @@ from msgspec import Struct
 
 from excerpt.base.errors import ReadError
 from excerpt.base.model import Note
+from excerpt.base.patterns import lazy_pattern
 from excerpt.text.markdown import normalise_newlines
 from excerpt.vault.readers import PagedText, ReadOptions, paged_note
 from excerpt.vault.readers.markdown import decode
 
-_TIME = re.compile(r"[ \t]*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,]\d{1,3}[ \t]*-->")
-_VOICE = re.compile(r"<v(?:\.[\w.-]+)?[ \t]([^<>]+)>")
-_TAG = re.compile(r"</?(?:[bciuv]|ruby|rt|lang|font|\d)[^<>]{0,100}>|\{\\[^{}]{0,100}\}", re.IGNORECASE)
+_TIME = lazy_pattern(r"[ \t]*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,]\d{1,3}[ \t]*-->")
+_VOICE = lazy_pattern(r"<v(?:\.[\w.-]+)?[ \t]([^<>]+)>")
+_TAG = lazy_pattern(r"</?(?:[bciuv]|ruby|rt|lang|font|\d)[^<>]{0,100}>|\{\\[^{}]{0,100}\}", re.IGNORECASE)
 _SECTION_SECONDS = 60
 """Seconds of speech that make a section, whose heading is the time of its beginning."""
 _MAX_TEXT = 5_000_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from msgspec import Struct
 from excerpt.base.errors import ReadError
 from excerpt.base.kinds import LinkKind
 from excerpt.base.model import Link, Note
+from excerpt.base.patterns import lazy_pattern
 from excerpt.vault.readers import (
     PagedText,
     ReadOptions,
@@ -44,9 +44,11 @@ _BLOCK_TAGS = {
 _LONG_CELL_CHARACTERS = 300
 """Number of characters from which a table cell is a block of text: old pages use tables for layout."""
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_CHARSET = re.compile(rb"""(?i)<(?:meta[^>]{1,200}?charset\s*=\s*["']?|\?xml[^>]{1,60}?encoding=["'])([\w.:-]{1,40})""")
-_TAG = re.compile(r"(?i)<(?:!doctype|html|head|body|title|meta|[a-z][a-z0-9]{0,10}[\s>/])")
-_SELF_CLOSED = re.compile(r"(?i)<(title|script|style|iframe|textarea|a|div|span|p)\b([^<>]{0,300})/>")
+_CHARSET = lazy_pattern(
+    rb"""(?i)<(?:meta[^>]{1,200}?charset\s*=\s*["']?|\?xml[^>]{1,60}?encoding=["'])([\w.:-]{1,40})"""
+)
+_TAG = lazy_pattern(r"(?i)<(?:!doctype|html|head|body|title|meta|[a-z][a-z0-9]{0,10}[\s>/])")
+_SELF_CLOSED = lazy_pattern(r"(?i)<(title|script|style|iframe|textarea|a|div|span|p)\b([^<>]{0,300})/>")
 _CHAPTER_TYPES = ("application/xhtml+xml", "text/html")
 
 
