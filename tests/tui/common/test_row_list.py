@@ -8,7 +8,15 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from excerpt.base.model import Fragment, Hit, Span
-from excerpt.tui.common.row_list import NAME_SEPARATOR, Name, list_names, name_parts, shorten_headings, shorten_names
+from excerpt.tui.common.row_list import (
+    NAME_SEPARATOR,
+    Name,
+    distinguishing_folders,
+    list_names,
+    name_parts,
+    shorten_headings,
+    shorten_names,
+)
 from excerpt.tui.common.strips import truncate_parts
 
 
@@ -71,3 +79,20 @@ def test_a_line_of_names_is_never_too_wide(texts: list[str], cells: int) -> None
     none = Style.null()
     parts = truncate_parts(name_parts(shorten_names(named(*texts), cells), none, none, none), cells)
     assert sum(cell_len(text) for text, _ in parts) <= max(cells, 0)
+
+
+def test_notes_with_the_same_title_are_told_apart_by_their_folders() -> None:
+    titles = {"guide/Sync.md": "Sync", "work/old/Sync.md": "sync", "Merging.md": "Merging"}
+    assert distinguishing_folders(titles) == {"guide/Sync.md": "guide", "work/old/Sync.md": "work/old"}
+
+
+def test_notes_with_the_same_title_in_one_folder_are_told_apart_by_their_files() -> None:
+    titles = dict.fromkeys(("guide/a.md", "guide/b.md", "work/c.md"), "Sync")
+    assert distinguishing_folders(titles) == {"guide/a.md": "a.md", "guide/b.md": "b.md", "work/c.md": "work"}
+
+
+def test_the_distinguishing_path_starts_where_the_paths_differ() -> None:
+    versions = dict.fromkeys((f"docs/7.{minor}/Sync/a.md" for minor in (5, 6)), "Sync")
+    assert list(distinguishing_folders(versions).values()) == ["…7.5/Sync", "…7.6/Sync"]
+    topics = dict.fromkeys((f"notes/topic.{name}.sync.md" for name in ("web", "app")), "Sync")
+    assert list(distinguishing_folders(topics).values()) == ["…web.sync.md", "…app.sync.md"]

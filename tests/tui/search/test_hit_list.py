@@ -22,7 +22,6 @@ from excerpt.tui.common.split import Split
 from excerpt.tui.search.hit_list import (
     HitList,
     arrange_hits,
-    distinguishing_folders,
     find_successor,
     is_by_date,
     make_rows,
@@ -80,23 +79,6 @@ def test_memories_are_not_counted_as_ranks() -> None:
     assert [row.rank for row in rows] == [1, 0, 2]
 
 
-def test_notes_with_the_same_title_are_told_apart_by_their_folders() -> None:
-    hits = [hit("guide/Sync.md", title="Sync"), hit("work/old/Sync.md", title="sync"), hit("Merging.md")]
-    assert distinguishing_folders(hits) == {"guide/Sync.md": "guide", "work/old/Sync.md": "work/old"}
-
-
-def test_notes_with_the_same_title_in_one_folder_are_told_apart_by_their_files() -> None:
-    hits = [hit("guide/a.md", title="Sync"), hit("guide/b.md", title="Sync"), hit("work/c.md", title="Sync")]
-    assert distinguishing_folders(hits) == {"guide/a.md": "a.md", "guide/b.md": "b.md", "work/c.md": "work"}
-
-
-def test_the_distinguishing_path_starts_where_the_paths_differ() -> None:
-    versions = [hit(f"docs/7.{minor}/Sync/a.md", title="Sync") for minor in (5, 6)]
-    assert list(distinguishing_folders(versions).values()) == ["…7.5/Sync", "…7.6/Sync"]
-    topics = [hit(f"notes/topic.{name}.sync.md", title="Sync") for name in ("web", "app")]
-    assert list(distinguishing_folders(topics).values()) == ["…web.sync.md", "…app.sync.md"]
-
-
 def test_listed_hits_of_one_section_are_told_apart_by_their_lines() -> None:
     other = replace(hit("a.md", 30), fragment=replace(hit("a.md", 30).fragment, heading_path=("Merging",)))
     hits = [hit("a.md", 3), other, hit("b.md", 3), hit("a.md", 9)]
@@ -105,7 +87,7 @@ def test_listed_hits_of_one_section_are_told_apart_by_their_lines() -> None:
 
 
 def test_fragments_of_one_note_are_not_told_apart_by_a_folder() -> None:
-    assert distinguishing_folders([hit("guide/Sync.md", 1), hit("guide/Sync.md", 9)]) == {}
+    assert [row.folder for row in make_rows([hit("guide/Sync.md", 1), hit("guide/Sync.md", 9)])] == [""]
 
 
 def hit_with_matches(text: str, *words: str) -> Hit:

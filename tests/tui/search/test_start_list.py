@@ -17,7 +17,7 @@ from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.pane import MemoryList
 from excerpt.tui.messages import EditRequested
 from excerpt.tui.search.query_history import add_query
-from excerpt.tui.search.start_list import MAX_ROWS, StartController, StartList
+from excerpt.tui.search.start_list import MAX_ROWS, StartController, StartList, StartRow
 from tests.tui.driver import (
     ManualEngine,
     ScriptedApp,
@@ -71,6 +71,13 @@ def test_each_part_has_at_most_five_rows_and_an_equal_share_of_a_small_list() ->
     assert len(texts(controller)) == 2 * MAX_ROWS
     assert texts(controller, room=3) == ["query 0", "query 1", NEWEST_NOTES[0].title]
     assert texts(controller, room=0) == ["query 0", NEWEST_NOTES[0].title]
+
+
+def test_newest_notes_of_the_same_title_are_told_apart_by_their_folders() -> None:
+    controller, engine = make_controller()
+    controller.request(())
+    engine.answer("newest", tuple(DatedNote(path, "Log", date(2026, 3, 1)) for path in ("work/Log.md", "home/Log.md")))
+    assert [(row.text, row.folder) for row in controller.rows(9)] == [("Log", "work"), ("Log", "home")]
 
 
 def test_a_vault_without_dates_and_queries_has_headings_to_search_for() -> None:
@@ -253,3 +260,10 @@ async def test_a_click_on_a_heading_searches_for_it(scripted: ScriptedApp) -> No
         assert drawn_lines(rows)[0].split() == ["queries", "to", "try", "sync", "conflict"]
         await pilot.click(StartList, offset=(25, 1))
         await until_result(pilot, "lentil soup")
+
+
+async def test_a_newest_note_shows_the_folder_that_tells_it_apart(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show_start_list(pilot)
+        rows.rows = (StartRow("newest notes", "Log", path="work/Log.md", folder="work"),)
+        assert "Log in work " in rows.draw_row(0, 80, False, rows.base_style)[0].text

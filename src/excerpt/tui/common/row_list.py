@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from rich.style import Style
@@ -24,6 +25,34 @@ if TYPE_CHECKING:
 
 _MAX_VAULT_CELLS = 12
 """Maximum cells for the name of a vault in a row, so that the title keeps its room."""
+
+
+def distinguishing_folders(titles: Mapping[str, str]) -> Mapping[str, str]:
+    """Return, by path of a note, a name that distinguishes the note from others of the same title.
+
+    `titles` has the titles of the listed notes by their paths. The name is the note's folder, or its file name if
+    another of these notes is in the same folder, without what all these names begin with. Notes whose title is unique
+    are left out.
+    """
+    folders_by_title: dict[str, dict[str, str]] = {}
+    for path, title in titles.items():
+        folders_by_title.setdefault(title.casefold(), {})[path] = path.rpartition("/")[0]
+    names: dict[str, str] = {}
+    for folders in folders_by_title.values():
+        if len(folders) > 1:
+            every = list(folders.values())
+            own = [path.rpartition("/")[2] if every.count(folder) > 1 else folder for path, folder in folders.items()]
+            names.update(zip(folders, _drop_common_start(own), strict=True))
+    return names
+
+
+def _drop_common_start(names: Sequence[str]) -> list[str]:
+    """Return paths or file names with "…" for the folders, or the parts before a dot, that all of them begin with."""
+    separator = "/" if any("/" in name for name in names) else "."
+    parts = [name.split(separator) for name in names]
+    levels = zip(*(each[:-1] for each in parts), strict=False)
+    common = sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, levels))
+    return [f"…{separator.join(each[common:])}" if common else name for name, each in zip(names, parts, strict=True)]
 
 
 @runtime_checkable
@@ -106,6 +135,11 @@ class RowList(LineView):
         name, slash, _ = path.partition("/")
         text = f"{fit(visible_line(name), _MAX_VAULT_CELLS)}/ " if slash and name in vaults else ""
         return text, self.style_of("row--faint")
+
+    def format_folder(self, path: str, folder: str, cells: int) -> str:
+        """Return ` in folder` for a note that has a distinguishing folder, without its vault's name; "" for others."""
+        place = folder.removeprefix(path.partition("/")[0]).removeprefix("/") if self.vault_part(path)[0] else folder
+        return f" in {fit(visible_line(place), cells)}" if place else ""
 
     def style_of(self, name: str) -> Style:
         """Return the style of component class `name`, to add to a row's style; cached, as a frame needs some 400."""

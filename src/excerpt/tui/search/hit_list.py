@@ -26,6 +26,7 @@ from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import (
     NAME_SEPARATOR,
     RowList,
+    distinguishing_folders,
     format_place,
     list_names,
     name_parts,
@@ -92,7 +93,7 @@ def make_rows(
     For a list in order of date, `best_first` are its hits in order of rank; their rows have the days as headings. None
     if the hits are in order of rank.
     """
-    folders = distinguishing_folders(hits)
+    folders = distinguishing_folders({hit.fragment.path: hit.fragment.title for hit in hits if not is_memory(hit)})
     by_rank = [hit for hit in hits if not is_memory(hit)] if best_first is None else best_first
     ranks = {hit.fragment.id: rank for rank, hit in enumerate(by_rank, 1)}
     groups: dict[tuple[str, str], list[Hit]] = {}
@@ -124,35 +125,6 @@ def _format_heading(hit: Hit, rank: int) -> str:
     if rank <= _BEST_COUNT and hit.confidence is not None:
         return "best"
     return f"{hit.date} {date.fromisoformat(hit.date):%A}" if hit.date else "no date"
-
-
-def distinguishing_folders(hits: Sequence[Hit]) -> Mapping[str, str]:
-    """Return, by path of a note, a name that distinguishes the note from other listed notes of the same title.
-
-    The name is the note's folder, or its file name if another of these notes is in the same folder, without what all
-    these names begin with. Notes whose title is unique are left out.
-    """
-    folders_by_title: dict[str, dict[str, str]] = {}
-    for hit in hits:
-        if not is_memory(hit):
-            path = hit.fragment.path
-            folders_by_title.setdefault(hit.fragment.title.casefold(), {})[path] = path.rpartition("/")[0]
-    names: dict[str, str] = {}
-    for folders in folders_by_title.values():
-        if len(folders) > 1:
-            every = list(folders.values())
-            own = [path.rpartition("/")[2] if every.count(folder) > 1 else folder for path, folder in folders.items()]
-            names.update(zip(folders, _drop_common_start(own), strict=True))
-    return names
-
-
-def _drop_common_start(names: Sequence[str]) -> list[str]:
-    """Return paths or file names with "…" for the folders, or the parts before a dot, that all of them begin with."""
-    separator = "/" if any("/" in name for name in names) else "."
-    parts = [name.split(separator) for name in names]
-    levels = zip(*(each[:-1] for each in parts), strict=False)
-    common = sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, levels))
-    return [f"…{separator.join(each[common:])}" if common else name for name, each in zip(names, parts, strict=True)]
 
 
 def matched_stop_words(query: str, hits: Sequence[Hit]) -> frozenset[str]:
@@ -556,9 +528,8 @@ class HitList(RowList):
             return [(" " * _SAME_NOTE_INDENT, soft), *name_parts(headings, soft, soft, match), *suffix]
         kind = f"{visible_line(hit.fragment.kind)} " if hit.fragment.kind else ""
         vault, path = self.vault_part(hit.fragment.path), hit.fragment.path
-        place = row.folder.removeprefix(path.partition("/")[0]).removeprefix("/") if vault[0] else row.folder
         before = [vault, (kind, self.style_of("hit--memory"))]
-        after = (f" in {fit(visible_line(place), cells // 3)}" if place else "", soft)
+        after = (self.format_folder(path, row.folder, cells // 3), soft)
         first, *others = shorten_names(names, cells - total_cells([*before, after, *suffix]))
         parts = [*before, *name_parts([first], title, soft, match), after]
         if others:

@@ -19,7 +19,7 @@ from excerpt.service.memory_questions import AskStaleMemories
 from excerpt.service.questions import AskFirstQueries, AskNewestNotes
 from excerpt.text.display import visible_line
 from excerpt.tui.active_keys import bindings
-from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.row_list import RowList, distinguishing_folders
 from excerpt.tui.common.strips import line
 
 if TYPE_CHECKING:
@@ -42,7 +42,10 @@ _MAX_CHECKED = 200
 
 
 class StartRow(Struct, frozen=True):
-    """A row of the start list; one of `query`, `memory_id` and `path` is set: what enter runs or opens."""
+    """A row of the start list; one of `query`, `memory_id` and `path` is set: what enter runs or opens.
+
+    `folder` distinguishes a note from others of the same title; "" if there are none.
+    """
 
     part: str
     text: str
@@ -50,6 +53,7 @@ class StartRow(Struct, frozen=True):
     query: str = ""
     memory_id: str = ""
     path: str = ""
+    folder: str = ""
 
 
 class StartController:
@@ -99,9 +103,13 @@ class StartController:
         self._check_next()
 
     def _store_notes(self, notes: Sequence[DatedNote]) -> None:
+        folders = distinguishing_folders({note.path: note.title for note in notes})
         self._store(
             _NOTES,
-            [StartRow(_NOTES, note.title, note.day.isoformat(), path=note.path) for note in notes],
+            [
+                StartRow(_NOTES, note.title, note.day.isoformat(), path=note.path, folder=folders.get(note.path, ""))
+                for note in notes
+            ],
         )
         if notes or self._parts[_QUERIES]:
             self._store(_HEADINGS, ())
@@ -172,5 +180,7 @@ class StartList(RowList):
             selected, base = False, self.base_style
         is_first = not row or self.rows[row - 1].part != shown.part
         part = f" {shown.part if is_first else '':<{_PART_CELLS}}", self.style_of("start--part")
+        folder = self.format_folder(shown.path, shown.folder, width // 3), self.style_of("row--faint")
         left = [self.cursor_bar(selected), part, self.vault_part(shown.path), (visible_line(shown.text), Style.null())]
+        left.append(folder)
         return (line(left, [(f"{shown.detail} ", self.style_of("row--faint"))], width, base),)
