@@ -14,6 +14,7 @@ from whoosh.filedb.filestore import FileStorage
 from whoosh.index import TOC
 
 from excerpt.corpus.tables import FIELDS
+from excerpt.index import lexical
 from excerpt.index.files import DamagedFileError, DerivedFile
 from excerpt.index.lexical import LexicalReader, open_segments
 from excerpt.index.lexical_writer import LexicalWriter, document_rows
@@ -290,3 +291,23 @@ def test_objects_of_other_classes_are_not_read_from_a_table_of_contents(tmp_path
 
     with pytest.raises(DamagedFileError, match="cannot be read"):
         open_segments(tmp_path, 1)
+
+
+@pytest.mark.parametrize(("limit", "cached"), [(1, ["wasps"]), (1 << 20, ["bees", "honey", "wasps"])])
+def test_terms_are_cached_up_to_a_limit_the_oldest_leave_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, cached: list[str]
+) -> None:
+    monkeypatch.setattr("excerpt.index.lexical._MIN_CACHE_BYTES", limit)
+    monkeypatch.setattr("excerpt.index.lexical._CACHE_BYTES_PER_FRAGMENT", 0)
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, "bees", "honey", "wasps")
+    reader = LexicalReader(tmp_path, writer.commit(1), 1)
+
+    for term in ("bees", "honey", "wasps"):
+        reader.entries(term)
+    assert list(reader._cache) == cached
+
+
+def test_the_cache_of_terms_grows_with_the_vault_to_eight_times_its_least_size() -> None:
+    sizes = [lexical._limit_cache(fragments) for fragments in (100, 100_000, 10_000_000)]
+    assert sizes[0] < sizes[1] < sizes[2] == 8 * sizes[0]
