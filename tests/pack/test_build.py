@@ -320,12 +320,29 @@ def test_a_pack_has_the_hits_of_a_long_note_that_the_list_holds_back() -> None:
     assert all(f"{name}0" in result.text for name in names)
 
 
-def test_a_dropped_pack_is_replaced_by_the_next_hit() -> None:
+def test_no_other_hit_is_packed_in_place_of_a_dropped_one() -> None:
     vault, hits = make_unscored(UNSCORED_HITS + 1)
     dropped = NO_OVERRIDES.with_dropped([hits[1].fragment.id])
     result = packed(vault, *hits, scope=Scope.NONE, overrides=dropped)
-    assert [pack.path for pack in result.passages] == [hit.fragment.path for hit in (hits[0], *hits[2:])]
+    assert [pack.path for pack in result.passages] == [hit.fragment.path for hit in (hits[0], *hits[2:UNSCORED_HITS])]
     assert [(left.path, left.reason) for left in result.left_out] == [("1.md", "dropped by hand")]
+
+
+def test_a_pack_whose_only_passage_is_dropped_is_empty(vault: Vault) -> None:
+    scores = {"alpha0": 1.0, "gamma0": SECOND_SHARE - 0.01, "open0": SECOND_SHARE - 0.02}
+    hits = [with_confidence(vault.hit(word, score), Confidence.LIKELY) for word, score in scores.items()]
+    assert words(packed(vault, *hits, scope=Scope.NONE)) == [["alpha"]]
+    result = packed(vault, *hits, scope=Scope.NONE, overrides=NO_OVERRIDES.with_dropped([hits[0].fragment.id]))
+    assert result.passages == ()
+    assert result.stopped is StopReason.ENOUGH
+
+
+def test_a_pack_that_fills_the_budget_has_other_hits_in_the_room_of_a_dropped_one() -> None:
+    vault, hits = make_unscored(3)
+    budget = packed(vault, *hits[:2], scope=Scope.NONE).tokens
+    dropped = NO_OVERRIDES.with_dropped([hits[0].fragment.id])
+    result = packed(vault, *hits, scope=Scope.NONE, budget=budget, fill=Fill.BUDGET, overrides=dropped)
+    assert [pack.path for pack in result.passages] == [hit.fragment.path for hit in hits[1:]]
 
 
 def test_no_neighbour_beyond_a_dropped_fragment_is_added(vault: Vault) -> None:

@@ -16,11 +16,11 @@ from markdown_it import MarkdownIt
 from msgspec import structs
 
 from excerpt.base.kinds import Confidence, Fill, Scope, Strategy
-from excerpt.base.model import TOO_LARGE, Fragment, Hit, PackResult, QuestionWord
+from excerpt.base.model import DROPPED_REASON, TOO_LARGE, Fragment, Hit, PackResult, QuestionWord
 from excerpt.base.settings import PackSettings, Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.pack.build import DROPPED_REASON, EXAMINED_HITS, MARKDOWN_RENDERER, OUT_OF_BUDGET_REASON, build_pack
+from excerpt.pack.build import EXAMINED_HITS, MARKDOWN_RENDERER, OUT_OF_BUDGET_REASON, build_pack
 from excerpt.pack.check.source_state import SourceState, compare_source
 from excerpt.pack.formats.json_format import render_json
 from excerpt.pack.formats.markdown_format import MarkdownRenderer

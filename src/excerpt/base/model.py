@@ -659,6 +659,8 @@ class Pack:
         }
 
 
+DROPPED_REASON = "dropped by hand"
+"""The `reason` of an omitted hit that the user dropped from the pack."""
 TOO_LARGE = "too large"
 """The `reason` of an omitted hit that is larger than the whole budget."""
 

@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from excerpt.base.cancellation import check_cancelled
 from excerpt.base.kinds import Confidence, Fill, Scope, StopReason, Strategy
-from excerpt.base.model import TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, QuestionWord
+from excerpt.base.model import DROPPED_REASON, TOO_LARGE, Fragment, Hit, OmittedHit, Pack, PackResult, QuestionWord
 from excerpt.base.settings import MAX_PACKED, PackSettings
 from excerpt.pack.coverage import Unit, cut_hit, find_best_unit, make_whole_unit, order_units
 from excerpt.pack.expand import HitSpan, build_ordinal_span, build_span_pack, expand_fragment, find_expansion_range
@@ -29,7 +29,6 @@ from excerpt.search.engine import Engine
 from excerpt.text.display import line_range
 from excerpt.text.tokens import Tokenizer
 
-DROPPED_REASON = "dropped by hand"
 GONE_REASON = "no longer in the index"
 SAME_TEXT_REASON = "same text as"
 NEAR_COPY_REASON = "near copy of"
@@ -68,8 +67,9 @@ class HitCollector:
     _by_digest: dict[str, Fragment] = field(default_factory=dict)
 
     def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule, confidence: Confidence | None) -> None:
-        """Add the best hits from which a pack is chosen; copies (found by `duplicate`) and dropped hits do not count.
+        """Add the best hits from which a pack is chosen; copies, which `duplicate` finds, do not count.
 
+        Dropped hits are added too, so that no other is chosen in their place; `build_pack` leaves their pieces out.
         Unless the budget is to be filled, none is added if nothing near to the query was found. `confidence` is that of
         their result, None if only the hits have some.
         """
@@ -85,7 +85,8 @@ class HitCollector:
         if limit == UNSURE_PASSAGES:
             hits = [hit for hit in hits if hit.score >= UNSURE_SHARE * hits[0].score]
         examined = hits[: MAX_PACKED if self.settings.fill is Fill.BUDGET else EXAMINED_HITS]
-        self._add_candidates(self._without_dropped(examined), limit, duplicate)
+        self._record_dropped(examined)
+        self._add_candidates(examined, limit, duplicate)
 
     def _limit(self, hits: Sequence[Hit], confidence: Confidence | None) -> int:
         """Return how many hits are added: those whose units are compared, if they can be, else those to be packed."""
@@ -109,16 +110,13 @@ class HitCollector:
                 candidates.append(Hit(fragment, MARK_SCORE, spans=spans.get(fragment_id, ())))
             else:
                 self.left_out.append(OmittedHit(fragment_id, 0, 0, 0, GONE_REASON))
-        candidates = self._without_dropped(candidates)
+        self._record_dropped(candidates)
         self._add_candidates(candidates, len(candidates), lambda _fragment, _held: None)
 
-    def _without_dropped(self, hits: Sequence[Hit]) -> list[Hit]:
-        """Return the hits without the dropped ones, which are recorded as left out."""
-        remaining = [hit for hit in hits if hit.fragment.id not in self.overrides.dropped_ids]
+    def _record_dropped(self, hits: Sequence[Hit]) -> None:
         for hit in hits:
             if hit.fragment.id in self.overrides.dropped_ids:
                 self._leave_out(hit.fragment, DROPPED_REASON)
-        return remaining
 
     def _add_candidates(self, hits: Sequence[Hit], limit: int, duplicate: DuplicateRule) -> None:
         """Add hits until `limit` are added, and leave out duplicates and lost fragments."""
@@ -225,7 +223,8 @@ def build_pack(
     else:
         gathered.add_hits(hits, duplicate, confidence)
     hit_spans = gathered.hit_spans
-    pieces = _list_pieces(gathered, words, is_unsure=is_unsure, is_marked=bool(marked))
+    chosen = _list_pieces(gathered, words, is_unsure=is_unsure, is_marked=bool(marked))
+    pieces = [piece for piece in chosen if piece.hit.fragment.id not in overrides.dropped_ids]
     in_order = partial(_order_packs, hit_spans=hit_spans, overrides=overrides, ranked=ranked)
     choice, taken = _fill_budget(pieces, gathered, in_order)
     passages = tuple(replace(pack, tokens=costs.count(pack.text)) for pack in choice.packs)
@@ -254,7 +253,7 @@ def build_pack(
         value=choice.value,
         source_tokens=sum(notes[path].tokens for path in dict.fromkeys(pack.path for pack in passages)),
         format=settings.format,
-        stopped=_explain_stop(gathered, pieces, is_unsure=is_unsure, is_full=bool(left)),
+        stopped=_explain_stop(gathered, chosen, is_unsure=is_unsure, is_full=bool(left)),
         costs=_count_pack_tokens(choice),
         needs=() if is_lowered else tuple(needs),
         confidence=confidence,

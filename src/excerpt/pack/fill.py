@@ -111,12 +111,12 @@ class Filling:
             if piece.hit_span.line_span.scope is not Scope.NONE and self._can_grow(piece) and self._add(piece)
         ]
         for piece in growing:
-            if piece.hit.score >= RIVAL_SHARE * pieces[0].hit.score:
+            if piece.hit.score >= RIVAL_SHARE * self._hit_spans[0].hit.score:
                 fragment, note = piece.hit.fragment, self._notes[piece.hit.fragment.path]
                 whole = build_ordinal_span(note, fragment.ordinal, fragment.ordinal, Scope.NONE)
                 self._add(Piece(piece.hit_span, whole))
-        if growing and growing[0] is pieces[0] and pieces[0].hit.confidence in SURE:
-            self._add_rest_of_section(pieces[0], digests)
+        if growing and growing[0].hit_span is self._hit_spans[0] and growing[0].hit.confidence in SURE:
+            self._add_rest_of_section(growing[0], digests)
         sides = [
             side
             for piece in growing

@@ -12,7 +12,17 @@ from weakref import ref
 from msgspec import Struct, structs
 
 from excerpt.base.kinds import Confidence, Format, StopReason, Strategy
-from excerpt.base.model import TOO_LARGE, Fragment, Hit, Memory, OmittedHit, PackResult, QuestionWord, Result
+from excerpt.base.model import (
+    DROPPED_REASON,
+    TOO_LARGE,
+    Fragment,
+    Hit,
+    Memory,
+    OmittedHit,
+    PackResult,
+    QuestionWord,
+    Result,
+)
 from excerpt.base.settings import PackSettings
 from excerpt.pack.selection import NO_OVERRIDES, MarkedFragment, PackOverrides
 from excerpt.service.request_queue import Priority
@@ -150,7 +160,7 @@ class Packer:
 
         Raises SettingsError for a template or tokenizer that cannot be used.
         """
-        from excerpt.pack.build import DROPPED_REASON, GONE_REASON
+        from excerpt.pack.build import GONE_REASON
 
         source = self._with_memories(source, request)
         request, moves = _with_current_ids(request, source)

@@ -327,8 +327,13 @@ def test_marking_again_removes_the_mark() -> None:
 
 
 def test_overrides_for_marks_stay_when_the_query_changes() -> None:
-    dropped = MARKED.with_dropped("one", ["a"])
-    assert dropped.overrides("two") == PackOverrides(dropped_ids=frozenset({"a"}))
+    extended = MARKED.with_scope("one", ["a"], Scope.NOTE)
+    assert extended.overrides("two") == PackOverrides(scopes=(("a", Scope.NOTE),))
+
+
+def test_dropping_a_marked_fragment_unmarks_it_and_of_the_last_mark_the_pack_is_that_of_the_query() -> None:
+    assert MARKED.with_dropped("", ["a", "neighbour"]).marks == (SECOND,)
+    assert MARKED.with_dropped("", ["a", "b"]) == PackChoices()
 
 
 def test_a_hit_dropped_from_the_pack_of_a_query_stays_in_the_packs_of_other_queries() -> None:
@@ -338,18 +343,13 @@ def test_a_hit_dropped_from_the_pack_of_a_query_stays_in_the_packs_of_other_quer
 
 
 def test_removing_the_last_mark_removes_its_overrides() -> None:
-    assert MARKED.with_dropped("", ["a"]).with_toggled(FIRST).with_toggled(SECOND).overrides("") == NO_OVERRIDES
-    assert MARKED.with_dropped("", ["a"]).without_marks() == PackChoices()
-
-
-def test_marking_a_dropped_fragment_restores_it() -> None:
-    assert MARKED.with_dropped("", ["c", "d"]).with_toggled(MarkedFragment("c", "C.md")).overrides("").dropped_ids == {
-        "d"
-    }
+    extended = MARKED.with_scope("", ["a"], Scope.NOTE)
+    assert extended.with_toggled(FIRST).with_toggled(SECOND).overrides("") == NO_OVERRIDES
+    assert extended.without_marks() == PackChoices()
 
 
 def test_a_fragment_dropped_from_the_pack_can_be_put_back() -> None:
-    assert MARKED.with_dropped("", ["a", "x"]).with_restored("", ["a"]).overrides("").dropped_ids == {"x"}
+    assert PackChoices().with_dropped("", ["a", "x"]).with_restored("", ["a"]).overrides("").dropped_ids == {"x"}
 
 
 def test_a_new_manual_order_puts_its_passages_first_and_keeps_the_order_of_the_others() -> None:

@@ -56,6 +56,10 @@ def omitted_rows(app: ExcerptApp) -> list[LeftOutRow]:
     return [row for row in contents.rows if isinstance(row, LeftOutRow)] if contents else []
 
 
+def omitted_reasons(app: ExcerptApp) -> list[str]:
+    return [row.reason for row in omitted_rows(app)]
+
+
 def listed_entries(app: ExcerptApp) -> list[str]:
     return [pack.entry.fragment_id for pack in packs_of(app)]
 
@@ -131,6 +135,31 @@ async def test_a_dropped_passage_is_listed_with_its_reason_and_can_be_restored(a
         assert before[0] in dropped.fragment_ids
         await press(pilot, "G", "x")
         assert listed_entries(app) == before
+
+
+async def test_each_dropped_passage_makes_the_pack_smaller_until_it_is_empty_which_the_bar_says(
+    app: ExcerptApp,
+) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, "lentil", "ctrl+o")
+        while entries := listed_entries(app):
+            await press(pilot, "g", "x")
+            assert listed_entries(app) == entries[1:]
+        assert "0 passages · 0/2,000 · 1 dropped" in str(screen_of(app).query_one(PackBar).render())
+
+
+async def test_dropping_marked_passages_unmarks_them_so_that_the_pack_is_that_of_the_question(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, "conflict", "ctrl+o")
+        of_question = listed_entries(app)
+        await press(pilot, "escape", "tab", "down", "tab", "ctrl+o")
+        marks = pane_of(app).pack.choices.marks
+        assert len(marks) == 2
+        await press(pilot, *("x" for _ in listed_entries(app)))
+        assert not pane_of(app).pack.choices.marks
+        assert (listed_entries(app), omitted_reasons(app)) == (of_question, [])
+        await press(pilot, "u", "u")
+        assert pane_of(app).pack.choices.marks == marks
 
 
 def offered_keys(app: ExcerptApp) -> set[str]:

@@ -115,8 +115,11 @@ class PackChoices(Struct, frozen=True):
         """Return the choices without the marks of this session and their overrides."""
         return structs.replace(self, marks=(), mark_overrides=NO_OVERRIDES)
 
-    def with_dropped(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
-        """Return the choices with these fragments dropped from the pack of `query`."""
+    def with_dropped(self, query: str, fragment_ids: Collection[str]) -> PackChoices:
+        """Return the choices with these fragments dropped from the pack of `query`; of a pack of marks, unmarked."""
+        if self.marks:
+            marks = tuple(mark for mark in self.marks if mark.fragment_id not in fragment_ids)
+            return structs.replace(self, marks=marks) if marks else self.without_marks()
         return self._with_overrides(query, self.overrides(query).with_dropped(fragment_ids))
 
     def with_restored(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
@@ -377,7 +380,7 @@ class PackController:
     def drop_or_restore(self, row: Pack | LeftOutRow) -> bool:
         """Drop a row of the pack panel from the pack, or restore a dropped row; return False if nothing changed.
 
-        For a marked fragment that is no longer in the vault, the mark is removed.
+        A marked row is unmarked, so that the pack without its last mark is that of the query again.
         """
         from excerpt.base.model import Pack
 
@@ -386,7 +389,9 @@ class PackController:
             return self.replace_choices(choices.with_restored(self.query, fragment_ids))
         if not isinstance(row, Pack) and not row.line_start:
             return self.replace_choices(choices.with_toggled(MarkedFragment(fragment_ids[0], row.path)))
-        return self.replace_choices(choices.with_dropped(self.query, fragment_ids))
+        is_changed = self.replace_choices(choices.with_dropped(self.query, fragment_ids))
+        self._report_unmarked(choices.marked_ids)
+        return is_changed
 
     def move_pack(self, row: int, steps: int) -> bool:
         """Move the passage in row `row`, from 0, down by `steps` rows, up if negative; return False if impossible."""
