@@ -148,7 +148,7 @@ def search(stage: Stage) -> None:
     stage.say("search", "zzqqxx", "--strategy", "adaptive")
     stage.say("search")
     stage.say("search", "lentil", "--vault", "{vault}", "--vault", "{tmp}/nowhere", vault=False)
-    stage.say("search", "lentil", "--explain", "--vault", "{vault}", "--vault", "tiny://wiki", vault=False)
+    stage.say("search", "lentil", "--vault", "{vault}", "--vault", "tiny://wiki", vault=False)
     stage.write("other/Soup.md", "A soup of lentils.\n")
     stage.say("search", "lentil", "--vault", "{vault}", "--vault", "{tmp}/other", vault=False)
     (stage.tmp / "empty").mkdir()

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from excerpt.base.kinds import Strategy
 from excerpt.base.model import Hit
 from excerpt.base.settings import PackSettings, Settings
-from excerpt.corpus.interface import Corpus
+from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.corpus.union import UnionCorpus
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.facet_map import build_vault_map
@@ -342,3 +344,84 @@ def test_tokens_of_another_tokenizer_are_counted_again_by_that_of_the_first_vaul
         assert [each.tokens for each in fragments] == [count(each.text) for each in fragments]
         assert [each.tokens for each in infos] == [each.tokens for each in fragments]
         assert union.note_tokens(path) == union.note_info(path).tokens == count(union.note_text(path))
+
+
+# --- a store among the vaults -----------------------------------------------------------------------------------------
+
+
+class LoadedOnDemand:
+    """A corpus as a store has it, of the fragments of an index; `asked` are the queries that it was loaded for."""
+
+    is_complete = False
+
+    def __init__(self, index: Snapshot, asked: Sequence[CandidateQuery] = ()) -> None:
+        self._index = index
+        self.asked = asked
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._index, name)
+
+    @property
+    def partial(self) -> LoadedOnDemand:
+        return self
+
+    @property
+    def without_comments(self) -> LoadedOnDemand:
+        return self
+
+    def reopen(self) -> LoadedOnDemand:
+        return self
+
+    def prefetch(self, requests: Callable[[Corpus], Sequence[CandidateQuery]]) -> LoadedOnDemand:
+        return LoadedOnDemand(self._index, requests(cast("Corpus", self)))
+
+    def matching_by_note(self, queries: Sequence[CandidateQuery]) -> NDArray[np.int64]:
+        return np.full(len(self._index.table.paths), 7 * len(queries))
+
+
+def join_store(vaults: Mapping[str, Snapshot], store: str, *names: str) -> UnionCorpus:
+    stored = cast("Corpus", LoadedOnDemand(vaults[store]))
+    return UnionCorpus([(store, stored), *((name, vaults[name]) for name in names)])
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_store_in_a_union_is_ranked_as_an_index(vaults: Mapping[str, Snapshot], query: str) -> None:
+    of_indexes = search(join_vaults(vaults, "home", "work"), query, 10)
+    with_store = search(join_store(vaults, "home", "work"), query, 10)
+    assert [hit.path for hit in with_store] == [hit.path for hit in of_indexes]
+    assert [hit.score for hit in with_store] == pytest.approx([hit.score for hit in of_indexes], abs=0.02)
+
+
+def test_a_store_is_asked_for_its_own_notes_alone(vaults: Mapping[str, Snapshot]) -> None:
+    corpus = join_store(vaults, "work", "home")
+    engine = Engine(corpus, Settings(), today=lambda: TODAY)
+
+    def asked(query: str) -> Sequence[CandidateQuery]:
+        engine.search(query)
+        union = engine.snapshot
+        assert isinstance(union, UnionCorpus)
+        (store,) = (part.corpus for part in union.vaults if part.name == "work")
+        assert isinstance(store, LoadedOnDemand)
+        return store.asked
+
+    (query,) = asked("tag:project alpha")
+    assert (query.notes is not None and query.notes.tolist(), query.whole_notes) == ([1], (1,))
+    assert asked("path:Kitchen soup") == []
+    (query,) = asked("alpha")
+    assert query.notes is None
+    assert query.whole_notes == (1,)
+
+
+def test_matches_are_counted_by_the_store_and_in_the_index(vaults: Mapping[str, Snapshot]) -> None:
+    union = join_store(vaults, "home", "work")
+    query = CandidateQuery(terms=("alpha", "beta"), must_not=("first",))
+    assert union.matching_by_note([query]).tolist() == [7, 7, 7, 1, 0, 1]
+
+
+def test_what_does_not_depend_on_loaded_fragments_is_kept(vaults: Mapping[str, Snapshot]) -> None:
+    union = join_store(vaults, "home", "work")
+    view = union.prefetch(lambda _: [CandidateQuery(terms=("alpha",), limit=5)])
+    assert view is not union
+    assert view.facets is union.facets
+    assert view.table.paths is union.table.paths
+    assert union.reopen() is union

@@ -193,7 +193,6 @@ def test_a_number_out_of_range_is_refused(opened: excerpt.Vault, options: dict[s
         lambda vault: vault.map(limit=10_001),
         lambda vault: vault.peek("Sync.md", first_lines=10_001),
         lambda vault: vault.memories.recall("notes", limit=10_001),
-        lambda _vault: excerpt.fuse_results({}, 10_001),
     ],
 )
 def test_every_number_has_a_maximum(opened: excerpt.Vault, ask: Callable[[excerpt.Vault], object]) -> None:
@@ -678,49 +677,6 @@ def test_the_notes_nearest_to_several_notes_are_found_at_once(opened: excerpt.Va
     assert opened.related_many(limit=2)[path] == similar
     with pytest.raises(excerpt.NotFoundError):
         opened.related_many(["Nowhere"])
-
-
-def test_hits_of_several_vaults_are_fused_by_score(opened: excerpt.Vault, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "Soup.md").write_text("# Soup\n\nA soup of lentils.\n", encoding="utf-8")
-    with excerpt.open(other) as second:
-        found = {"mine": opened.search("lentil soup"), "other": second.search("lentil soup")}
-    hits = excerpt.fuse_results(found, 2)
-    assert {each.vault for each in hits} == {"mine", "other"}
-    assert [each.hit.score for each in hits] == sorted((each.hit.score for each in hits), reverse=True)
-
-
-def test_fused_hits_keep_the_order_within_each_vault(opened: excerpt.Vault) -> None:
-    result = opened.search("sync conflict")
-    hits = [replace(result.hits[0], score=score) for score in (2.0, 0.5, 1.0, 0.7)]
-    found = {"mine": replace(result, hits=tuple(hits)), "other": replace(result, hits=(replace(hits[0], score=0.6),))}
-    assert [each.hit.score for each in excerpt.fuse_results(found, 5)] == [2.0, 0.6, 0.5, 1.0, 0.7]
-
-
-@pytest.mark.parametrize(("sort", "flags"), [("", [False] * 10 + [True, True]), ("date", [False] * 12)])
-def test_fused_hits_are_flagged_as_more_of_their_note_by_their_rank_in_the_joint_list(
-    opened: excerpt.Vault, sort: str, flags: list[bool]
-) -> None:
-    result = replace(opened.search("sync conflict"), sort=sort)
-    first = replace(result.hits[0], score=1.0)
-    others = tuple(
-        replace(first, score=2.0, fragment=replace(first.fragment, path=f"{number}.md")) for number in range(7)
-    )
-    found = {"mine": replace(result, hits=(first,) * 5), "other": replace(result, hits=others)}
-    assert [each.hit.more_of_note for each in excerpt.fuse_results(found, 20)] == flags
-
-
-def test_fused_hits_are_ordered_by_date_if_the_query_says_so(tmp_path: Path, home: Path) -> None:
-    results = {}
-    for name, days in (("a", ("2024-05-01", "2024-07-01")), ("b", ("2024-06-01", "undated"))):
-        (tmp_path / name).mkdir()
-        for day in days:
-            (tmp_path / name / f"{day}.md").write_text("A soup of lentils.\n", encoding="utf-8")
-        with excerpt.open(tmp_path / name) as vault:
-            results[name] = vault.search("lentil soup sort:-date")
-    dates = [each.hit.date for each in excerpt.fuse_results(results, 10)]
-    assert dates == ["2024-07-01", "2024-06-01", "2024-05-01", ""]
 
 
 # --- examples ---------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
 from tests.cli.conftest import home as excerpt_home
 from tests.index.conftest import make_model
+from tests.tiny_store import write_notes
 
 command, home = run_excerpt, excerpt_home  # fixtures
 
@@ -216,7 +217,6 @@ def test_a_folder_named_twice_is_one_vault(home: Path, folders: list[Path]) -> N
         assert {hit.path for hit in opened.search("soup")} == {"Soup.md"}
 
 
-@pytest.mark.usefixtures("tiny_stores")
 def test_impossible_combinations_are_refused(home: Path, folders: list[Path]) -> None:
     with pytest.raises(ValueError, match="no vault"):
         excerpt.open([])
@@ -224,8 +224,31 @@ def test_impossible_combinations_are_refused(home: Path, folders: list[Path]) ->
         excerpt.open(folders, index=home / "index")
     with pytest.raises(excerpt.VaultError):
         excerpt.open([folders[0], folders[0] / "nowhere"])
-    with pytest.raises(excerpt.StoreUnusableError, match="is a store"):
-        excerpt.open([folders[0], "tiny://wiki"])
+
+
+@pytest.mark.usefixtures("tiny_stores")
+def test_a_store_and_a_folder_give_one_list(home: Path, folders: list[Path], command: Excerpt) -> None:
+    write_notes("tiny://wiki", {"Soup.md": "# Soup\n\nA soup of lentils needs cumin.\n"})
+    with excerpt.open([folders[0], "tiny://wiki"]) as joined:
+        assert isinstance(joined, excerpt.VaultUnion)
+        assert not joined.has_files
+        assert {hit.path for hit in joined.search("lentil soup").hits[:2]} == {"work/Soup.md", "wiki/Soup.md"}
+        assert "From wiki/Soup.md" in joined.pack("cumin").text
+        memory = joined.memories.remember("Cumin is out.", source="wiki/Soup.md").memory
+        assert memory.source is not None
+        assert memory.source.path == "wiki/Soup.md"
+        assert [each.memory.id for each in joined.vaults["wiki"].memories.recall("cumin")] == [memory.id]
+        assert joined.refresh().unchanged == 2
+    answer = command("search", "cumin", "--json", "--vault", folders[0], "--vault", "tiny://wiki")
+    found = json.loads(answer.out)
+    assert (found["vaults"]["wiki"], found["hits"][0]["path"]) == ("tiny://wiki", "wiki/Soup.md")
+
+
+@pytest.mark.usefixtures("tiny_stores")
+def test_a_store_that_cannot_be_read_is_left_out_of_several_vaults(home: Path, folders: list[Path]) -> None:
+    with excerpt.open([folders[0], "tiny://nowhere"]) as joined:
+        assert {hit.path for hit in joined.search("soup")} == {"work/Soup.md"}
+        assert list(joined.left_out) == ["nowhere"]
 
 
 def test_a_vault_with_an_unreadable_index_is_omitted_and_named_once(home: Path, folders: list[Path]) -> None:

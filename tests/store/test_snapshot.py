@@ -28,6 +28,7 @@ from excerpt.search.engine import Engine
 from excerpt.search.prefetch import build_note_query
 from excerpt.servers.mcp.server import build_server
 from excerpt.servers.served_vaults import ServedVaults
+from excerpt.vault.known_vaults import DEMO
 from excerpt_postgres.address import parse_address
 from excerpt_postgres.push import push
 from excerpt_postgres.snapshot import StoreSnapshot
@@ -469,6 +470,47 @@ def test_the_status_of_a_store_counts_its_notes_and_fragments(corpus: Corpus) ->
     assert (status.notes, status.fragments, corpus.skipped) == (3, 4, ())
     assert corpus.languages == ("en",)
     assert corpus.tokenizer == status.tokenizer
+
+
+# --- a store beside a folder ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def joined_folders_and_joined_store(store: str, tmp_path: Path) -> Iterator[tuple[Vault, Vault]]:
+    """Return the demo vault and a small folder as one, the demo vault from its folder and from the store."""
+    small = tmp_path / "small"
+    small.mkdir()
+    (small / "Budget.md").write_text("# Budget\n\nThe token budget of a pack is set by hand.\n", encoding="utf-8")
+    (small / "Tea.md").write_text("# Tea\n\nTea in a pack is loose. See [[Budget]].\n", encoding="utf-8")
+    with excerpt.open([DEMO, small]) as folders, excerpt.open([store, small]) as joined:
+        yield folders, joined
+
+
+@pytest.mark.store
+@pytest.mark.parametrize("query", [*QUERIES, "tea in a pack", "path:small", "path:demo budget"])
+def test_a_store_and_a_folder_have_the_hits_of_two_folders(
+    joined_folders_and_joined_store: tuple[Vault, Vault], query: str
+) -> None:
+    folders, joined = (vault.search(query, limit=10) for vault in joined_folders_and_joined_store)
+    assert joined.confidence == folders.confidence
+    assert [hit.score for hit in joined] == pytest.approx([hit.score for hit in folders], abs=ROUNDING)
+    assert len({hit.fragment_id for hit in joined} & {hit.fragment_id for hit in folders}) >= 0.8 * len(folders.hits)
+
+
+@pytest.mark.store
+def test_every_question_can_be_asked_of_a_store_and_a_folder(
+    joined_folders_and_joined_store: tuple[Vault, Vault],
+) -> None:
+    _, joined = joined_folders_and_joined_store
+    packed = joined.pack("token budget of a pack", fill="budget")
+    assert {pack.path.partition("/")[0] for pack in packed.passages} == {"small", "demo"}
+    assert joined.read("small/Tea").text
+    assert joined.related("small/Budget").notes
+    assert joined.related("demo/Packs").notes
+    assert {branch.label for branch in joined.map("budget").folders} >= {"small", "demo"}
+    assert joined.overview("budget").found
+    assert joined.explain(joined.search("budget"))
+    assert joined.why_not("budget", "Tea").note
 
 
 GRAPH = {

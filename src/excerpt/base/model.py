@@ -560,18 +560,6 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class VaultHit:
-    """A hit of a search in several vaults; `vault` is the name of its vault."""
-
-    vault: str
-    hit: Hit
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object that `excerpt search` writes for a hit, with the vault's name."""
-        return {"vault": self.vault, **self.hit.to_dict()}
-
-
-@dataclass(frozen=True, slots=True)
 class EntryHit:
     """The search hit around which a passage of a pack was built.
 

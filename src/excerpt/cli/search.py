@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from excerpt.base.kinds import Confidence, Strategy
-from excerpt.base.model import Hit, Result
+from excerpt.base.model import Result
 from excerpt.base.settings import MAX_HITS
 from excerpt.cli.completing import complete_notes
 from excerpt.cli.hits import print_hit_lines, print_hits
@@ -21,7 +19,6 @@ from excerpt.cli.printing import print_json, print_message, read_input
 from excerpt.cli.vaults import (
     add_vaults,
     folders_of_files,
-    has_store,
     load_vault,
     refresh_option,
     reject_folder_as_query,
@@ -107,19 +104,6 @@ def search_command(
     if as_lines and (explain or note is not None or as_json):
         raise click.UsageError("Use --lines without --explain, --why and --json.")
     reject_folder_as_query(queries)
-    if len(vaults) > 1 and has_store(vaults):
-        if batch is not None or explain or note is not None:
-            raise click.UsageError("Use --batch, --explain and --why with a single store, or with folders.")
-        return _search_with_stores(
-            queries,
-            vaults,
-            strategy,
-            limit,
-            as_lines=as_lines,
-            as_json=as_json,
-            rerank=rerank,
-            refresh=not no_refresh,
-        )
     batch_queries = None if batch is None else read_batch_queries(batch)
     with load_vault(vaults, refresh=not no_refresh) as opened_vault:
         require_reranker(opened_vault.settings, rerank=rerank)
@@ -143,80 +127,6 @@ def search_command(
     else:
         _print_result(result, explanations, folders_of_files(opened_vault))
     return 0 if result.hits else 1
-
-
-def _search_with_stores(
-    queries: Sequence[str],
-    folders: Sequence[Path],
-    strategy: str | None,
-    limit: int | None,
-    *,
-    as_lines: bool,
-    as_json: bool,
-    rerank: bool | None,
-    refresh: bool,
-) -> int:
-    """Search several vaults, some of them in stores, and print their hits as one list. Returns the exit code.
-
-    A store searches by itself, so each vault has a ranking of its own; scores are relative to the best hit of each
-    vault.
-    """
-    from excerpt.service.api import fuse_results, merge_notices
-
-    with ExitStack() as stack:
-        vaults = [stack.enter_context(load_vault(folder, refresh=refresh)) for folder in folders]
-        by_name = VaultFolders.of(vault.folder for vault in vaults).by_name
-        names = {folder: name for name, folder in by_name.items()}
-        hit_limit = limit or (max(vault.settings.search.limit for vault in vaults) if as_json else _DEFAULT_HITS)
-        results: dict[str, Result] = {}
-        for vault in vaults:
-            require_reranker(vault.settings, rerank=rerank)
-            results[names[vault.folder]] = vault.search(
-                *queries, strategy=strategy, limit=hit_limit, spans=not as_json, rerank=rerank
-            )
-            print_answering_memories(vault, queries)
-    query = " | ".join(queries)
-    fused = fuse_results(results, hit_limit, per_note=vaults[0].settings.search.per_note)
-    hits = [_prefix_hit(each.vault, each.hit) for each in fused]
-    messages = [hint.message for result in results.values() for hint in result.hints]
-    messages += [warning for result in results.values() for warning in result.warnings]
-    for message in dict.fromkeys(messages):
-        print_message(message)
-    if as_json:
-        elapsed = sum(result.elapsed_ms for result in results.values())
-        print_json(
-            {
-                "vaults": {names[vault.folder]: vault.address or str(vault.folder) for vault in vaults},
-                "query": query,
-                "elapsed_ms": round(elapsed, 3),
-                "hits": [hit.to_dict() for hit in hits],
-            }
-        )
-        return 0 if hits else 1
-    if as_lines:
-        print_hit_lines(hits, None)
-        return 0 if hits else 1
-    near = [result for result in results.values() if result.confidence is not Confidence.NOTHING]
-    if hits and not near:
-        print_message(NO_ANSWER)
-    elif notice := merge_notices(near):
-        print_message(notice)
-    print_hits(hits)
-    matched = sum(result.matched for result in results.values())
-    print_message(
-        f"{len(hits)} of {format_count(matched, 'matching fragment')} in {format_count(len(results), 'vault')}"
-        if hits
-        else f"Nothing was found for {query!r}."
-    )
-    return 0 if hits else 1
-
-
-def _prefix_hit(vault: str, hit: Hit) -> Hit:
-    """Return a hit with the name of its vault in front of its path, as in a union of vaults."""
-    replaced = hit.replaced
-    if replaced is not None and replaced.by is not None:
-        replaced = replace(replaced, by=f"{vault}/{replaced.by}")
-    return replace(hit, fragment=replace(hit.fragment, path=f"{vault}/{hit.path}"), replaced=replaced)
 
 
 def _print_why_not(

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import wraps
 from pathlib import Path
@@ -160,18 +160,13 @@ def resolve_vault(path: Path | None) -> Path:
 
 def check_is_folder(vault: Path) -> None:
     """Raise StoreUnusableError if `vault` is the address of a store; for commands that need a folder."""
-    if has_store([vault]):
+    from excerpt.service.stores import is_address
+
+    if is_address(str(vault)):
         raise StoreUnusableError(
             "This command needs a folder of notes, but the vault is a store.",
             "Search a store with `excerpt search --vault ADDRESS QUERY`.",
         )
-
-
-def has_store(vaults: Iterable[Path]) -> bool:
-    """Return whether one of `vaults` is the address of a store."""
-    from excerpt.service.stores import is_address
-
-    return any(is_address(str(vault)) for vault in vaults)
 
 
 def find_last_vault() -> Path:
@@ -206,7 +201,7 @@ def build_index(
 def load_vault(folder: Path | Sequence[Path] | None, *, refresh: bool = True, suggest_moves: bool = False) -> Vault:
     """Open the vault in `folder`, or else the vault opened last, with messages and progress on stderr.
 
-    `folder` may be the address of a store, or several folders, which are opened as one vault. With `refresh`, the index
+    `folder` may be the address of a store, or several of them, which are opened as one vault. With `refresh`, the index
     is updated first. With `suggest_moves`, a message names data of a missing vault, because this vault may be the
     missing one, moved. Comments in notes are found and shown if the answer is printed on a terminal, and so read by
     their author. Raises the errors of `excerpt.open`.
@@ -226,15 +221,17 @@ def load_vault(folder: Path | Sequence[Path] | None, *, refresh: bool = True, su
 
 
 def folders_of_files(vault: Vault) -> known_vaults.VaultFolders | None:
-    """Return the folders that have the files of a vault, or of several; None for a store, which has no files."""
-    return None if vault.address else vault.folders
+    """Return the folders that have the files of a vault, or of several; None if one is a store, which has no files."""
+    return vault.folders if vault.has_files else None
 
 
 def add_vaults(vault: Vault, answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an answer in JSON with the name and the folder of each vault in `vaults`, if several are open."""
-    if not vault.folders.is_joined:
+    """Return an answer in JSON with the name and the place of each vault in `vaults`, if several are open."""
+    from excerpt.service.api import VaultUnion
+
+    if not isinstance(vault, VaultUnion):
         return dict(answer)
-    return {"vaults": {name: str(folder) for name, folder in vault.folders.named}, **answer}
+    return {"vaults": {name: each.address or str(each.folder) for name, each in vault.vaults.items()}, **answer}
 
 
 _NOTE_PART = lazy_pattern(r"(?P<file>.+?)(?P<part>:\d+(?:-\d*)?|#.*)?", re.DOTALL)

@@ -1,7 +1,7 @@
 """Protocols of a corpus: the fragments of a vault, their terms and vectors, and its notes.
 
 `index.Snapshot` implements the protocols for an index in a folder, a class of another package for each kind of store
-(`service.stores`), and `corpus.union.UnionCorpus` for several indexes.
+(`service.stores`), and `corpus.union.UnionCorpus` for several of them.
 Search, insight, packs and checks use only these protocols. A store loads fragments on demand, by `Corpus.prefetch`; an
 index always has all fragments.
 """

@@ -90,6 +90,11 @@ class MixedVectors:
             self.mean[place] += part.mean * np.float32((rows.stop - rows.start) / max(self._size, 1))
         self._last: tuple[bytes, Floats] = b"", np.zeros(0, np.float32)
 
+    def part_of_query(self, at: int, query: Floats) -> Floats:
+        """Return the vector of `query` by the model of vault number `at`."""
+        part: Floats = query[self._parts[at][2]]
+        return part
+
     def rows(self, numbers: NDArray[np.integer]) -> Floats:
         result = np.zeros((len(numbers), len(self.mean)), np.float32)
         for part, rows, place in self._parts:

@@ -1,8 +1,9 @@
-"""A corpus of several vaults: their indexes, joined without a copy, and read as one.
+"""A corpus of several vaults: their indexes and stores, joined without a copy, and read as one.
 
 The path of a note begins with the name of its vault, as if the vaults were folders of one (`work/Projects/a.md`), and
 the id of a fragment ends with it (`0f3a…@work`): a copy of a vault has the same ids. Rows, note numbers, keys and row
 ids of a vault follow those of the vault before, in the order of the paths. A link leads to a note of its own vault.
+The union has all rows of the indexes, and of a store those that it has loaded.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
-from excerpt.base.errors import ModelError, StoreUnusableError
+from excerpt.base.errors import ModelError
 from excerpt.base.model import CommentLine, FileProblem, Fragment, FragmentInfo, NoteInfo, Replaced, Section, Status
 from excerpt.corpus.facets import Facets, Ints, NumberedNotes, Times
 from excerpt.corpus.interface import (
@@ -30,6 +31,7 @@ from excerpt.corpus.interface import (
     Longs,
     QueryEmbedder,
     Rows,
+    Terms,
     TextEmbedder,
     Vectors,
 )
@@ -40,6 +42,7 @@ from excerpt.corpus.queries import FacetQueries
 from excerpt.corpus.replaced import ReplacedNote
 from excerpt.corpus.tables import (
     FIELDS,
+    DocumentFrequency,
     FragmentTable,
     Positions,
     TermEntries,
@@ -53,6 +56,8 @@ Value = TypeVar("Value")
 
 _ID_SEPARATOR = "@"
 """Separates the id of a fragment in its vault, which has only hex digits, from the name of the vault."""
+_KEYS_OF_STORE = 1 << 53
+"""Number of keys that a union reserves for a store: more than any store has, as it cannot be read from loaded rows."""
 
 
 class VaultPart(Struct, frozen=True):
@@ -109,27 +114,24 @@ class VaultPart(Struct, frozen=True):
 
 
 class UnionCorpus:
-    """Several indexes, each open at one state, as one corpus. Usable from one thread at a time.
+    """Several indexes and stores, each open at one state, as one corpus. Usable from one thread at a time.
 
     Implements the protocols of `corpus.interface`.
     """
 
-    is_possible_result: None = None
-    """Mask of the rows that may be in results; None for all."""
-    partial: None = None
-    """None: the indexes have all fragments."""
-    is_complete = True
-    """Whether all fragments of the vaults are loaded."""
-
     def __init__(self, corpora: Iterable[tuple[str, Corpus]]) -> None:
-        """Join corpora, given as (vault name, corpus); the names differ and have no slash.
-
-        Raises StoreUnusableError for a vault in a store.
-        """
+        """Join corpora, given as (vault name, corpus); the names differ and have no slash."""
         self.vaults = _number_vaults(sorted(corpora, key=lambda each: f"{each[0]}/"))
         self._part_by_name = {part.name: part for part in self.vaults}
         self.generation = sum(part.corpus.generation for part in self.vaults)
         self.is_unfinished = any(part.corpus.is_unfinished for part in self.vaults)
+        self.is_complete = all(part.corpus.is_complete for part in self.vaults)
+        self._lexicons: dict[str, list[str]] = {}
+
+    @property
+    def partial(self) -> UnionCorpus | None:
+        """This corpus if one of the vaults is in a store, which loads fragments on demand; else None."""
+        return None if self.is_complete else self
 
     @property
     def edition(self) -> tuple[object, ...]:
@@ -149,9 +151,7 @@ class UnionCorpus:
         """The note, first line and key of the fragment in each row, and the data of each note."""
         parts = [(part, part.corpus.table) for part in self.vaults]
         return FragmentTable(
-            keys=np.concatenate([table.keys + part.first_key for part, table in parts]),
-            notes=np.concatenate([table.notes + np.int32(part.first_note) for part, table in parts]),
-            lines=np.concatenate([table.lines for _, table in parts]),
+            **self._join_rows(),
             paths=tuple(part.path_in_union(path) for part, table in parts for path in table.paths),
             languages=tuple(language for _, table in parts for language in table.languages),
             numbers=np.concatenate([table.numbers + part.first_number for part, table in parts]),
@@ -164,19 +164,38 @@ class UnionCorpus:
             is_attachment=np.concatenate([table.is_attachment for _, table in parts]),
         )
 
+    def _join_rows(self) -> dict[str, Any]:
+        """Return the columns of `table` that have an item for each row."""
+        parts = [(part, part.corpus.table) for part in self.vaults]
+        return {
+            "keys": np.concatenate([table.keys + part.first_key for part, table in parts]),
+            "notes": np.concatenate([table.notes + np.int32(part.first_note) for part, table in parts]),
+            "lines": np.concatenate([table.lines for _, table in parts]),
+        }
+
     @cached_property
     def is_note_row(self) -> Flags | None:
         attached = self.table.is_attachment
         return ~attached[self.table.notes] if attached.any() and not attached.all() else None
 
     @cached_property
+    def is_possible_result(self) -> Flags | None:
+        """Mask of the rows that may be in results; None for all."""
+        if self.is_complete:
+            return None
+        masks = [(part.corpus, part.corpus.is_possible_result) for part in self.vaults]
+        return np.concatenate(
+            [np.ones(corpus.lexical.doc_count, np.bool_) if mask is None else mask for corpus, mask in masks]
+        )
+
+    @cached_property
     def lexical(self) -> UnionTerms:
-        """Terms and postings of all fragments."""
-        return UnionTerms(self.vaults)
+        """Terms and postings of the fragments that have a row."""
+        return UnionTerms(self.vaults, self._lexicons)
 
     @cached_property
     def vectors(self) -> UnionVectors | MixedVectors:
-        """Vectors of all fragments."""
+        """Vectors of the fragments that have a row."""
         corpora = [part.corpus for part in self.vaults]
         return self._join_vectors([corpus.vectors for corpus in corpora], [corpus.model_id for corpus in corpora])
 
@@ -261,16 +280,98 @@ class UnionCorpus:
             return self
         return UnionCorpus(corpora.items())
 
-    def prefetch(self, _requests: Callable[[Corpus], Sequence[CandidateQuery]]) -> UnionCorpus:
-        """Return this corpus, which already has all fragments."""
-        return self
+    def prefetch(self, requests: Callable[[Corpus], Sequence[CandidateQuery]]) -> UnionCorpus:
+        """Return a union in which each store has loaded the fragments that `requests` asks for."""
+        if self.is_complete:
+            return self
+
+        def load() -> UnionCorpus:
+            base = self.reopen()
+            queries = requests(base)
+            own_queries = [base._own_queries(at, queries) for at in range(len(base.vaults))]
+            return base._with_corpora(
+                [
+                    part.corpus.prefetch(lambda _, own=own: own)  # type: ignore[misc]
+                    for part, own in zip(base.vaults, own_queries, strict=True)
+                ]
+            )
+
+        return self.read_transaction(load)
 
     def reopen(self) -> UnionCorpus:
-        """Return this corpus: a newer state of an index needs a new union."""
-        return self
+        """Return a union of the newest states of the stores; this one if none has changed.
+
+        A newer state of an index needs a new union.
+        """
+        return self._with_corpora([part.corpus.reopen() for part in self.vaults])
+
+    def _with_corpora(self, corpora: Sequence[Corpus]) -> UnionCorpus:
+        """Return the union of other states of the vaults, or of other loaded fragments; this one if all are the same.
+
+        What does not depend on the loaded fragments is kept: joining it takes longer than the search.
+        """
+        if all(corpus is part.corpus for part, corpus in zip(self.vaults, corpora, strict=True)):
+            return self
+        union = UnionCorpus((part.name, corpus) for part, corpus in zip(self.vaults, corpora, strict=True))
+        if union.edition == self.edition:
+            union._lexicons = self._lexicons
+            union.table = structs.replace(self.table, **union._join_rows())
+            union.facets, union.languages = self.facets, self.languages
+        return union
+
+    def _own_queries(self, at: int, queries: Sequence[CandidateQuery]) -> list[CandidateQuery]:
+        """Return the queries as vault number `at` has them: for its notes and keys, and with the vector of its model.
+
+        Queries for notes or keys of other vaults are left out.
+        """
+        part, after = self.vaults[at], self.vaults[at + 1 :]
+        last_note = after[0].first_note if after else len(self.table.paths)
+        last_key = after[0].first_key if after else np.iinfo(np.int64).max
+        vectors, own_queries = self.vectors, []
+        for query in queries:
+            notes, keys, vector = query.notes, query.keys, query.vector
+            if notes is not None:
+                notes = notes[(notes >= part.first_note) & (notes < last_note)] - np.int32(part.first_note)
+            if keys is not None:
+                keys = tuple(key - part.first_key for key in keys if part.first_key <= key < last_key)
+            if vector is not None and isinstance(vectors, MixedVectors):
+                vector = own if (own := vectors.part_of_query(at, vector)).any() else None
+            if (notes is None or len(notes)) and keys != ():
+                whole = tuple(
+                    note - part.first_note for note in query.whole_notes if part.first_note <= note < last_note
+                )
+                own_queries.append(structs.replace(query, notes=notes, keys=keys, vector=vector, whole_notes=whole))
+        return own_queries
+
+    def candidates_by_note(self, queries: Sequence[CandidateQuery]) -> NDArray[np.intp]:
+        """Return, for each note in a store, the number of its fragments among the results; 0 for notes of an index."""
+        return np.concatenate(
+            [
+                np.zeros(len(part.corpus.table.paths), np.intp)
+                if part.corpus.partial is None
+                else part.corpus.partial.candidates_by_note(self._own_queries(at, queries))
+                for at, part in enumerate(self.vaults)
+            ]
+        )
+
+    def matching_by_note(self, queries: Sequence[CandidateQuery]) -> Longs:
+        """Return, for each note, the number of its fragments that match at least one of `queries`, loaded or not."""
+        each: list[Longs] = []
+        for at, part in enumerate(self.vaults):
+            own_queries = self._own_queries(at, queries)
+            if part.corpus.partial is not None:
+                each.append(part.corpus.partial.matching_by_note(own_queries))
+                continue
+            table, is_match = part.corpus.table, np.zeros(part.corpus.lexical.doc_count, np.bool_)
+            for query in own_queries:
+                is_match |= _flag_matches(part.corpus, query)
+            each.append(np.bincount(table.notes[is_match], minlength=len(table.paths)))
+        return np.concatenate(each)
 
     def read_transaction(self, answer: Callable[[], Value]) -> Value:
         """Return the result of `answer()`, all of whose reads see one state of each vault."""
+        for part in self.vaults:
+            answer = partial(part.corpus.read_transaction, answer)
         return answer()
 
     def count_fragments(self, terms: Sequence[str]) -> int:
@@ -281,8 +382,15 @@ class UnionCorpus:
         return sum(part.corpus.count_notes(terms) for part in self.vaults)
 
     def fragment_counts(self, notes: NDArray[np.integer]) -> Longs:
-        sizes: Longs = np.bincount(self.table.notes, minlength=len(self.table.paths))[notes]
-        return sizes
+        if self.is_complete:
+            sizes: Longs = np.bincount(self.table.notes, minlength=len(self.table.paths))[notes]
+            return sizes
+        firsts = [part.first_note for part in self.vaults]
+        size_of: dict[int, int] = {}
+        for at, own_notes in _split_numbers(firsts, notes.tolist()):
+            counts = self.vaults[at].corpus.fragment_counts(np.array(own_notes, np.int32))
+            size_of |= {note + firsts[at]: count for note, count in zip(own_notes, counts.tolist(), strict=True)}
+        return np.array([size_of[note] for note in notes.tolist()], np.int64)
 
     def status(self) -> Status:
         """Return the sums of the vaults' counts, and the time of the latest update of any vault."""
@@ -323,6 +431,7 @@ class UnionCorpus:
         for name in (
             "table",
             "is_note_row",
+            "is_possible_result",
             "lexical",
             "vectors",
             "embedder",
@@ -450,32 +559,44 @@ class UnionCorpus:
 class UnionTerms:
     """The terms of all vaults of a union, with their postings."""
 
-    def __init__(self, parts: Sequence[VaultPart]) -> None:
-        """Read nothing yet."""
+    def __init__(self, parts: Sequence[VaultPart], lexicons: dict[str, list[str]]) -> None:
+        """Read nothing yet. `lexicons` caches the terms of each field, which do not depend on the loaded fragments."""
+        self._corpora = [part.corpus for part in parts]
         self._parts = [(np.int32(part.first_row), part.corpus.lexical) for part in parts]
         self._ends = np.cumsum([terms.doc_count for _, terms in self._parts])
         self.keys: Longs = np.concatenate([part.corpus.lexical.keys + part.first_key for part in parts])
+        self.corpus_size = sum(terms.corpus_size for _, terms in self._parts)
+        self._is_complete = all(corpus.is_complete for corpus in self._corpora)
         self._lengths: dict[str, Floats] = {}
-        self._lexicons: dict[str, list[str]] = {}
+        self._lexicons = lexicons
 
     @property
     def doc_count(self) -> int:
         return len(self.keys)
 
-    @property
-    def corpus_size(self) -> int:
-        """Number of fragments; each has a row."""
-        return len(self.keys)
+    def prefetch_document_frequencies(self, terms: Sequence[str]) -> None:
+        """Load the document counts of `terms` from the stores."""
+        for _, own_terms in self._parts:
+            own_terms.prefetch_document_frequencies(terms)
 
-    def prefetch_document_frequencies(self, _terms: Sequence[str]) -> None:
-        """Do nothing: every fragment has a row."""
+    def document_frequency(self, terms: Sequence[str]) -> DocumentFrequency | None:
+        """Return the sum of the vaults' counts; None if every fragment has a row, so that callers count the rows."""
+        if self._is_complete:
+            return None
+        each = [_count_fragments_with(corpus, terms) for corpus in self._corpora]
+        return DocumentFrequency(
+            sum(counts.fragments for counts in each),
+            sum(counts.sample_matches for counts in each),
+            sum(counts.sample_size for counts in each),
+        )
 
-    def document_frequency(self, _terms: Sequence[str]) -> None:
-        """Return None: every fragment has a row, so callers count the rows instead."""
-
-    def mean_length(self, _field: str) -> float | None:
-        """Return None: every fragment has a row, so callers compute the mean from the rows."""
-        return None
+    def mean_length(self, field: str) -> float | None:
+        """Return the mean of the vaults' means by their numbers of fragments; None if every fragment has a row."""
+        if self._is_complete:
+            return None
+        sizes = [terms.corpus_size for _, terms in self._parts]
+        means = [_mean_length(corpus, field) for corpus in self._corpora]
+        return sum(size * mean for size, mean in zip(sizes, means, strict=True)) / max(sum(sizes), 1) or 1.0
 
     def lengths(self, field: str) -> Floats:
         if field not in self._lengths:
@@ -539,6 +660,48 @@ class UnionTerms:
             terms.check()
 
 
+def _flag_rows(terms: Terms, wanted: Sequence[str]) -> Flags:
+    """Return a flag for each row: whether it has any of the terms `wanted`."""
+    has_term = np.zeros(terms.doc_count, np.bool_)
+    for term in wanted:
+        has_term[terms.entries(term).rows] = True
+    return has_term
+
+
+def _flag_matches(corpus: Corpus, query: CandidateQuery) -> Flags:
+    """Return a flag for each row of an index: whether it passes the filters, and has a term of a query with terms."""
+    table, is_match = corpus.table, ~_flag_rows(corpus.lexical, query.must_not)
+    if query.notes is not None:
+        is_match &= np.isin(table.notes, query.notes)
+    if query.keys is not None:
+        is_match &= np.isin(table.keys, query.keys)
+    for terms in (*query.must, *filter(None, [query.terms])):
+        is_match &= _flag_rows(corpus.lexical, terms)
+    return is_match
+
+
+def _count_fragments_with(corpus: Corpus, terms: Sequence[str]) -> DocumentFrequency:
+    """Return how many fragments of a vault have any of `terms`; those of notes are the sample, unless it has none."""
+    known = corpus.lexical.document_frequency(terms)
+    if known is not None:
+        return known
+    has_term, is_note_row = _flag_rows(corpus.lexical, terms), corpus.is_note_row
+    count = int(np.count_nonzero(has_term))
+    if is_note_row is None:
+        return DocumentFrequency(count, count, len(has_term))
+    return DocumentFrequency(count, int(np.count_nonzero(has_term & is_note_row)), int(np.count_nonzero(is_note_row)))
+
+
+def _mean_length(corpus: Corpus, field: str) -> float:
+    """Return the mean number of terms in `field`, over the fragments of a vault's notes where it is not empty."""
+    known = corpus.lexical.mean_length(field)
+    if known is not None:
+        return known
+    lengths, is_note_row = corpus.lexical.lengths(field), corpus.is_note_row
+    filled = lengths[lengths > 0 if is_note_row is None else (lengths > 0) & is_note_row]
+    return float(filled.mean()) if len(filled) else 1.0
+
+
 class UnionVectors:
     """The vectors of all vaults of a union; the matrices stay where they are."""
 
@@ -546,7 +709,7 @@ class UnionVectors:
         """Join the vectors of vaults; one model has made the vectors of all of them."""
         self._first_rows = [part.first_row for part in parts]
         self._parts = vectors
-        sizes = np.array([part.corpus.lexical.doc_count for part in parts], np.float64)
+        sizes = np.array([part.corpus.lexical.corpus_size for part in parts], np.float64)
         self._shares = sizes / max(float(sizes.sum()), 1.0)
         means = [share * vectors.mean for share, vectors in zip(self._shares, self._parts, strict=True)]
         self.mean: Floats = np.sum(means, axis=0).astype(np.float32)
@@ -842,19 +1005,17 @@ def find_model_failures(corpora: Mapping[str, Corpus]) -> dict[str, ModelError]:
 
 
 def _number_vaults(corpora: Sequence[tuple[str, Corpus]]) -> tuple[VaultPart, ...]:
-    """Return the vaults with their offsets. Raises the errors of `UnionCorpus`."""
+    """Return the vaults with their offsets."""
     _, first = corpora[0]
-    for name, corpus in corpora:
-        if corpus.partial is not None:
-            raise StoreUnusableError(
-                f"{name} is in a store, which cannot be joined with other vaults.", "Search it alone."
-            )
     tables = [corpus.table for _, corpus in corpora]
     offsets = zip(
         _offsets_of_sizes(len(table.keys) for table in tables),
         _offsets_of_sizes(len(table.paths) for table in tables),
         _offsets_of_sizes(int(table.numbers.max(initial=0)) + 1 for table in tables),
-        _offsets_of_sizes(int(table.keys.max(initial=0)) + 1 for table in tables),
+        _offsets_of_sizes(
+            int(corpus.table.keys.max(initial=0)) + 1 if corpus.partial is None else _KEYS_OF_STORE
+            for _, corpus in corpora
+        ),
         strict=True,
     )
 

@@ -497,15 +497,13 @@ class ServedVaults:
         served: Sequence[ServedVault],
         ready: Mapping[ServedVault, ServedSnapshot],
         question: Callable[[ServedSnapshot], Answer],
-    ) -> Answer | None:
-        """Call `question` with several vaults as one, and return its result; None if one is a store.
+    ) -> Answer:
+        """Call `question` with several vaults as one, and return its result.
 
         `ready` are the vaults of `served` that have an index; the freshness names the other vaults, and vaults whose
         embedding model cannot be loaded. Raises NotIndexedYetError if the vaults are busy for ANSWER_SECONDS, and any
         error of the question.
         """
-        if any(vault.vault.address for vault in ready):
-            return None
         union, token = self._join(tuple(ready)), CancelToken()
         for snapshot in ready.values():
             if snapshot.questions is not None:

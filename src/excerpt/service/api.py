@@ -15,13 +15,12 @@ from dataclasses import replace
 from datetime import date, datetime
 from functools import wraps
 from inspect import Parameter, signature
-from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar
 
 from excerpt.base.errors import ExcerptError, InputError, NotFoundError, SettingsError, StoreUnusableError, VaultError
-from excerpt.base.kinds import Confidence, Fill, Format, LinkForm, Scope, Strategy
+from excerpt.base.kinds import Fill, Format, LinkForm, Scope, Strategy
 from excerpt.base.model import (
     BuildReport,
     Fragment,
@@ -34,7 +33,6 @@ from excerpt.base.model import (
     Result,
     Source,
     Status,
-    VaultHit,
     sum_reports,
 )
 from excerpt.base.settings import (
@@ -43,7 +41,6 @@ from excerpt.base.settings import (
     MAX_TOKENS,
     PackSettings,
     Paths,
-    SearchSettings,
     Settings,
     change_settings,
     find_changes,
@@ -157,7 +154,7 @@ def open(  # noqa: A001 - read as `excerpt.open`
 
     `settings` has values that change them, such as `{"search.limit": 5}`; a `Settings` replaces them.
     `path` is a folder of Markdown notes, or the address of a store (a database, by a package that adds its scheme).
-    Several folders are opened as one, a `VaultUnion`, with the settings of the first. The index is opened on first use
+    Several vaults are opened as one, a `VaultUnion`, with the settings of the first. The index is opened on first use
     (`Vault.load`). With `refresh`, the index is updated before it is opened, and
     `on_progress` gets the progress. `on_notice` gets sentences for the user, such as that a damaged index was rebuilt;
     by default they are logged as warnings of "excerpt". With `suggest_moves`, every call reports the memories of
@@ -168,8 +165,8 @@ def open(  # noqa: A001 - read as `excerpt.open`
     `Vault.record_use` adds to it; several vaults as one learn nothing.
 
     Raises VaultError if there is no such folder, or the folder of the index is in it, SettingsError if the settings are
-    not valid, StoreUnusableError for an address with a password or among several vaults, ValueError for `index` with
-    several vaults and for an unknown value of `comments`.
+    not valid, StoreUnusableError for an address with a password, ValueError for `index` with several
+    vaults and for an unknown value of `comments`.
     """
     if comments not in ("author", "everybody"):
         raise ValueError(f'comments must be "author" or "everybody", not {comments!r}')
@@ -236,31 +233,11 @@ def _format_day(day: date) -> str:
     return day.isoformat()
 
 
-def fuse_results(
-    results: Mapping[str, Result], limit: int, *, per_note: int = SearchSettings().per_note
-) -> tuple[VaultHit, ...]:
-    """Return the best `limit` hits of several vaults by score; `results` are the results of one query by vault name.
+def describe_missing_parts(result: Result) -> str:
+    """Return a sentence that names the parts of a question that the notes do not cover; "" without any."""
+    from excerpt.search.interpretation import format_missing_parts
 
-    The hits of one vault keep their order, ties that of the vaults. Scores are relative to the best value in each
-    vault, so no vault always comes first. The confidence of a hit is not relative: it says how well the hit matches. If
-    the query has `sort:`, the hits are in order of date, those without a date last. Else `per_note` hits of one note
-    let its further ones after the tenth have `more_of_note`, as in the list of one vault.
-    """
-    from excerpt.search.results import flag_more_of_note
-
-    check_count("limit", limit, *_COUNT_RANGES["limit"])
-    hits = [VaultHit(name, hit) for name, result in results.items() for hit in result.hits]
-    # A hit that comes after one with a lower score, as further hits of one note do, stays after it.
-    lowest = (score for result in results.values() for score in accumulate((hit.score for hit in result.hits), min))
-    best = [hit for hit, _ in sorted(zip(hits, lowest, strict=True), key=lambda pair: -pair[1])][:limit]
-    sort = next((result.sort for result in results.values() if result.sort), "")
-    dated = [each for each in best if each.hit.date] if sort else []
-    dated.sort(key=lambda each: each.hit.date, reverse=sort.startswith("-"))
-    fused = (*dated, *(each for each in best if not (sort and each.hit.date)))
-    flags = flag_more_of_note(((each.vault, each.hit.path) for each in fused), 0 if sort else per_note)
-    return tuple(
-        replace(each, hit=replace(each.hit, more_of_note=is_more)) for each, is_more in zip(fused, flags, strict=True)
-    )
+    return format_missing_parts(result.not_found)
 
 
 def _one_at_a_time(
@@ -299,39 +276,6 @@ def _run_as_query(
         return vault.run_in_one_snapshot(lambda: method(vault, *args, **options))
 
     return _one_at_a_time(wrapper)
-
-
-def fuse_packs(packed: Mapping[str, PackResult]) -> str:
-    """Return the packs of several vaults as one text, best first, with sources numbered through.
-
-    `packed` are the packs by vault name, in one format; each path has the name of its vault in front of it.
-    """
-    from excerpt.pack.formats.registry import load_format
-
-    packs = [replace(pack, path=f"{name}/{pack.path}") for name, result in packed.items() for pack in result.passages]
-    packs.sort(key=lambda pack: -pack.entry.score)
-    formats = {result.format for result in packed.values()} or {Format.MARKDOWN}
-    notice = merge_notices(result for result in packed.values() if result.passages)
-    return load_format(formats.pop()).make_renderer((), notice).render(packs)
-
-
-def merge_notices(results: Iterable[Result | PackResult]) -> str:
-    """Return one notice for the results of several vaults; "" unless all of them are unsure."""
-    from excerpt.search.interpretation import format_unsure_notice
-
-    different = {result.notice if result.confidence is Confidence.UNSURE else "" for result in results}
-    if "" in different or not different:
-        return ""
-    return different.pop() if len(different) == 1 else format_unsure_notice()
-
-
-def describe_missing_parts(results: Iterable[Result]) -> str:
-    """Return a sentence that names the parts of a question that no result's vault covers; "" without any."""
-    from excerpt.search.interpretation import format_missing_parts
-
-    not_found = [each.not_found for each in results]
-    missing = [part for part in next(iter(not_found), ()) if all(part in parts for parts in not_found)]
-    return format_missing_parts(missing)
 
 
 class Vault:
@@ -379,6 +323,11 @@ class Vault:
     def address(self) -> str:
         """Address of the store that holds the vault; "" for a folder."""
         return ""
+
+    @property
+    def has_files(self) -> bool:
+        """Whether all notes are files in `folders`: those of a store are not."""
+        return not self.address
 
     @property
     def folders(self) -> VaultFolders:
@@ -463,6 +412,15 @@ class Vault:
         """
         with self._lock:
             return compute()
+
+    def _run_in_transaction(self, compute: Callable[[], Answer]) -> Answer:
+        """Return the result of `compute`, whose queries see one state, the newest that was pushed to a store."""
+
+        def reload_and_compute() -> Answer:
+            self.reload()
+            return compute()
+
+        return self._load_engine().snapshot.read_transaction(reload_and_compute)
 
     @_run_as_query
     def status(self) -> Status:
@@ -715,7 +673,7 @@ class Vault:
 
         located = passage.fragment if isinstance(passage, Hit) else passage
         chosen = _to_choice(LinkForm, form, LinkForm.WIKILINK)
-        links = link_passage(self._snapshot, located, None if self.address else self.folders)
+        links = link_passage(self._snapshot, located, self.folders if self.has_files else None)
         if chosen not in links:
             raise VaultError(
                 f"{self.folder.name} is not an Obsidian vault: it has no .obsidian folder.",
@@ -1104,13 +1062,8 @@ class StoredVault(Vault):
 
     def run_in_one_snapshot(self, compute: Callable[[], Answer]) -> Answer:
         """Call `compute` and return its result; all queries that it makes see the newest pushed state."""
-
-        def reload_and_compute() -> Answer:
-            self.reload()
-            return compute()
-
         with self._lock:
-            return self._load_engine().snapshot.read_transaction(reload_and_compute)
+            return self._run_in_transaction(compute)
 
     def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:  # noqa: ARG002 - as of a folder
         """Raise StoreUnusableError: only a push updates a store."""
@@ -1121,24 +1074,19 @@ class StoredVault(Vault):
 
 
 class VaultUnion(Vault):
-    """Several vaults as one, returned by `excerpt.open` for several folders.
+    """Several vaults as one, returned by `excerpt.open` for several folders or addresses of stores.
 
     Hits of all vaults are ranked together. The path of a note begins with the name of its vault (`work/Sync.md`), and
     `folders` has the folder of each. The settings are those of the first vault, which also counts what packs save;
     marks, saved queries and the gold set belong to single vaults, which `vaults` has by name. A vault whose index
-    cannot be read or whose embedding model cannot be loaded is left out, with a notice; `left_out` names it.
+    or store cannot be read or whose embedding model cannot be loaded is left out, with a notice; `left_out` names it.
     """
 
     def __init__(self, vaults: Sequence[Vault], folders: VaultFolders | None = None) -> None:
-        """Join open vaults, with the names that `folders` gives them. Raises StoreUnusableError if one is in a store.
+        """Join open vaults, with the names that `folders` gives them.
 
         Each can still be used alone, from other threads too.
         """
-        for vault in vaults:
-            if vault.address:
-                raise StoreUnusableError(
-                    f"{vault.address} is a store, which cannot be opened together with other vaults.", "Open it alone."
-                )
         first = vaults[0]
         self._folders = folders or VaultFolders.of(vault.folder for vault in vaults)
         by_folder = {vault.folder: vault for vault in vaults}
@@ -1153,6 +1101,25 @@ class VaultUnion(Vault):
         """The folder of each vault, by name; finds the file of a path."""
         return self._folders
 
+    @property
+    def has_files(self) -> bool:
+        """Whether all notes are files in `folders`: those of a store are not."""
+        return all(vault.has_files for vault in self.vaults.values())
+
+    def run_in_one_snapshot(self, compute: Callable[[], Answer]) -> Answer:
+        """Call `compute` and return its result; all queries that it makes see one state of each vault.
+
+        A store whose connection is lost meanwhile is left out, and `compute` is called again.
+        """
+        with self._lock:
+            if self.has_files:
+                return compute()
+            try:
+                return self._run_in_transaction(compute)
+            except StoreUnusableError:
+                self._open_vaults.close()
+                return self._run_in_transaction(compute)
+
     @_one_at_a_time
     def close(self) -> None:
         """Close the indexes. The next query opens them again."""
@@ -1161,8 +1128,9 @@ class VaultUnion(Vault):
             vault.close()
 
     def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:
-        """Bring the index of each vault up to date, and return the sums of the reports."""
-        reports = {name: vault.refresh(on_progress) for name, vault in self.vaults.items()}
+        """Bring the index of each folder up to date, and return the sums of the reports."""
+        folders = {name: vault for name, vault in self.vaults.items() if vault.has_files}
+        reports = {name: vault.refresh(on_progress) for name, vault in (folders or self.vaults).items()}
         return sum_reports(reports, self.generation)
 
     def news(self, *, seen: bool = False) -> tuple[QueryNews, ...]:  # noqa: ARG002 - as of a single vault

@@ -53,7 +53,6 @@ from excerpt.base.model import Span as Span
 from excerpt.base.model import Status as Status
 from excerpt.base.model import TableHeader as TableHeader
 from excerpt.base.model import UnreadFiles as UnreadFiles
-from excerpt.base.model import VaultHit as VaultHit
 from excerpt.base.settings import AttachmentSettings as AttachmentSettings
 from excerpt.base.settings import BoostSettings as BoostSettings
 from excerpt.base.settings import Comments as Comments
@@ -140,8 +139,6 @@ from excerpt.service.api import Memories as Memories
 from excerpt.service.api import Vault as Vault
 from excerpt.service.api import VaultUnion as VaultUnion
 from excerpt.service.api import Where as Where
-from excerpt.service.api import fuse_packs as fuse_packs
-from excerpt.service.api import fuse_results as fuse_results
 from excerpt.service.api import open as open  # noqa: A004 - read as `excerpt.open`
 from excerpt.service.gold.questions import GoldQuestion as GoldQuestion
 from excerpt.service.gold.questions import GoldSet as GoldSet

@@ -7,7 +7,6 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -166,13 +165,6 @@ def test_a_hit_that_is_listed_for_a_link_says_from_which_note() -> None:
     fragment = Fragment("id", "Second.md", "Second", (), 0, 0, 1, 1, "Text.", 2, "digest")
     hit = Hit(fragment, 1.0, linked_from=LinkSource("First.md", "The\nfirst", is_named=False))
     assert format_hit(2, hit, 0).endswith(" · linked from “The␊first”")
-
-
-def test_only_parts_that_no_vault_covers_are_not_found() -> None:
-    covered = excerpt.Result("q", excerpt.Strategy.AUTO, excerpt.Strategy.ADAPTIVE, (), 0, 0.0, 1)
-    first, second = (replace(covered, not_found=parts) for parts in (("quarks", "price"), ("price",)))
-    assert tools._format_notices([first, second], ()) == "Not found: “price”."
-    assert tools._format_notices([first, covered], ()) == ""
 
 
 @pytest.mark.parametrize("tool", ["pack", "search"])

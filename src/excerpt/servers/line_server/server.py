@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import excerpt
-from excerpt.base.errors import ExcerptError, NotFoundError, VaultError
+from excerpt.base.errors import ExcerptError, NotFoundError
 from excerpt.servers.line_server.connection import Connection, LogCrash
 from excerpt.servers.line_server.local_socket import is_own_process, listen, remove_socket
 from excerpt.servers.line_server.messages import (
@@ -147,11 +147,7 @@ class LineServer:
         if len(served) == 1:
             return await served[0].ask(answer, writes=method.writes)
         ready = await ask_each(served, lambda snapshot: snapshot)
-        result = await self._vaults.ask_union(served, ready, answer)
-        if result is None:
-            names = ", ".join(each.name for each in ready)
-            raise VaultError(f"{names} cannot be asked as one.", "Ask one vault after the other.")
-        return result
+        return await self._vaults.ask_union(served, ready, answer)
 
     async def report_changes(self, served: ServedVault) -> None:
         """Send an event for each newer generation of a vault that answers now."""

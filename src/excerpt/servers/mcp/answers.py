@@ -162,15 +162,14 @@ def format_headings(fragment: Fragment) -> str:
     return truncate(visible_line(title_and_headings(fragment.title, fragment.heading_path)), _MAX_NAME_COLUMNS)
 
 
-def format_hit(number: int, hit: Hit, characters: int, prefix: str = "", query: str = "") -> str:
+def format_hit(number: int, hit: Hit, characters: int, query: str = "") -> str:
     """Return a hit on two lines: location and confidence, then a snippet of `characters` characters (0: no snippet).
 
-    `number` is the hit's rank, from 1; `prefix` comes before its path. The question that a past answer was kept with is
-    named unless it is `query`.
+    `number` is the hit's rank, from 1. The question that a past answer was kept with is named unless it is `query`.
     """
     fragment = hit.fragment
     sure = f" · {hit.confidence}" if hit.confidence is not None else ""
-    reference = source_reference(f"{prefix}{fragment.path}", fragment.line_start, fragment.line_end, fragment.place)
+    reference = source_reference(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
     tokens = format_count(fragment.tokens, "token")
     day = f" · {hit.date}" if hit.date else ""
     before = f" · you once asked this as “{visible_line(hit.asked_before)}”" if _is_reworded(hit, query) else ""

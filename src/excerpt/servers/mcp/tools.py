@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
@@ -19,7 +19,7 @@ import excerpt
 from excerpt.base.errors import ExcerptError, NotFoundError
 from excerpt.base.patterns import lazy_pattern
 from excerpt.servers.mcp import answers
-from excerpt.servers.mcp.answers import MIN_LIMIT, ToolAnswer, count_tokens, fit_answer
+from excerpt.servers.mcp.answers import MIN_LIMIT, ToolAnswer, fit_answer
 from excerpt.servers.mcp.checking import answer_check
 from excerpt.servers.mcp.reading import (
     LocatedSource,
@@ -117,10 +117,7 @@ class Tools(Struct, frozen=True):
         if len(served) == 1:
             return await served[0].ask(respond, _progress_callback(ctx))
         ready = await ask_each(served, lambda snapshot: snapshot, _progress_callback(ctx))
-        packed = await self.vaults.ask_union(served, ready, respond)
-        if packed is not None:
-            return packed
-        return await _pack_vaults(served, tuple(ready), queries, budget, ctx, scope=scope, format=format, fill=fill)
+        return await self.vaults.ask_union(served, ready, respond)
 
     async def search(
         self,
@@ -161,51 +158,30 @@ class Tools(Struct, frozen=True):
             return _SearchedVault(snapshot, result, matched, memories, _nearest_words(snapshot, result))
 
         several = len(served) > 1
-        progress, ready, union = _progress_callback(ctx), {}, None
         if several:
-            ready = await ask_each(served, lambda snapshot: snapshot, progress)
-            union = await self.vaults.ask_union(served, ready, respond)
-        if union is not None:
-            searched = {"": union}
-            freshness, is_partial = union.snapshot.freshness, union.snapshot.is_partial
+            ready = await ask_each(served, lambda snapshot: snapshot, _progress_callback(ctx))
+            found = await self.vaults.ask_union(served, ready, respond)
         else:
-            answered = await ask_each(tuple(ready) or served, respond, progress)
-            ready = {each: result.snapshot for each, result in answered.items()}
-            searched = {f"{each.name}/" if several else "": result for each, result in answered.items()}
-            freshness = describe_freshness(served, ready)
-            is_partial = len(ready) < len(served) or any(each.is_partial for each in ready.values())
-        results = {prefix: each.result for prefix, each in searched.items()}
-        matched = sum(each.matched for each in searched.values())
-        if len(results) == 1:
-            ranked = tuple(excerpt.VaultHit(prefix, hit) for prefix, result in results.items() for hit in result.hits)
-        else:  # a store and others, which are not ranked together
-            ranked = excerpt.fuse_results(results, hit_limit)
-        hits = (_best_hit_per_note(ranked) if group == "notes" else ranked)[offset : offset + limit]
+            found = await served[0].ask(respond, _progress_callback(ctx))
+        result, sure = found.result, found.result.confidence
+        hits = (_best_hit_per_note(result.hits) if group == "notes" else result.hits)[offset : offset + limit]
         parts = tuple(
-            answers.format_hit(number, each.hit, snippet, each.vault, query)
-            for number, each in enumerate(hits, offset + 1)
+            answers.format_hit(number, hit, snippet, query=query) for number, hit in enumerate(hits, offset + 1)
         )
-        sure = _best_confidence(results.values())
         hint = f"`read` a path:lines{_IN_ALL if several else ''}, or `pack` the question."
         answer = ToolAnswer(
-            facts=(
-                sure or "",
-                *dict.fromkeys(map(_fallback_text, results.values())),
-                *dict.fromkeys(map(_time_text, results.values())),
-            ),
+            facts=(sure or "", _fallback_text(result), _time_text(result)),
             what=group,
             parts=parts,
-            total=max(matched, offset + len(parts)),  # under filters, hits also include the nearest in meaning
+            total=max(found.matched, offset + len(parts)),  # under filters, hits also include the nearest in meaning
             vault=vault if several else served[0].name,
-            freshness=freshness,
+            freshness=found.snapshot.freshness,
             more=lambda shown: f"continue with offset={offset + shown}, or ask with a smaller snippet",
-            hint=_query_hints(results.values())
-            + _unsure_hint(sure, (word for each in searched.values() for word in each.words))
+            hint=_query_hints(result)
+            + _unsure_hint(sure, found.words)
             + (hint if hits else "Try other words, or `overview`.")
-            + _partial_hint(sure, is_partial=is_partial),
-            notice=_format_notices(
-                results.values(), (memory for each in searched.values() for memory in each.memories)
-            ),
+            + _partial_hint(sure, is_partial=found.snapshot.is_partial),
+            notice="\n".join(filter(None, (describe_missing_parts(result), _format_memories(found.memories)))),
         )
         return fit_answer(answer, SEARCH_CAP)
 
@@ -481,27 +457,6 @@ class Tools(Struct, frozen=True):
         return (vaults[0],)
 
 
-def _divide_budget(results: Mapping[ServedVault, excerpt.Result], budget: int) -> dict[ServedVault, int]:
-    """Divide `budget` tokens among vaults, in proportion to the score of each vault's best hit.
-
-    Left out are vaults whose best score is at most half of the highest, and vaults that would get fewer than MIN_LIMIT
-    tokens.
-    """
-    best = {vault: result.hits[0].score if result.hits else 0.0 for vault, result in results.items()}
-    threshold = max(best.values()) / 2
-    chosen = sorted((vault for vault in best if best[vault] > threshold), key=lambda vault: -best[vault])[
-        : budget // MIN_LIMIT
-    ]
-    budget -= 2 * len(chosen)  # for the separators between their packs
-    whole, shares = sum(best[vault] for vault in chosen), {}
-    for vault in reversed(chosen):  # the best one gets the remainder after rounding and minimum shares
-        shares[vault] = max(int(budget * best[vault] / whole), MIN_LIMIT)
-    excess = sum(shares.values()) - budget
-    if not chosen:
-        return {next(iter(best)): budget}
-    return {vault: shares[vault] - (excess if vault is chosen[0] else 0) for vault in chosen}
-
-
 def _join_wordings(query: str, wordings: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((query, *(wording for wording in wordings if wording.strip()))))
 
@@ -550,16 +505,9 @@ def _time_text(result: excerpt.Result) -> str:
     return order or (f"notes of {filters} first" if filters else "")
 
 
-def _format_notices(results: Iterable[excerpt.Result], memories: Iterable[excerpt.RecalledMemory]) -> str:
-    """Return a line on what no vault has, and one on the memories that answer; "" without any."""
-    return "\n".join(filter(None, (describe_missing_parts(results), _format_memories(memories))))
-
-
-def _query_hints(results: Iterable[excerpt.Result]) -> str:
-    """Return the hints and warnings of search results as one text without duplicates, each followed by a space."""
-    messages = [
-        message for result in results for message in (*(hint.message for hint in result.hints), *result.warnings)
-    ]
+def _query_hints(result: excerpt.Result) -> str:
+    """Return the hints and warnings of a search result as one text without duplicates, each followed by a space."""
+    messages = (*(hint.message for hint in result.hints), *result.warnings)
     hints = dict.fromkeys(visible_line(message)[:MAX_HINT_LENGTH] for message in messages)
     return "".join(f"{hint} " for hint in [*hints][:MAX_HINTS])
 
@@ -604,12 +552,12 @@ def _pack_text(
     def answer(packed: excerpt.PackResult) -> ToolAnswer:
         sure = result.confidence or ""
         return ToolAnswer(
-            (fact or sure, _count_passages([packed]), _time_text(result)),
+            (fact or sure, _count_passages(packed), _time_text(result)),
             snapshot.name,
             snapshot.freshness,
-            _query_hints([result])
+            _query_hints(result)
             + _unsure_hint(result.confidence, words)
-            + _pack_hint({"": packed})
+            + _pack_hint(packed)
             + _partial_hint(result.confidence, is_partial=snapshot.is_partial),
             notice=notice,
         )
@@ -619,116 +567,31 @@ def _pack_text(
     return text
 
 
-async def _pack_vaults(
-    served: Sequence[ServedVault],
-    ready: Sequence[ServedVault],
-    queries: Sequence[str],
-    limit: int,
-    ctx: Context[Any, Any],
-    *,
-    scope: str,
-    format: str,  # noqa: A002 - as the tool has it
-    fill: str,
-) -> str:
-    """Return one pack of the vaults in `served` that are `ready`, in at most `limit` tokens.
-
-    The pack is put together from a pack of each vault; it is used for vaults that cannot be searched as one.
-    """
-
-    def search(snapshot: ServedSnapshot) -> _SearchedVault:
-        result = snapshot.vault.search_for_pack(*queries)
-        if snapshot.questions is not None:
-            snapshot.questions.ask(result)
-        memories = _recall_answers(snapshot, queries)
-        return _SearchedVault(snapshot, result, result.matched, memories, _nearest_words(snapshot, result))
-
-    searched = await ask_each(ready, search, _progress_callback(ctx))
-    results = {vault: each.result for vault, each in searched.items()}
-    sure = _best_confidence(results.values())
-    is_partial = len(searched) < len(served) or any(each.snapshot.is_partial for each in searched.values())
-
-    def answer(packed: Mapping[ServedVault, excerpt.PackResult]) -> ToolAnswer:
-        by_prefix = {f"{vault.name}/": each for vault, each in packed.items()}
-        return ToolAnswer(
-            (sure or "", _count_passages(packed.values()), *dict.fromkeys(map(_time_text, results.values()))),
-            "*",
-            describe_freshness(served, {vault: each.snapshot for vault, each in searched.items()}),
-            _query_hints(results.values())
-            + _unsure_hint(sure, (word for each in searched.values() for word in each.words))
-            + _pack_hint(by_prefix)
-            + _partial_hint(sure, is_partial=is_partial),
-            notice=_format_memories(memory for each in searched.values() for memory in each.memories),
-        )
-
-    async def pack(budget: int) -> dict[ServedVault, excerpt.PackResult]:
-        async def pack_vault(vault: ServedVault, share: int) -> excerpt.PackResult:
-            return await vault.ask(
-                lambda snapshot: snapshot.vault.pack(
-                    *queries,
-                    budget=share,
-                    scope=scope,
-                    format=format,
-                    fill=fill,
-                    tokenizer=answers.TOKENIZER,
-                    result=results[vault] if results[vault].generation == snapshot.vault.generation else None,
-                )
-            )
-
-        shares = _divide_budget(results, budget)
-        packed = await asyncio.gather(*(pack_vault(vault, share) for vault, share in shares.items()))
-        return dict(zip(shares, packed, strict=True))
-
-    room = limit - count_tokens(fit_answer(answer(await pack(0)), limit))
-    while True:
-        packed = await pack(max(room, 0))
-        text = excerpt.fuse_packs({vault.name: each for vault, each in packed.items()}).strip("\n")
-        content = structs.replace(answer(packed), parts=(text,) if text else ())
-        spent = count_tokens(answers.render(content, limit))
-        if spent <= limit or not text:
-            break
-        room = min(room, sum(each.tokens for each in packed.values())) - (spent - limit)
-    for vault, each in packed.items():
-        vault.vault.count_saved(each)
-    return fit_answer(content, limit)
-
-
-def _count_passages(packed: Iterable[excerpt.PackResult]) -> str:
-    packed = tuple(packed)
-    shown = sum(len(each.passages) for each in packed)
-    return f"{shown:,} of {format_count(shown + sum(len(_list_left_out(each)) for each in packed), 'passage')}"
+def _count_passages(packed: excerpt.PackResult) -> str:
+    shown = len(packed.passages)
+    return f"{shown:,} of {format_count(shown + len(_list_left_out(packed)), 'passage')}"
 
 
 def _list_left_out(packed: excerpt.PackResult) -> list[excerpt.OmittedHit]:
     return [each for each in packed.left_out if each.line_start]
 
 
-def _comments_hint(packed: Iterable[excerpt.PackResult]) -> str:
-    """Return a sentence on how many comments of the notes' author are left out of packs; "" if there are none."""
-    count = sum(each.left_out_comments for each in packed)
-    return f"{format_count(count, 'comment')} of the author left out. " if count else ""
-
-
-def _pack_hint(packed: Mapping[str, excerpt.PackResult]) -> str:
-    """Return a hint about the next step after a pack; `packed` has the results by the prefix of their paths."""
-    answering = {prefix: each for prefix, each in packed.items() if each.stopped is not excerpt.StopReason.NO_ANSWER}
-    left = [
-        answers.source_reference(f"{prefix}{hit.path}", hit.line_start, hit.line_end)
-        for prefix, each in (answering or packed).items()
-        for hit in _list_left_out(each)
-    ]
-    comments = _comments_hint(packed.values())
-    if not answering:
+def _pack_hint(packed: excerpt.PackResult) -> str:
+    """Return a hint about the next step after a pack."""
+    left = [answers.source_reference(hit.path, hit.line_start, hit.line_end) for hit in _list_left_out(packed)]
+    count = packed.left_out_comments
+    comments = f"{format_count(count, 'comment')} of the author left out. " if count else ""
+    if packed.stopped is excerpt.StopReason.NO_ANSWER:
         return f"Try other words. Nearest passages, unlikely to answer: {', '.join(left[:_MAX_NEAREST])}."
     if left:
-        others = _IN_ALL if len(packed) > 1 else ""
-        return f"{comments}{len(left):,} left out, first {', '.join(left[:2])}: `read` them{others}."
-    if any(each.stopped is excerpt.StopReason.ENOUGH for each in packed.values()):
+        return f"{comments}{len(left):,} left out, first {', '.join(left[:2])}: `read` them."
+    if packed.stopped is excerpt.StopReason.ENOUGH:
         return f'{comments}`related` or `search` for more, or fill="budget".'
     return f"{comments}`related` or `search` for more."
 
 
 class _SearchedVault(Struct, frozen=True):
-    """The answer of one vault to a query: the result, the number of matches, and the memories that answer.
+    """The answer of the vaults to a query: the result, the number of matches, and the memories that answer.
 
     `words` are the vault's words that are nearest to the question, if the result is unsure.
     """
@@ -738,11 +601,6 @@ class _SearchedVault(Struct, frozen=True):
     matched: int
     memories: tuple[excerpt.RecalledMemory, ...]
     words: tuple[str, ...]
-
-
-def _best_confidence(results: Iterable[excerpt.Result]) -> excerpt.Confidence | None:
-    words = [result.confidence for result in results if result.confidence is not None]
-    return min(words, key=list(excerpt.Confidence).index) if words else None
 
 
 def _recall_answers(snapshot: ServedSnapshot, queries: Iterable[str]) -> tuple[excerpt.RecalledMemory, ...]:
@@ -763,11 +621,11 @@ def _format_memories(memories: Iterable[excerpt.RecalledMemory]) -> str:
     return answers.format_answering_memories(best[:_MAX_NAMED_MEMORIES], date.today())
 
 
-def _best_hit_per_note(hits: Sequence[excerpt.VaultHit]) -> tuple[excerpt.VaultHit, ...]:
+def _best_hit_per_note(hits: Sequence[excerpt.Hit]) -> tuple[excerpt.Hit, ...]:
     """Return the best hit of each note."""
-    best: dict[tuple[str, str], excerpt.VaultHit] = {}
-    for each in hits:
-        best.setdefault((each.vault, each.hit.fragment.path), each)
+    best: dict[str, excerpt.Hit] = {}
+    for hit in hits:
+        best.setdefault(hit.path, hit)
     return tuple(best.values())
 
 
