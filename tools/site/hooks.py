@@ -51,7 +51,7 @@ def reference() -> str:
     source = (Path(__file__).parents[2] / "src" / "excerpt" / "service" / "public.py").read_text(encoding="utf-8")
     imports = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom)]
     public = {alias.name for node in imports for alias in node.names}
-    first = ("open", "Vault", "Memories", "fuse_results")
+    first = ("open", "Vault", "Memories")
     names = (*first, *sorted(public - set(first)))
     return "\n\n".join(("# Python reference", *(f"::: excerpt.{name}" for name in names)))
 
