@@ -21,7 +21,8 @@ from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.query_bar import QueryMenu
 from excerpt.tui.search.side_panel import PanelView
-from tests.tui.driver import AppPilot, ScriptedApp, drawn_lines, pane_of, screen_of, until, until_tabs
+from excerpt.tui.settings.theme_picker import ThemePicker
+from tests.tui.driver import AppPilot, ScriptedApp, drawn_lines, pane_of, post_keys, screen_of, until, until_tabs
 
 pytestmark = pytest.mark.programs
 
@@ -99,6 +100,30 @@ async def test_the_palette_finds_words_in_any_order(scripted: ScriptedApp) -> No
 async def test_the_palette_finds_letters_if_no_command_has_the_typed_words(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         assert "Save the query" in await listed_commands(pilot, *"svquery")
+
+
+async def test_of_commands_with_the_typed_word_that_with_the_shorter_name_is_first(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        assert (await listed_commands(pilot, *"theme"))[0] == "Change the theme"
+
+
+async def test_a_command_in_which_a_word_begins_with_what_is_typed_comes_before_one_with_it_inside_a_word(
+    scripted: ScriptedApp,
+) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        listed = await listed_commands(pilot, *"the")
+        begins = [" the" in f" {name}".casefold() for name in listed]
+        assert begins == sorted(begins, reverse=True)
+
+
+@pytest.mark.parametrize("text", ["change the theme", "theme"])
+async def test_enter_right_after_a_burst_of_letters_runs_the_best_match_of_all_of_them(
+    scripted: ScriptedApp, text: str
+) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        post_keys(scripted, "ctrl+g", *("space" if letter == " " else letter for letter in text), "enter")
+        await until(pilot, lambda: isinstance(scripted.screen, ThemePicker), "the themes")
 
 
 @dataclass(frozen=True)
