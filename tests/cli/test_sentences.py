@@ -64,6 +64,7 @@ def wrong_words(stage: Stage) -> None:
     stage.say("{vault}", "{vault}", vault=False)
     stage.say("search", "sync", "{vault}")
     stage.say("pack", "sync", "{vault}")
+    stage.say("pack", "{vault}", "sync")
     stage.say("map", "sync", "{vault}", vault=False)
     stage.say("index", "{vault}", "{tmp}", vault=False)
 

@@ -24,7 +24,7 @@ from excerpt.cli.vaults import (
     rerank_option,
     vaults_option,
 )
-from excerpt.text.display import format_count, format_percent, line_range, name_locations
+from excerpt.text.display import format_confidence, format_count, format_percent, line_range, name_locations
 from excerpt.text.tokens import parse_token_count
 from excerpt.vault.known_vaults import find_vault_of_file
 
@@ -200,13 +200,14 @@ def _explain_empty_pack(packed: PackResult) -> str:
 
 def _summarize_pack(packed: PackResult) -> str:
     """Return a one-line summary: confidence, numbers of passages and tokens, and the share of tokens saved."""
-    sure = f"{packed.confidence} · " if packed.confidence is not None else ""
+    sure = f"{format_confidence(packed.confidence)} · " if packed.confidence is not None else ""
     count = len(packed.passages)
     out = f", {len(packed.left_out)} left out" if packed.left_out else ""
     if packed.left_out_comments:
         out += f", {format_count(packed.left_out_comments, 'comment')} left out"
     about = ", as Markdown" if packed.format is Format.JSON else ""
+    saved = f" · saves {format_percent(packed.saved, '')} of {packed.source_tokens:,}" if count else ""
     return (
         f"{sure}{format_count(count, 'passage')}{out} · {packed.tokens:,} of {format_count(packed.budget, 'token')} "
-        f"({packed.tokenizer}{about}) · saves {format_percent(packed.saved, '')} of {packed.source_tokens:,}"
+        f"({packed.tokenizer}{about}){saved}"
     )

@@ -26,7 +26,7 @@ from excerpt.cli.vaults import (
     rerank_option,
     vaults_option,
 )
-from excerpt.text.display import format_count, visible_line
+from excerpt.text.display import format_confidence, format_count, visible_line
 from excerpt.vault.known_vaults import VaultFolders
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _summarize_result(result: Result, *, in_store: bool) -> str:
     label = "by words and meaning" if result.is_joined else label
     time = ", ".join(visible_line(f"{period.text} ({period.filter})") for period in result.periods)
     facts = (
-        *(count, label, f"confidence: {result.confidence.value}", f"time: {time}" if time else "", order),
+        *(count, label, f"confidence: {format_confidence(result.confidence)}", f"time: {time}" if time else "", order),
         f"{result.elapsed_ms:.1f} ms",
     )
     return " · ".join(filter(None, facts))

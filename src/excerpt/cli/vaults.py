@@ -59,16 +59,16 @@ class VaultParameter(click.Path):
 
 
 def reject_folder_as_query(queries: Sequence[str]) -> None:
-    """Raise a usage error if the last of several queries is the path of a folder, with a separator or `~`.
+    """Raise a usage error if the first or last of several queries is the path of a folder, with a separator or `~`.
 
     The name of a folder alone may be meant as a query.
     """
-    last = queries[-1] if len(queries) > 1 else ""
-    # pathlib raises an error for a long text, and for `~` without a home folder.
-    folder = os.path.expanduser(last)  # noqa: PTH111
-    if ("/" in last or os.sep in last or last.startswith("~")) and os.path.isdir(folder):  # noqa: PTH112
-        hint = f"Name the vault with an option: --vault {shlex.quote(folder)}"
-        raise click.UsageError(f"The last QUERY, {last}, is a folder. {hint}")
+    for place, query in (("first", queries[0]), ("last", queries[-1])) if len(queries) > 1 else ():
+        # pathlib raises an error for a long text, and for `~` without a home folder.
+        folder = os.path.expanduser(query)  # noqa: PTH111
+        if ("/" in query or os.sep in query or query.startswith("~")) and os.path.isdir(folder):  # noqa: PTH112
+            hint = f"Name the vault with an option: --vault {shlex.quote(folder)}"
+            raise click.UsageError(f"The {place} QUERY, {query}, is a folder. {hint}")
 
 
 def vault_option(command: CommandFunction) -> CommandFunction:

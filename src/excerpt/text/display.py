@@ -12,6 +12,8 @@ from datetime import date, datetime
 from functools import cache
 from pathlib import Path
 
+from excerpt.base.kinds import Confidence
+
 # Characters that a terminal would interpret are made visible, so that text of a vault can be printed.
 #
 # Each is replaced by one character, so that spans into the text stay valid. Zero-width joiners are kept: Persian and
@@ -36,6 +38,11 @@ _TEXT_TRANSLATION = {code: shown for code, shown in _LINE_TRANSLATION.items() if
 def visible(text: str) -> str:
     """Return `text` with control characters, except tab and line feed, replaced by visible ones."""
     return text if text.isascii() and text.isprintable() else text.translate(_TEXT_TRANSLATION)
+
+
+def format_confidence(confidence: Confidence) -> str:
+    """Return the word for how likely a result answers its query, as screen and commands print it."""
+    return "no answer" if confidence is Confidence.NOTHING else confidence.value
 
 
 def visible_line(text: str) -> str:

@@ -37,7 +37,7 @@ from excerpt.search.query_word import (
 )
 from excerpt.service.engine_worker import QuestionQueue
 from excerpt.service.query_texts import use_next_order
-from excerpt.text.display import format_count, format_day_span, visible_line
+from excerpt.text.display import format_confidence, format_count, format_day_span, visible_line
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.background_work import Work, start_work
 from excerpt.tui.common.debouncer import Debouncer
@@ -225,14 +225,6 @@ _MIN_ROWS_FOR_STATUS = 12
 _SEPARATOR = " · "
 _PROMPT = "❯"
 
-CONFIDENCE_LABELS = {
-    Confidence.STRONG: "strong",
-    Confidence.LIKELY: "likely",
-    Confidence.WEAK: "weak",
-    Confidence.UNSURE: "unsure",
-    Confidence.NOTHING: "no answer",
-}
-
 OFFERS = {"use_order": "new order", "suggest": "narrower queries", "compare": "compare"}
 """The label of each action that the status may offer."""
 
@@ -410,7 +402,7 @@ class QueryStatus(Widget):
     def _confidence_label(self, confidence: Confidence) -> Text:
         names = {Confidence.STRONG: "sure", Confidence.UNSURE: "unsure", Confidence.NOTHING: "unsure"}
         style = self._style(names[confidence]) if confidence in names else Style.null()
-        return _clickable(CONFIDENCE_LABELS[confidence], "explain_first", style)
+        return _clickable(format_confidence(confidence), "explain_first", style)
 
     def _style(self, name: str) -> Style:
         return self.get_component_rich_style(f"status--{name}", partial=True)
