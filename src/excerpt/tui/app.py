@@ -240,6 +240,16 @@ class ExcerptApp(App[None], inherit_bindings=False):
         text = " ".join(f"{heading} {message}".split())
         super().notify(text, severity=severity, timeout=timeout, markup=markup)
 
+    async def action_quit(self) -> None:
+        """Quit; a dialog with typed text asks before, so that the text is not lost."""
+        from excerpt.tui.common.dialog import Dialog
+
+        dialog = next((screen for screen in reversed(self.screen_stack) if isinstance(screen, Dialog)), None)
+        if dialog is not None:
+            dialog.confirm_leaving(self.exit)
+        else:
+            self.exit()
+
     def action_help_quit(self) -> None:
         """Say which key quits, as ctrl+c, which quits other programs, does not."""
         self.notify(f"{key_sign('quit')} quits excerpt.", markup=False)

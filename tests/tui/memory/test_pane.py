@@ -17,13 +17,27 @@ from excerpt.service.memory_worker import MemoryWorker
 from excerpt.service.query_texts import MemoryFilter, parse_memory_filter
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.common.dialog import ConfirmDialog
+from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.memory.form import OfferList, RememberDialog, complete_tag, split_tags
 from excerpt.tui.memory.pane import MemoryActionState, MemoryList, MemoryPane, memory_disabled_reason, toggle_stale
 from excerpt.tui.memory.view import MemoryView
 from excerpt.vault.known_vaults import VaultFolders
 from tests.service.manual_loop import ManualLoop
-from tests.tui.driver import AppPilot, drawn_lines, hit_list_of, post_keys, screen_of, search, until, until_index
+from tests.tui.driver import (
+    AppPilot,
+    ScriptedApp,
+    drawn_lines,
+    hit_list_of,
+    post_keys,
+    screen_of,
+    search,
+    show_results,
+    until,
+    until_index,
+    until_screen,
+)
 
 pytestmark = pytest.mark.programs
 
@@ -76,6 +90,23 @@ async def test_escape_closes_the_form_without_saving_a_memory(app: ExcerptApp, v
         await pilot.pause()
         assert app.screen is screen_of(app)
         assert not MemoryStore(user_paths.memory_folder(vault)).all().memories
+
+
+@pytest.mark.parametrize("key", ["escape", "ctrl+q"])
+async def test_typed_text_is_discarded_only_after_a_question(scripted: ScriptedApp, key: str) -> None:
+    async with scripted.run_test() as pilot:
+        await show_results(pilot)
+        await pilot.press("ctrl+r")
+        form = await until_screen(pilot, RememberDialog)
+        await pilot.press(*"plan", key)
+        await until_screen(pilot, ConfirmDialog)
+        await pilot.press("escape")
+        assert scripted.screen is form
+        assert form.query_one("#tags", Field).value == "plan"
+        await pilot.press(key)
+        await until_screen(pilot, ConfirmDialog)
+        await pilot.press("shift+tab", "enter")
+        await until(pilot, lambda: form not in scripted.screen_stack or not scripted.is_running, "the end of the form")
 
 
 async def test_words_and_tags_filter_the_list(app: ExcerptApp, store: MemoryStore) -> None:

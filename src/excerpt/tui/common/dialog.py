@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeVar
 
 from rich.cells import cell_len
@@ -97,8 +97,12 @@ class Dialog(ModalScreen[Answer], OverlayScreen[Answer]):
     }
     """
 
+    def confirm_leaving(self, leave: Callable[[], object]) -> None:
+        """Call `leave`, which closes this dialog or the app; a dialog with typed text asks before."""
+        leave()
+
     def action_leave(self) -> None:
-        self.dismiss(None)
+        self.confirm_leaving(self.dismiss)
 
 
 class ConfirmDialog(Dialog[bool]):

@@ -26,7 +26,7 @@ from excerpt.text.display import format_percent, local_day, visible, visible_lin
 from excerpt.text.snippet import snippet
 from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.debouncer import Debouncer
-from excerpt.tui.common.dialog import Dialog
+from excerpt.tui.common.dialog import ConfirmDialog, Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import StyledPart, line
@@ -226,7 +226,22 @@ class RememberDialog(Dialog[MemoryDraft]):
 
     def on_mount(self) -> None:
         self.query_one("#tags" if self._text else "#text").focus()
+        self._first_draft = self._read_draft()
         self._request_offers()
+
+    def confirm_leaving(self, leave: Callable[[], object]) -> None:
+        """Call `leave`; if something was typed that would be lost, ask before."""
+        if self._read_draft() == self._first_draft:
+            leave()
+            return
+
+        def on_answer(yes: bool | None) -> None:
+            if yes:
+                leave()
+
+        question = "It is not kept as a memory yet."
+        dialog = ConfirmDialog("Discard what you typed?", question, "Discard", accepts_letters=False)
+        self.app.push_screen(dialog, on_answer)
 
     @on(TextArea.Changed)
     @on(Field.Changed)
