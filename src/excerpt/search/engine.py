@@ -906,11 +906,12 @@ class Engine:
                 else ()
             )
             past_uses = _list_past_uses(scored_query.past_uses.get(position))
+            scored_signals, total = next(signals[number])
             hits.append(
                 Hit(
                     fragment,
                     score,
-                    _add_place_signal(next(signals[number]), score),
+                    _add_place_signal(scored_signals, total, score),
                     spans,
                     confidence,
                     named,
@@ -1042,9 +1043,12 @@ _MIN_PLACE_PART = 1e-5
 """A difference between a score and the sum of its parts below which it is one of rounding."""
 
 
-def _add_place_signal(signals: tuple[Signal, ...], score: float) -> tuple[Signal, ...]:
-    """Return the signals of a hit, with the signal `place` if the hit was moved and has the score of its new rank."""
-    part = score - sum(signal.part for signal in signals)
+def _add_place_signal(signals: tuple[Signal, ...], total: float, score: float) -> tuple[Signal, ...]:
+    """Return the signals of a hit, with the signal `place` if the hit was moved and has the score of its new rank.
+
+    `total` is the sum of the signals' parts.
+    """
+    part = score - total
     return signals if abs(part) < _MIN_PLACE_PART else (*signals, Signal("place", part, 1.0, part))
 
 
@@ -1052,13 +1056,13 @@ def _add_place_signal(signals: tuple[Signal, ...], score: float) -> tuple[Signal
 _make_signal = cast("Callable[[tuple[str, float, float, float]], Signal]", partial(tuple.__new__, Signal))
 
 
-def _build_signals(scored: ScoredFragments, positions: IndexArray) -> list[tuple[Signal, ...]]:
-    """Return the signals of each fragment at `positions` of `scored`."""
+def _build_signals(scored: ScoredFragments, positions: IndexArray) -> list[tuple[tuple[Signal, ...], float]]:
+    """Return the signals of each fragment at `positions` of `scored`, and the sum of their parts."""
     values, weights = scored.values[positions].astype(np.float64), scored.weights.astype(np.float64)
     columns = zip(values.tolist(), (values * weights).tolist(), strict=True)
     weighing = weights.tolist()
     return [
-        tuple(map(_make_signal, zip(scored.names, row_values, weighing, parts, strict=True)))
+        (tuple(map(_make_signal, zip(scored.names, row_values, weighing, parts, strict=True))), sum(parts))
         for row_values, parts in columns
     ]
 
