@@ -52,8 +52,8 @@ _SEE = {
 _COMMON = {"--vault", "--no-refresh", "--help"}
 """Options that the page explains once for all commands."""
 
-COMMAND_PAGES = {"For a team.md": "push"}
-"""The pages that end with a command of another package."""
+COMMAND_PAGES = {"For a team.md": ("push", "store")}
+"""The pages that end with commands of another package."""
 
 _COMMANDS_AT_END = re.compile(r"(?<=\n## Commands\n\n).*\Z", re.S)
 GENERATED = {
@@ -80,7 +80,7 @@ def rewritten(name: str, page: str) -> str:
     """Return the page of the guide called `name` with current generated text."""
     make = {
         "Command line.md": lambda _: "\n".join(_command_lines(COMMANDS)),
-        "For a team.md": lambda _: "\n".join(_command_lines([COMMAND_PAGES[name]])),
+        "For a team.md": lambda _: "\n".join(_command_lines(COMMAND_PAGES[name])),
         "Scores.md": lambda _: "\n".join(f"- `{signal}`: {meaning}" for signal, meaning in SIGNAL_LEGEND.items()),
         "JSON forms.md": lambda _: forms(),
         "Line server.md": lambda _: "\n".join(_method_lines()),

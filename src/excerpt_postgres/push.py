@@ -7,6 +7,7 @@ After a killed push, the next one continues, because it compares the digests of 
 
 from __future__ import annotations
 
+import platform
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -72,7 +73,9 @@ _BATCH_FRAGMENTS = 10_000
 """Maximum number of fragments in one transaction, unless a note has more."""
 _MIN_NOTES_TO_ANALYZE = 100
 """Number of changed notes above which the statistics of PostgreSQL's planner are updated."""
-_PUSH_LOCK = 0x657863
+_LOGGED_PUSHES = 1_000
+"""Number of a vault's newest pushes that its log keeps."""
+PUSH_LOCK = 0x657863
 """First key of the advisory locks by which only one process at a time pushes a vault."""
 
 _NOTE_COLUMNS = (
@@ -248,15 +251,16 @@ class _Push:
         self._rules = rules
         self._start = time.perf_counter()
         self._vault = self._register_vault(name)
+        self._push_number: int | None = None
 
     def run(self, records: Path, rights: RightsChanges | None) -> PushReport:
         """Write the differences to the store. Waits until no other process pushes the same vault."""
-        self._connection.rows("SELECT pg_advisory_lock(%s, %s)", _PUSH_LOCK, self._vault)
+        self._connection.rows("SELECT pg_advisory_lock(%s, %s)", PUSH_LOCK, self._vault)
         try:
             return self._run(records / f"{self._vault_identity()}.json", rights)
         finally:
             with suppress(StoreUnusableError):  # a lost connection has no locks
-                self._connection.rows("SELECT pg_advisory_unlock(%s, %s)", _PUSH_LOCK, self._vault)
+                self._connection.rows("SELECT pg_advisory_unlock(%s, %s)", PUSH_LOCK, self._vault)
 
     def _run(self, file: Path, rights: RightsChanges | None) -> PushReport:
         record = read_value(file, PushRecord, None) or PushRecord()
@@ -315,8 +319,10 @@ class _Push:
         for at in range(0, len(plan.remove), MAX_SQL_VALUES):
             with self._connection.transaction():
                 removed_counts: _ChangesByArea = {}
-                self._delete_notes(plan.remove[at : at + MAX_SQL_VALUES], removed_counts)
+                removed = plan.remove[at : at + MAX_SQL_VALUES]
+                self._delete_notes(removed, removed_counts)
                 self._write_statistics(removed_counts)
+                self._log([(self._stored_notes[path].area, "removed", path) for path in removed])
         moved = self._move_to_areas(areas, {*rewritten, *plan.remove})
         changes = len(rewritten) + len(plan.remove) + moved
         if changes:
@@ -546,6 +552,37 @@ class _Push:
             )
             self._add_term_counts(batch.area, batch.counts)
             self._write_statistics(changed)
+            paths = (self._local_notes[note].path for note in batch.notes)
+            self._log(
+                [
+                    (batch.area, "changed" if path in self._stored_notes else "added", path)
+                    for path in paths
+                    if path not in times
+                ]
+            )
+
+    def _log(self, changes: Sequence[tuple[int, str, str]]) -> None:
+        """Log changed notes, each as the number of its area, what was done, and its path.
+
+        The first changes of a push begin its entry, and end the oldest one beyond _LOGGED_PUSHES.
+        """
+        if not changes:
+            return
+        if self._push_number is None:
+            ((self._push_number,),) = self._connection.rows(
+                "INSERT INTO excerpt.pushes (vault, machine, copy) VALUES (%s, %s, %s) RETURNING id",
+                *(self._vault, platform.node(), self._snapshot.status().vault),
+            )
+            self._connection.rows(
+                "DELETE FROM excerpt.pushes WHERE id IN"
+                " (SELECT id FROM excerpt.pushes WHERE vault = %s ORDER BY id DESC OFFSET %s)",
+                *(self._vault, _LOGGED_PUSHES),
+            )
+        self._connection.copy(
+            "excerpt.pushed",
+            (("push", "int8"), ("area", "int4"), ("change", "text"), ("path", "text")),
+            [(self._push_number, *change) for change in changes],
+        )
 
     def _copy_notes(self, batch: _NoteBatch, times: Mapping[str, int]) -> dict[int, int]:
         """Insert the rows of notes except their fragments; return their numbers in the store by those in the index."""

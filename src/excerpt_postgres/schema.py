@@ -172,12 +172,33 @@ CREATE FUNCTION excerpt_vault.moves(vault integer) RETURNS TABLE (path text, bec
     JOIN excerpt_vault.areas() b ON b.id = m.now_in WHERE m.vault = $1 $$
 """
 
+_CREATE_LOG = f"""
+CREATE TABLE excerpt.pushes (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, vault integer NOT NULL REFERENCES excerpt.vaults,
+    time timestamptz NOT NULL DEFAULT now(), role name NOT NULL DEFAULT session_user, machine text NOT NULL,
+    copy text NOT NULL);
+CREATE TABLE excerpt.pushed (
+    push bigint NOT NULL REFERENCES excerpt.pushes ON DELETE CASCADE,
+    area integer NOT NULL REFERENCES excerpt.areas ON DELETE CASCADE, change text NOT NULL, path text NOT NULL);
+CREATE INDEX ON excerpt.pushed (push);
+CREATE FUNCTION excerpt_vault.pushed(vault integer) RETURNS TABLE (
+    push bigint, "time" timestamptz, role name, machine text, copy text, change text, path text)
+    {_FUNCTION_OPTIONS} AS $$
+    SELECT p.id, p.time, p.role, p.machine, p.copy, n.change, n.path
+    FROM excerpt.pushes p JOIN excerpt.pushed n ON n.push = p.id JOIN excerpt_vault.areas() a ON a.id = n.area
+    WHERE p.vault = $1 AND (
+        SELECT b.id FROM excerpt.areas b WHERE b.vault = $1 AND starts_with(normalize(n.path), b.folder)
+        AND (b.folder = '' OR EXISTS (SELECT FROM excerpt.rights r WHERE r.area = b.id))
+        ORDER BY length(b.folder) DESC LIMIT 1) IN (SELECT id FROM excerpt_vault.areas()) $$
+"""
+"""The log of pushes. The name of a note is for who may read the area that it was in, and the one of its folder now."""
+
 _LAST_UNSUPPORTED_VERSION = 2
 """The newest version of tables that cannot be upgraded.
 
 Up to it, rights were checked after an index had read the rows, and a query plan showed hidden rows.
 """
-MIGRATIONS = (_CREATE_TABLES,)
+MIGRATIONS = (_CREATE_TABLES, _CREATE_LOG)
 """SQL scripts that upgrade the tables by one version each; the first one creates the tables."""
 VERSION = _LAST_UNSUPPORTED_VERSION + len(MIGRATIONS)
 

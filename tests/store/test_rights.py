@@ -145,7 +145,7 @@ SECRETS = ("zanzibar", "secretary", "staff/s", "staff/e", "staff/l")
 
 A note that all may read has a link to Salaries.
 """
-CLOSED = ("vaults", "areas", "rights", "statistics", "remarks", "moves")
+CLOSED = ("vaults", "areas", "rights", "statistics", "remarks", "moves", "pushes", "pushed")
 QUERIES = (
     "how does a colony winter",
     "zanzibar",
@@ -214,7 +214,8 @@ def asked(capsys: pytest.CaptureFixture[str], *command: str) -> str:
     for name in ("notes", "bare"):
         for before in ("vault=", '"vault": "', "vault      "):
             told = told.replace(f"{before}{name}", before)
-    return re.sub(r'("generation": |"elapsed_ms": |generation |"updated": |updated |· )["0-9.:T+-]+( ms)?', r"\1", told)
+    told = re.sub(r"pushed [^)]*", "pushed", told)
+    return re.sub(r'("generation": |"elapsed_ms": |revision |"updated": |· )["0-9.:T+-]+( ms)?', r"\1", told)
 
 
 @pytest.mark.parametrize("json", [False, True])

@@ -16,6 +16,7 @@ from mcp import Client
 
 import excerpt
 from excerpt import Result, Span, Vault
+from excerpt.base.kinds import Confidence
 from excerpt.base.settings import Settings
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.corpus.tables import FIELDS
@@ -492,7 +493,8 @@ def test_a_store_and_a_folder_have_the_hits_of_two_folders(
     joined_folders_and_joined_store: tuple[Vault, Vault], query: str
 ) -> None:
     folders, joined = (vault.search(query, limit=10) for vault in joined_folders_and_joined_store)
-    assert joined.confidence == folders.confidence
+    order = [*Confidence, None]
+    assert abs(order.index(joined.confidence) - order.index(folders.confidence)) <= 1  # of a query at a limit
     assert [hit.score for hit in joined] == pytest.approx([hit.score for hit in folders], abs=ROUNDING)
     assert len({hit.fragment_id for hit in joined} & {hit.fragment_id for hit in folders}) >= 0.8 * len(folders.hits)
 

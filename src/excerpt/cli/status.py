@@ -50,7 +50,8 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
         saved = None if savings is None else attributes_to_json(savings, "packs", "tokens", "source_tokens", "since")
         print_json({**to_json_value(status), "watched": watched, "savings": saved})
     else:
-        _print_status(status, store or str(paths.index_folder(chosen)), watched, savings, remote)
+        place = store or str(paths.index_folder(chosen))
+        _print_status(status, place, watched, savings, remote, in_store=bool(store))
         if not store and sys.stderr.isatty():  # a program would use up what is said once
             _print_model_offer(chosen, settings, paths)
     return 0
@@ -84,15 +85,20 @@ def _format_savings(savings: TokenSavings | None) -> str:
 
 
 def _print_status(
-    status: Status, index_location: str, watched: bool, savings: TokenSavings | None, remote: str
+    status: Status, place: str, watched: bool, savings: TokenSavings | None, remote: str, *, in_store: bool
 ) -> None:
-    rows = (
-        ("vault", status.vault),
-        ("index", f"{index_location} (generation {status.generation}, updated {local_time(status.updated)})"),
+    """Print the status of a vault; `place` is the folder of its index, or the address of its store."""
+    of_index = (
+        ("index", f"{place} (generation {status.generation}, updated {local_time(status.updated)})"),
         (
             "watched",
             "yes: changes are indexed at once" if watched else "no: changes are indexed by the next command",
         ),
+    )
+    pushed = f"pushed {local_time(status.updated)}" if status.updated else "its first push has not ended"
+    rows = (
+        ("vault", status.vault),
+        *([("store", f"{place} (revision {status.generation}, {pushed})")] if in_store else of_index),
         ("notes", f"{status.notes:,}"),
         *([("dialect", status.dialect)] if status.dialect is not Dialect.MARKDOWN else ()),
         *([("attached", _format_counts_by_kind(status.attachments))] if status.attachments else ()),

@@ -1,0 +1,114 @@
+"""Tests of `excerpt store`: what happened to a vault, the vaults of a store, and the removal of one."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import excerpt as api
+from excerpt.base.errors import StoreUnusableError
+from excerpt_postgres import schema
+from tests.cli import conftest as cli
+from tests.cli.conftest import Excerpt
+from tests.store.test_push import NOTES, push_vault, statistics, vault
+from tests.store.test_rights import (
+    add_members,
+    change_rights,
+    make_owner_a_maker_of_roles,
+    name_of,
+    users,
+    with_roles,
+)
+
+__all__ = ["users", "vault"]
+pytestmark = pytest.mark.store
+excerpt, home = cli.excerpt, cli.home
+
+
+def logged(excerpt: Excerpt, address: str, *options: str) -> list[dict[str, object]]:
+    answer = excerpt("store", "log", f"{address}?vault=notes", "--json", *options)
+    assert answer.code == 0
+    entries: list[dict[str, object]] = answer.json["pushes"]
+    return entries
+
+
+def test_the_log_says_who_pushed_which_notes_from_where(excerpt: Excerpt, vault: Path, database: str) -> None:
+    push_vault(vault, database)
+    push_vault(vault, database)  # nothing to do
+    (vault / "Bees.md").write_text("# Bees\n\nThey winter.\n", encoding="utf-8")
+    (vault / "Empty.md").unlink()
+    push_vault(vault, database)
+    second, first = logged(excerpt, database)
+    assert (second["added"], second["changed"], second["removed"]) == ([], ["Bees.md"], ["Empty.md"])
+    assert (first["added"], first["changed"], first["removed"]) == (sorted(NOTES), [], [])
+    assert (first["role"], first["machine"], first["copy"]) == ("excerpt", platform.node(), str(vault))
+    assert str(second["time"]) >= str(first["time"])
+    assert logged(excerpt, database, "--limit", "1") == [second]
+    shown = excerpt("store", "log", f"{database}?vault=notes").out
+    assert "  changed 1: Bees.md\n  removed 1: Empty.md\n" in shown
+
+
+def test_the_log_names_no_note_that_its_reader_may_not_read(
+    excerpt: Excerpt, vault: Path, database: str, users: dict[str, str]
+) -> None:
+    make_owner_a_maker_of_roles(database, users)
+    with_roles(vault, users["owner"])
+    add_members(database, users)
+    change_rights(vault, users["writer"], allowed=[f"{name_of(users['nobody'])}=kitchen"])
+    (vault / "kitchen" / "Tea.md").write_text("# Tea\n\nBlack.\n", encoding="utf-8")
+    push_vault(vault, users["writer"])
+    changed, first = logged(excerpt, users["writer"])
+    assert (changed["changed"], "kitchen/Tea.md" in str(first["added"])) == (["kitchen/Tea.md"], True)
+    (seen,) = logged(excerpt, users["reader"])
+    assert seen["added"] == sorted({*NOTES} - {"kitchen/Tea.md"})
+    seen_by_group = logged(excerpt, users["nobody"])
+    assert [entry["changed"] for entry in seen_by_group] == [["kitchen/Tea.md"]]
+
+
+def test_the_vaults_of_a_store_are_listed(excerpt: Excerpt, vault: Path, database: str) -> None:
+    report = push_vault(vault, database)
+    push_vault(vault, database, "other")
+    answer = excerpt("store", "list", database, "--json").json["vaults"]
+    assert [(each["name"], each["fragments"]) for each in answer] == [
+        ("notes", report.fragments),
+        ("other", report.fragments),
+    ]
+    assert excerpt("store", "list", database).out.count("\n") == 2
+
+
+def test_a_vault_is_dropped_only_by_its_name(excerpt: Excerpt, vault: Path, database: str) -> None:
+    push_vault(vault, database)
+    push_vault(vault, database, "other")
+    before = statistics(database, "other")
+    assert excerpt("store", "drop", f"{database}?vault=notes", "--yes", "other").code == 2
+    assert excerpt("store", "drop", f"{database}?vault=notes", "--yes", "notes").code == 0
+    assert [each["name"] for each in excerpt("store", "list", database, "--json").json["vaults"]] == ["other"]
+    assert statistics(database, "other") == before
+    answer = excerpt("store", "drop", f"{database}?vault=notes", "--yes", "notes")
+    assert (answer.code, "There is no vault notes" in answer.err) == (3, True)
+    assert push_vault(vault, database).added == len(NOTES)
+
+
+def test_a_reader_drops_nothing(excerpt: Excerpt, vault: Path, database: str, users: dict[str, str]) -> None:
+    make_owner_a_maker_of_roles(database, users)
+    with_roles(vault, users["owner"])
+    add_members(database, users)
+    assert excerpt("store", "drop", f"{users['reader']}?vault=notes", "--yes", "notes").code == 3
+    assert push_vault(vault, users["writer"]).unchanged == len(NOTES)
+
+
+def test_a_store_of_the_version_before_the_log_is_upgraded_in_place(
+    excerpt: Excerpt, vault: Path, database: str
+) -> None:
+    push_vault(vault, database)
+    with psycopg.connect(database) as connection:
+        connection.execute("DROP FUNCTION excerpt_vault.pushed")
+        connection.execute("DROP TABLE excerpt.pushed, excerpt.pushes")
+        connection.execute("UPDATE excerpt.store SET version = %s", (schema.VERSION - 1,))
+    with pytest.raises(StoreUnusableError, match="older excerpt"), api.open(f"{database}?vault=notes") as stored:
+        stored.load()
+    assert push_vault(vault, database).unchanged == len(NOTES)
+    assert logged(excerpt, database) == []
