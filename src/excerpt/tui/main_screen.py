@@ -97,8 +97,6 @@ _POLL_SECONDS = 2.0
 A check saves the session, looks for changed settings files and for commits of other processes. A crash loses at most
 this many seconds of the session.
 """
-_OFFER_SECONDS = 20.0
-"""Seconds for which the offer of a model is shown; it stays among the notices of the help."""
 
 _TYPING_PAUSE_SECONDS = 1.0
 """Seconds without typing before a question may be shown."""
@@ -480,9 +478,7 @@ class MainScreen(LowLatencyScreen):
 
     def _show_model_offer(self, line: str) -> None:
         if line:
-            self.notify(
-                line, title=f"A better model, {key_sign('help')} shows how", timeout=_OFFER_SECONDS, markup=False
-            )
+            self.notify(line, title=f"A better model, {key_sign('help')} shows how", markup=False)
 
     @on(PaneLeft)
     def _return_to_search(self) -> None:

@@ -16,8 +16,10 @@ from excerpt.service.packer import DISPLACES_MARK_REASON, LeftOutRow
 from excerpt.text.display import visible_line
 from excerpt.text.tokens import open_tokenizer
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.common.dialog import DialogBox
 from excerpt.tui.common.footer import KeyBar
 from excerpt.tui.pack.bar import PackBar
+from excerpt.tui.pack.dialogs import ScopeDialog
 from excerpt.tui.pack.labels import scope_label
 from excerpt.tui.pack.panel import PackRows
 from excerpt.tui.pack.pasted_text import PastedText
@@ -37,6 +39,7 @@ from tests.tui.driver import (
     until,
     until_answered,
     until_result,
+    until_screen,
 )
 
 pytestmark = pytest.mark.programs
@@ -211,6 +214,16 @@ async def test_one_passage_can_have_its_own_scope(app: ExcerptApp) -> None:
         assert grown.scope is Scope.SECTION
         assert {pack.scope for pack in packs_of(app) if pack is not grown} <= {Scope.NONE}
         assert pane_of(app).scope is Scope.NONE
+
+
+async def test_the_scopes_of_one_passage_are_listed_with_the_size_of_the_whole_pack_as_the_title_says(
+    app: ExcerptApp,
+) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await open_pack(pilot, "lentil")
+        await pilot.press("s")
+        dialog = await until_screen(pilot, ScopeDialog)
+        assert str(dialog.query_one(DialogBox).border_title) == "Scope of this passage: size of the whole pack"
 
 
 async def test_each_decision_and_mark_can_be_undone_in_turn(app: ExcerptApp) -> None:

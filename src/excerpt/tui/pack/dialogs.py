@@ -55,7 +55,7 @@ class ScopeDialog(Dialog[Scope]):
 
     def compose(self) -> ComposeResult:
         with DialogBox() as box:
-            of = "this passage" if self._pack is not None else "all passages"
+            of = "this passage: size of the whole pack" if self._pack is not None else "all passages"
             box.border_title = Content(f"Scope of {of}")
             box.set_hints(
                 f"{key_sign('scopes-use')} use",
