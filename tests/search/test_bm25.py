@@ -83,6 +83,11 @@ def test_fuzzy_matching_applies_only_to_unknown_words() -> None:
     assert similar == 0
 
 
+@pytest.mark.parametrize("typed", ["breda", "breax", "brad", "breaad"])
+def test_a_word_of_five_letters_with_one_error_is_found(typed: str) -> None:
+    assert scores(TinyReader("bread", "fig"), typed)[0] > 0
+
+
 def test_a_stricter_fuzzy_threshold_finds_fewer_fragments() -> None:
     index = WordIndex(TinyReader("encryption"))
     found = [index.expand(parsed_query("encripsion"), open_word=False, fuzzy_threshold=t)[0].terms for t in (0.6, 0.99)]

@@ -22,6 +22,7 @@ from excerpt.insight.completions import (
     list_filter_values,
     prefetch_fragments_with,
 )
+from excerpt.search.bm25 import has_plausible_start
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import UNTRUSTED_FACTOR, analyze_text, compute_meaning_factor
 from excerpt.search.filters import flag_allowed_rows
@@ -179,4 +180,4 @@ def _is_plausible(typed: str, meant: str) -> bool:
     edits = OSA.distance(typed, meant)
     if edits > (1 if len(typed) < MIN_LETTERS_OF_TWO_SLIPS else 2):
         return False
-    return typed[:1] == meant[:1] or (edits == 1 and (len(typed) != len(meant) or typed[:2] == meant[1::-1]))
+    return typed[:1] == meant[:1] or (edits == 1 and has_plausible_start(typed, meant))

@@ -72,6 +72,8 @@ MAX_COMPLETIONS = 12
 """Maximum number of terms that complete the word being typed, shortest first."""
 _MAX_ENDING_LETTERS = 16
 """Maximum number of last letters that are removed from a word being typed to find its stem."""
+_ROUNDING = 1e-6
+"""Less than any difference of two similarities; rapidfuzz leaves out a similarity that is equal to its cutoff of .8."""
 MAX_FUZZY_TERMS = 3
 """Maximum number of similarly spelled terms for a word without matches."""
 MAX_FUZZY_WORDS = 10
@@ -266,7 +268,7 @@ class WordIndex:
 
         The first tier has the word's own terms. If `open_word` is true, the last word is still being typed, and a
         second tier has its completions. If the vault has none of these terms, further tiers have similarly spelled
-        terms (Levenshtein similarity of at least `fuzzy_threshold`, 0 to 1), of the first MAX_FUZZY_WORDS such words.
+        terms (OSA similarity of at least `fuzzy_threshold`, 0 to 1), of the first MAX_FUZZY_WORDS such words.
         """
         words: list[ExpandedWord] = []
         similar_terms: dict[str, list[TermTier]] = {}
@@ -442,20 +444,29 @@ class WordIndex:
         if len(word_text) < MIN_FUZZY_LETTERS or not any(c.isalpha() for c in word_text):
             return []
         from rapidfuzz import process
-        from rapidfuzz.distance import Levenshtein
+        from rapidfuzz.distance import OSA
 
         matches = process.extract(
             word_text,
             self._reader.lexicon("text"),
-            scorer=Levenshtein.normalized_similarity,
-            score_cutoff=threshold,
+            scorer=OSA.normalized_similarity,
+            score_cutoff=threshold - _ROUNDING,
             limit=MAX_FUZZY_TERMS,
         )
         is_plain = word_text.isalpha()  # a code with another digit is another code
         return [
             TermTier((term, term + UNACCENTED_MARK), FUZZY_SHARE * similarity, similarity if is_plain else 0.0)
             for term, similarity, _ in sorted(matches, key=lambda f: (-f[1], f[0]))
+            if has_plausible_start(word_text, term)
         ]
+
+
+def has_plausible_start(typed: str, meant: str) -> bool:
+    """Return whether `typed` may be a misspelt `meant` by its start.
+
+    Of the first letter, only one that was left out, added or swapped is plausible: "least" is no misspelt "yeast".
+    """
+    return typed[:1] == meant[:1] or len(typed) != len(meant) or typed[:2] == meant[1::-1]
 
 
 def _select_rows(entries: TermEntries, rows: Rows) -> TermEntries:
