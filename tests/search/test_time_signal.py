@@ -239,9 +239,15 @@ def test_a_question_that_is_only_a_time_lists_the_notes_of_that_time_newest_firs
     assert result.matched == len(result.hits) == engine.count_matches_by_note(query).sum()
 
 
-@pytest.mark.parametrize("query", ["the lease in 2024", "what did I write in 1998", "2024", '"what" in 2024'])
+@pytest.mark.parametrize("query", ["the lease in 2024", "what happened in 1998", "2024", '"what" in 2024'])
 def test_a_question_that_is_more_than_a_time_is_searched_as_usual(engine: Engine, query: str) -> None:
     assert engine.search(query).confidence is not None
+
+
+def test_a_question_for_the_notes_of_a_time_without_any_finds_nothing(engine: Engine) -> None:
+    result = engine.search("what did I write in 1998")
+    assert (result.hits, result.matched) == ((), 0)
+    assert [period.filter for period in result.periods] == ["date:1998"]
 
 
 def test_a_list_of_the_notes_of_a_time_applies_the_filters_of_the_query(engine: Engine) -> None:

@@ -16,7 +16,6 @@ import numpy as np
 from excerpt.base.kinds import FilterKind
 from excerpt.base.model import QuestionWord
 from excerpt.base.patterns import lazy_pattern
-from excerpt.corpus.facets import UNKNOWN_DAY
 from excerpt.corpus.interface import Corpus
 from excerpt.search.bm25 import ExpandedWord, WordMatches
 from excerpt.search.evidence import MAX_LANGUAGES, Evidence, Flags, analyze_text
@@ -35,7 +34,7 @@ from excerpt.search.query import (
 )
 from excerpt.search.rank_reasons import MAX_QUESTION_CELLS
 from excerpt.search.results import QueryCondition, QueryInterpretation, QueryWarning
-from excerpt.search.time_signal import find_notes_in_periods
+from excerpt.search.time_signal import find_notes_in_periods, has_dates
 from excerpt.search.usage import normalize_query
 from excerpt.text.columns import truncate
 from excerpt.text.display import visible_line
@@ -60,8 +59,7 @@ def interpret_query(snapshot: Corpus, text: str, today: date) -> QueryInterpreta
         ),
     )
     by_place = tuple(sorted(warnings, key=lambda warning: warning.start))
-    has_dates = bool(len(facets.heading_dates.days) or (facets.dates != UNKNOWN_DAY).any())
-    return QueryInterpretation(query_conditions, by_place, periods, has_dates)
+    return QueryInterpretation(query_conditions, by_place, periods, has_dates(snapshot))
 
 
 _STRATEGY_PREFIX = lazy_pattern(r"\s*(![a-z])(?=\s)", re.IGNORECASE)

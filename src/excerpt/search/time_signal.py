@@ -42,60 +42,27 @@ def find_query_periods(query: Query, today: date) -> tuple[NamedPeriod, ...]:
     )
 
 
-_LISTING_WORDS = frozenset(
-    fold(word)
-    for word in [
-        "did",
-        "do",
-        "does",
-        "done",
-        "happen",
-        "happened",
-        "happens",
-        "note",
-        "noted",
-        "notes",
-        "wrote",
-        "write",
-        "written",
-        "entries",
-        "entry",
-        "schrieb",
-        "schreiben",
-        "geschrieben",
-        "notiert",
-        "notizen",
-        "notiz",
-        "einträge",
-        "passiert",
-        "passierte",
-        "gemacht",
-        "écrit",
-        "noté",
-        "notes",
-        "fait",
-        "arrivé",
-        "escribí",
-        "escrito",
-        "anoté",
-        "notas",
-        "hice",
-        "pasó",
-        "scritto",
-        "annotato",
-        "note",
-        "fatto",
-        "successo",
-    ]
+_WRITING_WORDS = frozenset(
+    fold(
+        "note noted notes wrote write written entries entry schrieb schreiben geschrieben notiert notizen notiz "
+        "einträge écrit noté escribí escrito anoté notas scritto annotato"
+    ).split()
 )
-"""Words, beside function words, of a question for all notes of a period: "what did I write last week"."""
+"""Words of a question for the notes of a period, whether there are any: "what did I write last week"."""
+_LISTING_WORDS = _WRITING_WORDS.union(
+    fold(
+        "did do does done happen happened happens passiert passierte gemacht fait arrivé hice pasó fatto successo"
+    ).split()
+)
+"""Words, beside function words, of a question for all notes of a period."""
 _WORD = lazy_pattern(r"[^\W\d_]+|\d+")
 
 
 def list_period(query: Query, corpus: Corpus, today: date) -> Query:
     """Return a query for all notes of a period of time, such as "last week", as a filter; others stay unchanged.
 
-    Unchanged is also a query for a time in which no note is dated, and a query of a single date, which may be a title.
+    Unchanged is also a query of a single date, which may be a title, and a query for a time in which no note is dated:
+    unless it asks for what was written, it may be about the time, as in a calendar of chores.
     """
     periods = find_query_periods(query, today)
     if len(periods) != 1 or query.phrases:
@@ -108,7 +75,10 @@ def list_period(query: Query, corpus: Corpus, today: date) -> Query:
         word in _LISTING_WORDS or is_question_word(word) or is_function_word(word, languages) for word in others
     )
     is_date_alone = not others and any(character.isdigit() for character in text)
-    if not is_listing or is_date_alone or not len(find_notes_in_periods(corpus, periods)):
+    if not is_listing or is_date_alone:
+        return query
+    asks_for_notes = has_dates(corpus) and not _WRITING_WORDS.isdisjoint(others)
+    if not asks_for_notes and not len(find_notes_in_periods(corpus, periods)):
         return query
     name = f"date:{period.filter_value}"
     (condition,) = parse_alternatives(f"{name} ")[0].filters
@@ -125,6 +95,11 @@ def score_time(corpus: Corpus, periods: Sequence[NamedPeriod]) -> Floats | None:
         return None
     values = _score_nearest(dates_of_rows(corpus), periods)
     return values if values.any() else None
+
+
+def has_dates(corpus: Corpus) -> bool:
+    """Return whether any note, or any heading of one, has a date."""
+    return bool(len(corpus.facets.heading_dates.days) or (corpus.facets.dates != UNKNOWN_DAY).any())
 
 
 def find_notes_in_periods(corpus: Corpus, periods: Sequence[NamedPeriod]) -> Ints:
