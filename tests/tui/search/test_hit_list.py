@@ -521,6 +521,32 @@ async def test_while_a_pack_is_built_the_rule_stays_without_a_text(scripted: Scr
 
 
 @pytest.mark.programs
+@pytest.mark.parametrize("has_snippets", [False, True])
+async def test_a_rule_that_moves_leaves_rows_below_it_drawn_and_draws_all_that_differ(
+    scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch, has_snippets: bool
+) -> None:
+    async with scripted.run_test(size=(80, 40)) as pilot:
+        rows = await show(pilot, [hit(f"{name}.md") for name in "abcdefgh"])
+        rows.has_snippets = has_snippets
+        draw, drawn = rows.draw_row, list[int]()
+
+        def noted(row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
+            drawn.append(row)
+            return draw(row, width, selected, base)
+
+        monkeypatch.setattr(rows, "draw_row", noted)
+        for packed in ((0, 2), (0,), (), (1, 3), (0, 1, 2, 3, 4)):
+            drawn_lines(rows)
+            drawn.clear()
+            rows.packed_ids = frozenset(rows.hits[at].fragment.id for at in packed)
+            rows.show_pack_end(f"enough: {len(packed)}" if packed else "")
+            lines = drawn_lines(rows)
+            assert not {6, 7} & set(drawn)
+            rows.redraw_rows()
+            assert drawn_lines(rows) == lines
+
+
+@pytest.mark.programs
 async def test_a_rule_that_appears_leaves_the_best_hit_in_sight(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         rows = await show(pilot, [hit(f"{name}.md") for name in "abcdefghijklmnop"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, runtime_checkable
 
@@ -138,6 +138,8 @@ class RowList(LineView):
 
     def format_folder(self, path: str, folder: str, cells: int) -> str:
         """Return ` in folder` for a note that has a distinguishing folder, without its vault's name; "" for others."""
+        if not folder:
+            return ""
         place = folder.removeprefix(path.partition("/")[0]).removeprefix("/") if self.vault_part(path)[0] else folder
         return f" in {fit(visible_line(place), cells)}" if place else ""
 
@@ -148,12 +150,12 @@ class RowList(LineView):
             style = self._styles_of[name] = self.get_component_rich_style(name, partial=True)
         return style
 
-    def redraw_rows(self, cursor: int = 0, unchanged: int = 0) -> None:
+    def redraw_rows(self, cursor: int = 0, unchanged: Container[int] = ()) -> None:
         """Redraw the list with the cursor on row `cursor`. A subclass calls this when its rows have changed.
 
-        The first `unchanged` rows look the same as before, and are not drawn again.
+        The rows in `unchanged` look the same as before, and are not drawn again.
         """
-        self._drawn = {at: drawn for at, drawn in self._drawn.items() if at[0] < unchanged}
+        self._drawn = {at: drawn for at, drawn in self._drawn.items() if at[0] in unchanged}
         self.set_reactive(RowList.cursor, max(0, min(cursor, self.row_count - 1)))
         self.set_line_count(self.first_line_of(self.row_count))
         self._show_cursor()

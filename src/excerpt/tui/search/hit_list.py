@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
-from itertools import accumulate, takewhile
+from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
@@ -310,16 +310,17 @@ class HitList(RowList):
         ranked = [row.hit for row in rows if row.rank and row.hit.confidence is not None]
         top_score = max((hit.score for hit in ranked), default=0.0)
         has_dates = any(row.hit.created is not None for row in rows)
-        unchanged = 0
+        unchanged = set[int]()
         if (top_score, has_dates) == (self._top_score, self._has_dates):
-            unchanged = sum(
-                1 for _ in takewhile(lambda pair: _is_drawn_alike(*pair), zip(self.rows, rows, strict=False))
-            )
+            pairs = zip(self.rows, rows, strict=False)
+            unchanged = {at for at, pair in enumerate(pairs) if _is_drawn_alike(*pair)}
         row_count = self.row_count
         self.rows, self._top_score, self._has_dates = rows, top_score, has_dates
         pack_end = self._find_pack_end() if self._rule else min(self._pack_end, len(rows)) * has_pack_end
         if (pack_end, len(rows)) != (self._pack_end, row_count):
-            unchanged = max(0, min(unchanged, pack_end - 1, self._pack_end - 1))
+            ends = [pack_end, self._pack_end]
+            ends += [_SNIPPETS_WITHOUT_PACK] * (0 in ends)
+            unchanged.difference_update(range(min(ends) - 1, max(ends) + 1))  # rule, snippets and signs may differ
         self._pack_end = pack_end
         self._first_lines = tuple(accumulate(map(self._row_lines, range(len(rows))), initial=0))
         self.redraw_rows(cursor, unchanged)
