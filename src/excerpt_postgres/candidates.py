@@ -9,6 +9,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS, DocumentFrequency, Positions, TermEntries, TermOccurrences, TermPostings
+from excerpt.search.bm25 import compute_idf
 from excerpt.text.folding import UNACCENTED_MARK
 from excerpt_postgres.queries import StoreQueries
 from excerpt_postgres.words import DecodedTokens
@@ -136,6 +137,11 @@ class CandidateTerms:
         counted = attached if self._statistics.is_attachments else with_terms - attached
         sample_size = self._statistics.counted
         return DocumentFrequency(min(with_terms, self.corpus_size), min(counted, sample_size), sample_size)
+
+    def idf(self, terms: Sequence[str]) -> float:
+        """Return the rarity of some terms together."""
+        known = self.document_frequency(terms)
+        return compute_idf(known.sample_matches, known.sample_size)
 
     def mean_length(self, field: str) -> float:
         """Return the mean number of terms in a field, over the fragments where the field is not empty."""

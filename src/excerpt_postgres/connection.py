@@ -33,13 +33,6 @@ With them, a connection that is interrupted silently fails after 25 seconds inst
 """
 
 
-class IndexDamagedError(ExcerptError):
-    """Raised if an index of the store is damaged or missing, but the rows are intact."""
-
-    title = StoreUnusableError.title
-    exit_code = StoreUnusableError.exit_code
-
-
 class ConnectionLostError(ExcerptError):
     """Raised if a read transaction cannot continue, because the connection or the right to a table was lost.
 
@@ -111,17 +104,6 @@ class StoreConnection:
                 ) from error
             self._has_read = self._in_transaction
             return execute_all[len(begins) :]
-
-    def execute_with_savepoint(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """Execute statements as `execute_all` does; a transaction can continue after an IndexDamagedError."""
-        if not self._in_transaction:
-            return self.execute_all(statements)
-        try:
-            return self.execute_all([("SAVEPOINT attempt", ()), *statements, ("RELEASE SAVEPOINT attempt", ())])[1:-1]
-        except IndexDamagedError:
-            self._has_read = True
-            self.rows("ROLLBACK TO SAVEPOINT attempt")
-            raise
 
     @contextmanager
     def read_transaction(self) -> Iterator[None]:
@@ -219,7 +201,7 @@ class StoreConnection:
             driver.errors.IndexCorrupted,
             driver.errors.InternalError_,
         ) as error:
-            raise IndexDamagedError(
+            raise StoreUnusableError(
                 f"An index of the store {address} is damaged or missing: {_error_text(error)}.",
                 "Run `excerpt push` to this store: it rebuilds what is missing.",
             ) from error

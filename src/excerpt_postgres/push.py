@@ -45,6 +45,7 @@ from excerpt_postgres.compare import (
     plan_push,
 )
 from excerpt_postgres.connection import Row, StoreConnection, to_halfvecs
+from excerpt_postgres.postings import ORDINAL_BITS, add_postings, encode_postings, remove_postings
 from excerpt_postgres.read_rights import RightsChanges
 from excerpt_postgres.rights import (
     AreaNumbers,
@@ -56,7 +57,6 @@ from excerpt_postgres.rights import (
     drop_empty_areas,
     folder_rights,
 )
-from excerpt_postgres.schema import ORDINAL_BITS
 from excerpt_postgres.words import (
     FragmentTerms,
     TermCounts,
@@ -337,7 +337,7 @@ class _Push:
         schema.repair_indexes(self._connection, remaining_areas)
         if changes > max(_MIN_NOTES_TO_ANALYZE, len(after) // 10):
             for area in remaining_areas:
-                for table in ("fragments", "notes", "terms", "names"):
+                for table in ("fragments", "notes", "terms", "postings", "names"):
                     rows(f"VACUUM (ANALYZE) {schema.table_name(table, area)}")
         added = sum(path not in self._stored_notes for path in plan.write)
         unwritten = sum(path in self._stored_notes for path in plan.kept)
@@ -550,6 +550,11 @@ class _Push:
                     )
                 ),
             )
+            stored_keys = [numbers[row[0]] << ORDINAL_BITS | row[3] for row in fragments]
+            encoded = [batch.terms[key] for key in keys.tolist()]
+            self._add_postings(
+                batch.area, stored_keys, [terms.words for terms in encoded], [terms.lengths for terms in encoded]
+            )
             self._add_term_counts(batch.area, batch.counts)
             self._write_statistics(changed)
             paths = (self._local_notes[note].path for note in batch.notes)
@@ -628,15 +633,17 @@ class _Push:
 
         Also subtracts the fragments from the counts of terms in the store. Returns the subtracted fragments, one row
         each: the text of its tokens, the lengths of its fields, its vector, whether it is of an attachment, its note's
-        number and its note's state.
+        number, its note's state and its ordinal.
         """
         rows = self._connection.rows
         removed = rows(
-            "SELECT words, f.lengths, vector::real[], attached, note, state"
+            "SELECT words, f.lengths, vector::real[], attached, note, state, f.ordinal"
             f" FROM {schema.table_name('fragments', area)} f JOIN {schema.table_name('notes', area)} n ON n.id = note"
             " WHERE note = ANY(%s)",
             list(numbers),
         )
+        removed_tokens = {token for row in removed for token in row[0].split()}
+        remove_postings(self._connection, schema.table_name("postings", area), area, removed_tokens, numbers)
         for attached in sorted({row[3] for row in removed}):
             kind_rows = [row for row in removed if row[3] == attached]
             change = changed.setdefault((area, attached), _StatisticsChange())
@@ -689,6 +696,9 @@ class _Push:
             for table, columns, order in (*_NOTE_TABLES, ("fragments", _FRAGMENT_COLUMNS, "key")):
                 self._copy_rows(table, columns, order, notes, (before, area))
             rows(f"DELETE FROM {schema.table_name('notes', before)} WHERE id = ANY(%s)", numbers)
+            new_numbers = dict(zip(numbers, new, strict=True))
+            new_keys = [new_numbers[row[4]] << ORDINAL_BITS | row[6] for row in removed]
+            self._add_postings(area, new_keys, [row[0] for row in removed], [row[1] for row in removed])
             self._write_statistics(changed)
 
     def _copy_rows(
@@ -753,6 +763,13 @@ class _Push:
             *([count.fragments for count in terms], [count.attached for count in terms]),
             *([count.notes for count in terms], [count.fields for count in terms]),
         )
+
+    def _add_postings(
+        self, area: int, keys: Sequence[int], words: Sequence[str], lengths: Sequence[Sequence[int]]
+    ) -> None:
+        """Add the postings of fragments, given by the keys they have in the store, to those of an area (folder)."""
+        blocks = encode_postings(keys, words, np.array(lengths, np.int64).reshape(-1, len(FIELDS)))
+        add_postings(self._connection, schema.table_name("postings", area), area, blocks)
 
     def _write_statistics(self, changed: _ChangesByArea) -> None:
         """Add the changes of a transaction to the statistics in the store, and raise the revision of the vault."""

@@ -54,6 +54,7 @@ _CATALOG_TABLES = {
         f"key, note, {schema.catalog_column_names('fragments')}, attached, words, lengths, places, vector",
     ),
     "terms": ("terms", "", "term, fragments, attached, notes, fields"),
+    "postings": ("postings", "", "token, block, data"),
 }
 """How the tables of an index's catalog are read from the tables of an area, by name.
 

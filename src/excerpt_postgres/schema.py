@@ -3,8 +3,8 @@
 A vault is divided into areas: an area is a folder with read rights of its own, or all notes in no such folder. Data of
 notes is in tables per area, which are partitions of one table for all areas. A reader has the right to the partitions
 of some areas, but not to others nor to the whole tables. So no plan, statistic or index that PostgreSQL shows for a
-query covers rows that are hidden from the reader. The fragments of an area have indexes by words (BM25), by terms (GIN,
-for filters, and for words if the BM25 index is damaged) and by meaning (HNSW). All can be rebuilt from the rows.
+query covers rows that are hidden from the reader. The fragments of an area have indexes by terms (GIN, for filters)
+and by meaning (HNSW), which can be rebuilt from the rows. Postings are rows, written with those of the notes.
 
 Data of vaults and areas is in tables that readers have no right to. The functions of the schema `excerpt_vault` return
 the rows that their caller may read.
@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from excerpt.base.errors import StoreUnusableError
-from excerpt_postgres.connection import IndexDamagedError, Statement, StoreConnection
+from excerpt_postgres.connection import StoreConnection
+from excerpt_postgres.postings import add_postings, encode_postings
 
 DIMENSIONS = 256
 """Number of dimensions of the vectors in a store."""
-ORDINAL_BITS = 20
-"""Bits of a fragment's key that hold its ordinal (position in the note); the higher bits hold the note's number."""
 
 CATALOG_COLUMNS: Mapping[str, Sequence[str]] = {
     "notes": (
@@ -89,6 +90,11 @@ _AREA_TABLE_DEFINITIONS = {
         ("PRIMARY KEY (token)",),
         ("term",),
     ),
+    "postings": (
+        'area integer NOT NULL, token text COLLATE "C" NOT NULL, block integer NOT NULL, data bytea NOT NULL',
+        ("PRIMARY KEY (token, block)",),
+        (),
+    ),
     "links": (
         f"rowid bigint GENERATED ALWAYS AS IDENTITY, {_NOTE_KEY_COLUMNS}, {_CATALOG_COLUMNS_SQL['links']}",
         (_NOTE_FOREIGN_KEY,),
@@ -121,7 +127,6 @@ PostgreSQL plans such a function separately: conditions on its rows are applied 
 
 _CREATE_TABLES = f"""
 CREATE EXTENSION IF NOT EXISTS vector;
-CREATE EXTENSION IF NOT EXISTS pg_textsearch;
 CREATE SCHEMA excerpt;
 CREATE SCHEMA excerpt_vault;
 CREATE TABLE excerpt.store (version integer NOT NULL);
@@ -198,8 +203,50 @@ _LAST_UNSUPPORTED_VERSION = 2
 
 Up to it, rights were checked after an index had read the rows, and a query plan showed hidden rows.
 """
-MIGRATIONS = (_CREATE_TABLES, _CREATE_LOG)
-"""SQL scripts that upgrade the tables by one version each; the first one creates the tables."""
+_FRAGMENTS_PER_STEP = 10_000
+"""Number of fragments of which the postings are written together when a store is upgraded."""
+
+
+def _create_tables(connection: StoreConnection) -> None:
+    _execute_script(connection, _CREATE_TABLES)
+
+
+def _create_log(connection: StoreConnection) -> None:
+    _execute_script(connection, _CREATE_LOG)
+
+
+def _execute_script(connection: StoreConnection, script: str) -> None:
+    for statement in filter(str.strip, script.split(";\n")):
+        connection.rows(statement)
+
+
+def _add_postings(connection: StoreConnection) -> None:
+    """Make the postings of every area from its fragments. Before, an index of the extension pg_textsearch had them."""
+    rows = connection.rows
+    columns = _AREA_TABLE_DEFINITIONS["postings"][0]
+    rows(f"CREATE TABLE IF NOT EXISTS excerpt.postings ({columns}) PARTITION BY LIST (area)")
+    for (area,) in rows("SELECT id FROM excerpt.areas WHERE to_regclass('excerpt.notes_' || id) IS NOT NULL"):
+        rows(f"DROP INDEX IF EXISTS {index_name('words', area)}")
+        create_area(connection, area)
+        for (role,) in rows(
+            "SELECT grantee::regrole::text FROM pg_class, aclexplode(relacl) WHERE oid = %s::regclass"
+            " AND privilege_type = 'SELECT' AND grantee <> relowner",
+            table_name("notes", area),
+        ):
+            rows(f"GRANT SELECT ON {table_name('postings', area)} TO {role}")
+        last = -1
+        while fragments := rows(
+            f"SELECT key, words, lengths FROM {table_name('fragments', area)} WHERE key > %s ORDER BY key LIMIT %s",
+            *(last, _FRAGMENTS_PER_STEP),
+        ):
+            keys, words, lengths = zip(*fragments, strict=True)
+            blocks = encode_postings(keys, words, np.array(lengths, np.int64))
+            add_postings(connection, table_name("postings", area), area, blocks)
+            last = keys[-1]
+
+
+MIGRATIONS = (_create_tables, _create_log, _add_postings)
+"""Functions that upgrade the tables by one version each; the first one creates the tables."""
 VERSION = _LAST_UNSUPPORTED_VERSION + len(MIGRATIONS)
 
 _SCHEMA_LOCK = 0x657863657270  # number of the advisory lock by which only one process at a time changes tables
@@ -211,8 +258,7 @@ def create_or_upgrade(connection: StoreConnection) -> None:
         connection.rows("SELECT pg_advisory_xact_lock(%s)", _SCHEMA_LOCK)
         version = _version(connection)
         for migration in MIGRATIONS[max(version - _LAST_UNSUPPORTED_VERSION, 0) :]:
-            for statement in filter(str.strip, migration.split(";\n")):
-                connection.rows(statement)
+            migration(connection)
         if version < VERSION:
             connection.rows("UPDATE excerpt.store SET version = %s", VERSION)
 
@@ -259,7 +305,7 @@ def table_name(name: str, area: int) -> str:
 
 
 def index_name(name: str, area: int) -> str:
-    """Return the qualified name of an index of an area's fragments; `name` is "words", "terms" or "meaning"."""
+    """Return the qualified name of an index of an area's fragments; `name` is "terms" or "meaning"."""
     return f"{table_name('fragments', area)}_{name}"
 
 
@@ -268,11 +314,11 @@ def create_area(connection: StoreConnection, area: int) -> None:
 
     The indexes of fragments are created after the rows, by `repair_indexes`: that makes the first push faster.
     """
-    if not connection.rows("SELECT to_regclass(%s) IS NULL", table_name("notes", area))[0][0]:
-        return
     with connection.transaction():
         for name, (_, constraints, indexes) in _AREA_TABLE_DEFINITIONS.items():
             new_table = table_name(name, area)
+            if not connection.rows("SELECT to_regclass(%s) IS NULL", new_table)[0][0]:
+                continue
             # CREATE TABLE … PARTITION OF would lock the parent, and wait for other pushes and block them.
             connection.rows(f"CREATE TABLE {new_table} (LIKE excerpt.{name} INCLUDING DEFAULTS)")
             for constraint in constraints:
@@ -302,17 +348,13 @@ pgvector's defaults (16, 64) take 14 s and have .944 and .976; the hits of searc
 TERMS_TSVECTOR = "to_tsvector('simple'::regconfig, words)"
 """SQL expression of the terms of a fragment, the same as in the index by terms."""
 _INDEX_DEFINITIONS = {
-    "words": "bm25 (words) WITH (text_config = 'simple')",
     "terms": f"gin ({TERMS_TSVECTOR})",
     "meaning": f"hnsw (vector halfvec_ip_ops) WITH ({_HNSW_OPTIONS})",
 }
 
 
 def find_damaged_indexes(connection: StoreConnection, areas: Sequence[int]) -> tuple[str, ...]:
-    """Return which indexes ("words", "terms", "meaning") are missing or damaged in any of the areas.
-
-    The index by words is tested: it must find a fragment by that fragment's first term.
-    """
+    """Return which indexes ("terms", "meaning") are missing or damaged in any of the areas."""
     return tuple(name for name in _INDEX_DEFINITIONS if any(name in _find_damaged(connection, area) for area in areas))
 
 
@@ -324,18 +366,7 @@ def _find_damaged(connection: StoreConnection, area: int) -> list[str]:
         " WHERE indrelid = %s::regclass AND indisvalid",
         fragments,
     )
-    damaged = [name for name in _INDEX_DEFINITIONS if (index_name(name, area),) not in whole]
-    first = connection.rows(f"SELECT split_part(words, ' ', 1) FROM {fragments} WHERE words <> '' LIMIT 1")
-    if "words" not in damaged and first:
-        by_words = f"SELECT key FROM {fragments} ORDER BY words <@> to_bm25query(%s, %s) LIMIT 1"
-        statement: Statement = by_words, (first[0][0], index_name("words", area))
-        try:
-            (row_count,) = connection.execute_with_savepoint([statement])
-        except IndexDamagedError:
-            row_count = []
-        if not row_count:
-            damaged.append("words")
-    return damaged
+    return [name for name in _INDEX_DEFINITIONS if (index_name(name, area),) not in whole]
 
 
 def repair_indexes(connection: StoreConnection, areas: Sequence[int]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import math
 import re
 import time
 from collections import Counter
@@ -31,9 +30,9 @@ from excerpt.vault.dialect import guess_dialect
 from excerpt_postgres import schema
 from excerpt_postgres.address import PostgresAddress
 from excerpt_postgres.candidates import CandidateTerms, CandidateVectors, LoadedFragments, TermCache, VaultStatistics
-from excerpt_postgres.connection import ConnectionLostError, IndexDamagedError, Row, Statement, StoreConnection
+from excerpt_postgres.connection import ConnectionLostError, Row, Statement, StoreConnection
+from excerpt_postgres.postings import ORDINAL_BITS, PostingsBlock, WordRanking
 from excerpt_postgres.queries import ReadableAreas, StoreQueries, array_literal
-from excerpt_postgres.schema import ORDINAL_BITS
 from excerpt_postgres.words import DecodedTokens, stored_tokens, word_lengths
 
 _TIMEOUT_SECONDS = 20.0
@@ -51,18 +50,8 @@ _MAX_SCANNED = 30_000
 """Maximum number of vectors in a scan: 180,000 of a million take 2 s."""
 _MAX_CACHED_NAMES = 1_000
 """Maximum number of note names whose notes are cached."""
-_MAX_LOOKED_UP_TERMS = 8
-"""Maximum number of terms that are looked up one by one if the index by words is damaged."""
 _MAX_NAMED_FRAGMENTS = 500
 """Maximum number of fragments that are loaded from notes that a query names."""
-_SHARE_FACTOR, _EXTRA_SHARE = 1.5, 0.2
-"""How many of the best fragments by words are taken from one area (a folder with rights).
-
-The number is a share of all that are wanted: `_SHARE_FACTOR` times the area's share of the vault's fragments, plus
-`_EXTRA_SHARE`. Each area has its own document frequencies, so the scores of two areas cannot be compared. With three
-areas of cpp-docs, .965 of the first ten hits are the same as in the index of a folder, as many as with one index over
-all areas. Taking the whole number from each area gives .972, and takes longer.
-"""
 _EF_SEARCH = 300
 """Number of candidates in a search of the index by meaning (hnsw.ef_search), more than the vectors that are wanted."""
 
@@ -139,23 +128,20 @@ class _RevisionData:
     A revision is the state of the vault after a push; its number grows with every push.
     """
 
-    def __init__(
-        self, number: int, queries: StoreQueries, statistics: VaultStatistics, shares: Sequence[float], vault_row: Row
-    ) -> None:
+    def __init__(self, number: int, queries: StoreQueries, statistics: VaultStatistics, vault_row: Row) -> None:
         """Read the notes of the revision `number`.
 
-        `shares` has the share of the vault's fragments for each area (folder with rights). `vault_row` are the vault's
-        time of update, model, source of the model, and tokenizer.
+        `vault_row` are the vault's time of update, model, source of the model, and tokenizer.
         """
         self.number = number
         self.tables = queries.tables
-        self.shares = shares
         self.statistics = statistics
         self.updated, self.model, self.model_source, self.tokenizer = vault_row
         self.embedder: Embedder | None = None
         self.named: dict[str, tuple[int, ...]] = {}
         self.languages: tuple[str, ...] | None = None
         self.terms = TermCache(queries)
+        self.ranking = WordRanking(statistics.mean_lengths)
         note_rows = queries.note_table()
         self.notes = _RevisionNotes(
             tuple(row[0] for row in note_rows),
@@ -353,9 +339,7 @@ class StoreSnapshot(NoteReader):
         return StoreHealth(
             server=str(server).split()[0],
             is_replica=bool(is_replica),
-            extensions=tuple(
-                rows("SELECT extname, extversion FROM pg_extension WHERE extname IN ('vector', 'pg_textsearch')")
-            ),
+            extensions=tuple(rows("SELECT extname, extversion FROM pg_extension WHERE extname = 'vector'")),
             damaged=schema.find_damaged_indexes(self._connection, self._revision.tables.areas),
             counted=self._revision.statistics.count,
             fragments=int(self._note_queries.rows("SELECT count(*) FROM fragments")[0][0]),
@@ -475,6 +459,7 @@ class StoreSnapshot(NoteReader):
     def _candidate_keys(self, queries: Sequence[CandidateQuery]) -> tuple[list[int], list[int]]:
         """Return the keys of the candidates for `queries`, and of the fragments before and after them in the notes."""
         rankings: list[_RankedStatements] = []
+        by_words: list[CandidateQuery] = []
         keys: set[int] = set()
         count = self._revision.statistics.count
         for query in queries:
@@ -493,30 +478,60 @@ class StoreSnapshot(NoteReader):
                     continue
                 remaining = self._max_matches(query)
             rankings += self._query_rankings(query, remaining <= min(_SCAN_SHARE * count, _MAX_SCANNED))
-        try:
-            keys.update(self._ranked_keys(rankings))
-        except IndexDamagedError:
-            # The index by words (a young extension) is damaged: use the index by terms instead.
-            intact = [ranking for ranking in rankings if not ranking.by_words]
-            keys.update(
-                self._ranked_keys([*intact, *(ranking for query in queries for ranking in self._term_rankings(query))])
-            )
+            by_words.append(query)
+        keys.update(self._ranked_keys(rankings, by_words))
         neighbours = {key + step for key in keys for step in (-1, 1)} | {
             key >> ORDINAL_BITS << ORDINAL_BITS for key in keys
         }
         return sorted(keys), sorted(neighbours - keys)
 
-    def _ranked_keys(self, rankings: Sequence[_RankedStatements]) -> Iterator[int]:
-        """Execute the statements of some rankings, and yield the keys of the best fragments of each ranking."""
+    def _ranked_keys(self, rankings: Sequence[_RankedStatements], by_words: Sequence[CandidateQuery]) -> Iterator[int]:
+        """Execute the statements of some rankings, and yield the keys of the best fragments of each ranking.
+
+        Also yields the keys of the best fragments by the terms of the queries `by_words`.
+        """
+        tokens = self._revision.ranking.missing_tokens(
+            term for query in by_words if query.terms for term in (*query.terms, *chain(*query.must), *query.must_not)
+        )
         statements = [
             (self._revision.tables.with_tables(sql), values)
             for ranking_ in rankings
             for sql, values in ranking_.statements
         ]
+        if tokens:
+            select = "SELECT token, block, data FROM postings WHERE token = ANY(%s)"
+            statements.append((self._revision.tables.with_tables(select), (tokens,)))
         if statements:
-            answers = iter(self._connection.execute_with_savepoint(statements))
+            answers = iter(self._connection.execute_all(statements))
             for ranking in rankings:
                 yield from ranking.top_keys([next(answers) for _ in ranking.statements])
+            if tokens:
+                self._revision.ranking.add(tokens, (PostingsBlock(*row) for row in next(answers)))
+        for query in by_words:
+            if query.terms:
+                yield from self._best_by_words(query)
+
+    def _best_by_words(self, query: CandidateQuery) -> Iterator[int]:
+        """Yield the keys of the best fragments by the words of a query: equally many of notes and of attachments."""
+        ranking, notes = self._revision.ranking, self._revision.notes
+        scores = ranking.scores(
+            [(tier.terms, self.lexical.idf(tier.terms) * tier.share) for tier in tiers] for tiers in query.words
+        )
+        allowed = np.ones(len(scores.keys), np.bool_)
+        if query.notes is not None:
+            allowed &= np.isin(scores.keys >> ORDINAL_BITS, notes.numbers[query.notes])
+        if query.keys is not None:
+            allowed &= np.isin(scores.keys, np.array(query.keys, np.int64))
+        for terms in query.must:
+            allowed &= np.isin(scores.keys, ranking.keys_with(terms))
+        if query.must_not:
+            allowed &= ~np.isin(scores.keys, ranking.keys_with(query.must_not))
+        kinds = [allowed]
+        if notes.attached.any():
+            is_attached = np.isin(scores.keys >> ORDINAL_BITS, notes.numbers[notes.attached])
+            kinds = [allowed & ~is_attached, allowed & is_attached]
+        for is_wanted in kinds:
+            yield from scores.best(is_wanted, query.limit)
 
     def _max_matches(self, query: CandidateQuery) -> int:
         """Return an upper bound of the number of fragments that pass a query's filters, from cheap counts."""
@@ -561,7 +576,7 @@ class StoreSnapshot(NoteReader):
         return _select_statement(table, conditions) + ("" if limit is None else f" LIMIT {limit}"), values
 
     def _query_rankings(self, query: CandidateQuery, is_scannable: bool) -> list[_RankedStatements]:
-        """Return statements for the fragments that a query needs: the best by words, and the nearest by meaning.
+        """Return statements for the fragments that a query needs besides the best by words: the nearest by meaning.
 
         Notes and attachments get equally many. `is_scannable` says that so few fragments pass the filters that a scan
         can find the nearest. A query with filters alone gets the newest fragments.
@@ -579,15 +594,13 @@ class StoreSnapshot(NoteReader):
         rankings: list[_RankedStatements] = []
         for kind, is_scanned in kinds.items():
             kind_conditions = [kind] if kind else []
-            if query.terms:
-                rankings.append(self._word_ranking(query, [*filtering, *kind_conditions], values))
             if query.vector is not None:
                 rankings.append(
                     self._vector_ranking(
                         query, [*filtering, *kind_conditions], values, kind_conditions, is_scanned=is_scanned
                     )
                 )
-        if query.is_filtered and not rankings:  # filters alone: as `filters.newest_first` has them
+        if query.is_filtered and not rankings and not query.terms:  # filters alone: as `filters.newest_first` has them
             keys_sql, key_values = self._keys_statement(query)
             sql = (
                 f"SELECT key FROM fragments JOIN notes ON notes.id = note WHERE key IN ({keys_sql})"
@@ -601,19 +614,6 @@ class StoreSnapshot(NoteReader):
                 _RankedStatements(((f"{select} ORDER BY key LIMIT {_MAX_NAMED_FRAGMENTS}", (notes, *values)),))
             )
         return rankings
-
-    def _word_ranking(
-        self, query: CandidateQuery, conditions: Sequence[str], values: Sequence[object]
-    ) -> _RankedStatements:
-        """Return statements for the best fragments by words that meet the conditions, one statement per area."""
-        statements: list[Statement] = []
-        words = " ".join(stored_tokens(query.terms))
-        for area, share in zip(self._revision.tables.areas, self._revision.shares, strict=True):
-            select = _select_statement(schema.table_name("fragments", area), conditions)
-            limit = math.ceil(query.limit * min(1, _SHARE_FACTOR * share + _EXTRA_SHARE))
-            parameters = words, schema.index_name("words", area), limit
-            statements.append((f"{select} ORDER BY words <@> to_bm25query(%s, %s) LIMIT %s", (*values, *parameters)))
-        return _RankedStatements(tuple(statements), by_words=True)
 
     def _vector_ranking(
         self,
@@ -641,22 +641,6 @@ class StoreSnapshot(NoteReader):
             select = _select_statement(table, area_conditions, f"key, {distance}")
             statements.append((f"{select} ORDER BY 2 LIMIT %s", (vector, *area_values, query.vector_limit)))
         return _RankedStatements(tuple(statements), query.vector_limit)
-
-    def _term_rankings(self, query: CandidateQuery) -> list[_RankedStatements]:
-        """Return statements that find fragments by words without the index by words, for the case that it is damaged.
-
-        They find fragments with all terms, with the two rarest terms, and with each of the rarest terms. The engine
-        scores these fragments as usual.
-        """
-        rarest = sorted(query.terms, key=self.lexical.count)[:_MAX_LOOKED_UP_TERMS]
-        term_sets = dict.fromkeys([tuple(rarest), tuple(rarest[:2]), *((term,) for term in rarest)]) if rarest else {}
-        rankings: list[_RankedStatements] = []
-        for terms in term_sets:
-            statement, values = self._keys_statement(
-                replace(query, must=(*query.must, *((term,) for term in terms))), query.limit
-            )
-            rankings.append(_RankedStatements(((statement, tuple(values)),)))
-        return rankings
 
     def _load_fragments(
         self, keys: Sequence[int], neighbours: Sequence[int], vectors: Sequence[Floats | None]
@@ -725,12 +709,11 @@ class _RankedStatements(Struct, frozen=True):
     """SQL statements, one per area, that together rank fragments.
 
     Without `limit`, they return keys. With `limit`, they return keys with their distances in ascending order, and the
-    `limit` nearest of all areas are used. `by_words` says that they need the index by words.
+    `limit` nearest of all areas are used.
     """
 
     statements: tuple[Statement, ...]
     limit: int = 0
-    by_words: bool = False
 
     def top_keys(self, answers: Sequence[Sequence[Row]]) -> Iterator[int]:
         """Yield the keys of the best fragments; `answers` are the rows of each statement."""
@@ -816,10 +799,8 @@ def _read_revision(connection: StoreConnection, vault: tuple[int, str], before: 
     area_rows = connection.rows(
         "SELECT area, attached, fragments, lengths, filled, vectors FROM excerpt_vault.statistics(%s)", vault[0]
     )
-    counts = [sum(row[2] for row in area_rows if row[0] == area) for area in areas]
-    shares = [count / max(sum(counts), 1) for count in counts]
     statistics = _sum_statistics([row[1:] for row in area_rows])
-    revision = _RevisionData(number, StoreQueries(connection, tables), statistics, shares, tuple(vault_row))
+    revision = _RevisionData(number, StoreQueries(connection, tables), statistics, tuple(vault_row))
     if before is not None and before.model_source == revision.model_source:
         revision.embedder = before.embedder
     return revision

@@ -26,7 +26,7 @@ from excerpt.text.folding import UNACCENTED_MARK
 _TOKEN_LETTERS = 9
 _TOKEN_BYTES = _TOKEN_LETTERS + 1
 _UNACCENTED_LETTER = "z"
-_TOKEN_DTYPE = np.dtype([("head", "<u8"), ("tail", "<u2")])
+TOKEN_DTYPE = np.dtype([("head", "<u8"), ("tail", "<u2")])
 _CACHED_TOKENS = 1 << 18
 POSITION_DTYPE = np.dtype("<u2")
 _MAX_POSITION = np.iinfo(POSITION_DTYPE).max
@@ -154,7 +154,7 @@ def word_lengths(words: Sequence[str], lengths: NDArray[np.int64]) -> NDArray[np
 
     `words` are those of some fragments as in `FragmentTerms`, `lengths` their tokens per field (fragments x FIELDS).
     """
-    tails = np.frombuffer("".join(words).encode("ascii"), _TOKEN_DTYPE)["tail"]
+    tails = np.frombuffer("".join(words).encode("ascii"), TOKEN_DTYPE)["tail"]
     fields = np.repeat(np.arange(lengths.size), lengths.ravel())
     is_unaccented = tails & 0xFF == ord(_UNACCENTED_LETTER)
     return lengths - np.bincount(fields[is_unaccented], minlength=lengths.size).reshape(lengths.shape)
@@ -172,7 +172,7 @@ class DecodedTokens:
 
         `lengths` has the number of tokens per fragment and field (fragments x FIELDS).
         """
-        entries = np.frombuffer("".join(words).encode("ascii"), _TOKEN_DTYPE)
+        entries = np.frombuffer("".join(words).encode("ascii"), TOKEN_DTYPE)
         self._heads = entries["head"].copy()
         self._tails = entries["tail"].copy()
         count = len(lengths)
@@ -184,7 +184,7 @@ class DecodedTokens:
     def find(self, term: str) -> NDArray[np.intp]:
         """Return the rows that have a token of `term`, ascending by fragment, field and position."""
         tokens = "".join(f"{token} " for token in stored_tokens([term]))
-        entries = np.frombuffer(tokens.encode("ascii"), _TOKEN_DTYPE)
+        entries = np.frombuffer(tokens.encode("ascii"), TOKEN_DTYPE)
         same_head = np.flatnonzero(self._heads == entries["head"][0])
         indices: NDArray[np.intp] = same_head[np.isin(self._tails[same_head], entries["tail"])]
         return indices

@@ -1,4 +1,4 @@
-"""A real PostgreSQL 18 with pgvector and pg_textsearch for the tests: a primary and a replica.
+"""A real PostgreSQL 18 with pgvector for the tests: a primary and a replica.
 
 Nothing is installed on the machine: Debian's packages are unpacked into build/team/root, once, and the servers run in
 there. That needs root and Debian's apt; elsewhere TEST_DSN (and TEST_REPLICA_DSN) name running servers.
@@ -23,13 +23,13 @@ from pathlib import Path
 FOLDER = Path(__file__).parents[2] / "build" / "team"
 USER = "excerpt"
 
-# Debian testing, as stable has an older PostgreSQL and no pg_textsearch.
+# Debian testing, as stable has an older PostgreSQL.
 _RELEASE = "forky"
-_PACKAGES = ("dash", "postgresql-18-pgvector", "postgresql-18-pg-textsearch")
+_PACKAGES = ("dash", "postgresql-18-pgvector")
 _NOBODY = 65534
 _PROGRAMS = "/usr/lib/postgresql/18/bin"
 _SETTINGS = (
-    *("listen_addresses=127.0.0.1", "unix_socket_directories=", "shared_preload_libraries=pg_textsearch"),
+    *("listen_addresses=127.0.0.1", "unix_socket_directories="),
     # The folder has no /dev/shm. The tests cover the end of a process, not of the machine.
     *("dynamic_shared_memory_type=mmap", "fsync=off", "shared_buffers=256MB", "maintenance_work_mem=256MB"),
     # Lets the replica continue after a crash of its primary, which by itself keeps too little of its log.
@@ -45,13 +45,13 @@ class NoServerError(Exception):
 class Servers:
     """Addresses of databases of a primary and of its replica, without a password (PGPASSWORD has it).
 
-    `replica` is "" if there is none. `crash` kills the primary and restarts it, after replacing bytes in the data file
-    given, if any; it is None for a server that the tests must not kill.
+    `replica` is "" if there is none. `crash` kills the primary and restarts it; it is None for a server that the tests
+    must not kill.
     """
 
     primary: str
     replica: str
-    crash: Callable[[str], None] | None = None
+    crash: Callable[[], None] | None = None
 
 
 @contextmanager
@@ -133,16 +133,13 @@ class _Server:
         command = _in_root(self._root, "pg_ctl", "stop", "--wait", "-D", self._data, "-m", "immediate")
         subprocess.run(command, capture_output=True, check=False)
 
-    def crash(self, damaged: str) -> None:
+    def crash(self) -> None:
         """Kill the server as a power failure would, and restart it once its child processes have ended too."""
         parent = int((self._root / self._data[1:] / "postmaster.pid").read_text(encoding="ascii").split()[0])
         processes = [parent, *_children(parent)]
         os.kill(parent, signal.SIGKILL)
         while any(Path(f"/proc/{process}").exists() for process in processes):
             time.sleep(0.01)
-        if damaged:
-            file = self._root / self._data[1:] / damaged
-            file.write_bytes(os.urandom(file.stat().st_size))
         self.start()
 
     def _run(self, *command: str) -> None:
@@ -175,7 +172,7 @@ def _unpacked() -> Path:
         why = f"{', '.join(missing)} not found" if missing else "that takes root"
         raise NoServerError(
             f"PostgreSQL cannot be started here ({why}). Set TEST_DSN to the address of a database of PostgreSQL 18"
-            " with pgvector and pg_textsearch whose user may create databases, TEST_REPLICA_DSN to one of its replica."
+            " with pgvector whose user may create databases, TEST_REPLICA_DSN to one of its replica."
         )
     FOLDER.mkdir(parents=True, exist_ok=True)
     root, made = FOLDER / "root", FOLDER / ".unpacked"

@@ -15,15 +15,6 @@ from tests.store.test_snapshot import matches_by_place
 pytestmark = pytest.mark.store
 
 
-def test_the_test_database_has_both_extensions_that_a_store_needs(database: str) -> None:
-    with psycopg.connect(database) as connection:
-        connection.execute("CREATE EXTENSION vector")
-        connection.execute("CREATE EXTENSION pg_textsearch")
-        found = connection.execute("SELECT extname FROM pg_extension ORDER BY extname").fetchall()
-    assert ("pg_textsearch",) in found
-    assert ("vector",) in found
-
-
 def test_a_replica_shows_what_the_primary_has_committed(database: str, running: Servers) -> None:
     with psycopg.connect(database, autocommit=True) as primary:
         primary.execute("CREATE TABLE note (path text)")

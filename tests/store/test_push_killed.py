@@ -95,7 +95,7 @@ def test_after_a_killed_push_the_next_push_completes_the_store(
         with suppress(subprocess.TimeoutExpired):
             pusher.wait(chosen.uniform(0.2, 1.0) * whole)
         if running.crash is not None and number % 2:
-            running.crash("")
+            running.crash()
         else:
             pusher.kill()
         assert "Traceback" not in pusher.communicate()[1]
@@ -107,34 +107,6 @@ def test_after_a_killed_push_the_next_push_completes_the_store(
             hits = [opened.search(f"Hive {int(note.stem)}").hits[0] for opened in (one, other)]
             assert [hit.fragment.path for hit in hits] == [note.name, note.name]
             assert hits[0].fragment.text == hits[1].fragment.text
-
-
-def test_a_damaged_word_index_is_ignored_reported_and_rebuilt(
-    database: str, running: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if running.crash is None:
-        pytest.skip("the server is not ours to damage")
-    monkeypatch.setenv("EXCERPT_HOME", str(tmp_path / "home"))
-    vault, address = tmp_path / "notes", f"{database}?vault=notes"
-    vault.mkdir()
-    written(vault, random.Random(4))
-    command = [sys.executable, "-m", "excerpt", "push", str(vault), "--to", address]
-    subprocess.run(command, check=True, capture_output=True)
-    with psycopg.connect(database, autocommit=True) as connection:
-        ((file,),) = connection.execute("SELECT pg_relation_filepath('excerpt.fragments_1_words')").fetchall()
-        connection.execute("CHECKPOINT")
-    note = sorted(vault.iterdir())[0]
-    query = note.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
-    with excerpt.open(address) as stored:
-        before = stored.search(query).hits[0].fragment
-        running.crash(file)
-        assert stored.search(query).hits[0].fragment == before
-        assert [one.path for one in stored.status().warnings] == ["index by words"]
-        assert stored.overview(query).passages
-    subprocess.run(command, check=True, capture_output=True)
-    with excerpt.open(address) as stored:
-        assert not stored.status().warnings
-        assert stored.search(query).hits[0].fragment == before
 
 
 SECONDS = float(os.environ.get("EXCERPT_SOAK", "8"))

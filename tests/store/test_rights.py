@@ -47,7 +47,6 @@ def users(database: str) -> Iterator[dict[str, str]]:
     with psycopg.connect(database, autocommit=True) as connection:
         password = connection.pgconn.password.decode()
         connection.execute("CREATE EXTENSION vector")
-        connection.execute("CREATE EXTENSION pg_textsearch")
         for user in called.values():
             connection.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{password}'")
         connection.execute(f"ALTER DATABASE {name} OWNER TO {called['owner']}")

@@ -25,6 +25,7 @@ from excerpt.corpus.tables import (
     TermEntries,
     TermOccurrences,
     TermPostings,
+    TermTier,
 )
 
 Flags = NDArray[np.bool_]
@@ -38,15 +39,15 @@ Answer = TypeVar("Answer")
 class CandidateQuery(Struct, frozen=True):
     """A request for the fragments that a query needs from a store: the best ones by words and by vector.
 
-    - Ranking: the best `limit` by `terms` (all variants of the query's words), and the best `vector_limit` by cosine
-      with `vector` (None: no vector). With a `scan_limit` above 0, the request is instead for that many fragments,
-      unranked, in the order of their keys.
+    - Ranking: the best `limit` by `words` (for each word of the query the tiers of terms that match it), and the best
+      `vector_limit` by cosine with `vector` (None: no vector). With a `scan_limit` above 0, the request is instead for
+      that many fragments, unranked, in the order of their keys.
     - Filters, each None or empty for no filter: the fragment is in one of `notes` (ascending note numbers), has one of
       `keys`, has at least one term of each group in `must`, and no term of `must_not`.
     - `whole_notes`: numbers of the notes of which all fragments are needed, whatever the ranking.
     """
 
-    terms: tuple[str, ...] = ()
+    words: tuple[tuple[TermTier, ...], ...] = ()
     vector: Floats | None = None
     notes: Rows | None = None
     keys: tuple[int, ...] | None = None
@@ -56,6 +57,11 @@ class CandidateQuery(Struct, frozen=True):
     limit: int = 0
     vector_limit: int = 0
     scan_limit: int = 0
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The terms of all words, each once."""
+        return tuple(dict.fromkeys(term for tiers in self.words for tier in tiers for term in tier.terms))
 
     @property
     def is_filtered(self) -> bool:

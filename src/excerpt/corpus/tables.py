@@ -38,6 +38,18 @@ class FragmentTable(Struct, frozen=True):
     is_attachment: NDArray[np.bool_]
 
 
+class TermTier(Struct, frozen=True):
+    """Terms that match a query word equally well.
+
+    `share` is the factor for their score, and `likeness` the part of the word that they have; both are 1 for the exact
+    word.
+    """
+
+    terms: tuple[str, ...]
+    share: float
+    likeness: float = 1.0
+
+
 class TermPostings(Struct, frozen=True):
     """The postings of a term in one field: the rows that have the term, ascending, and its count (`tf`) in each row."""
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
+from excerpt.corpus.tables import TermTier
 from excerpt.insight.mentions import MentionFinder
 from excerpt.insight.note_links import load_note_links
 from excerpt.insight.similarity import (
@@ -71,7 +72,7 @@ def _build_queries(corpus: Corpus, reference: ReferenceNote) -> Iterator[Candida
     """Yield queries for fragments similar to the reference note: by words, by meaning, and by its names."""
     terms = [term.term for term in select_important_terms(corpus, reference)][:QUERY_TERMS]
     if terms:
-        yield CandidateQuery(terms=tuple(terms), limit=CANDIDATES_BY_WORDS)
+        yield CandidateQuery(words=tuple((TermTier((term,), 1.0),) for term in terms), limit=CANDIDATES_BY_WORDS)
     if len(reference.rows):
         yield CandidateQuery(vector=compute_mean_vector(corpus, reference), vector_limit=CANDIDATES_BY_MEANING)
         rows = sample_evenly(reference.rows, SAMPLED_PASSAGES)

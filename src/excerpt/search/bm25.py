@@ -21,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from excerpt.corpus.interface import TermReader
-from excerpt.corpus.tables import TermEntries, concat_ranges
+from excerpt.corpus.tables import TermEntries, TermTier, concat_ranges
 from excerpt.text.folding import UNACCENTED_MARK, fold
 from excerpt.text.words import QueryWord
 
@@ -87,18 +87,6 @@ MIN_LAZY_OCCURRENCES = 8000
 """Number of postings above which the rows of a word are scored only on demand."""
 MIN_FUZZY_LETTERS = 4
 """Least number of letters of a fuzzily matched word: in three letters, an error makes another word."""
-
-
-class TermTier(Struct, frozen=True):
-    """Terms that match a query word equally well.
-
-    `share` is the factor for their score, and `likeness` the part of the word that they have; both are 1 for the exact
-    word.
-    """
-
-    terms: tuple[str, ...]
-    share: float
-    likeness: float = 1.0
 
 
 class ExpandedWord(Struct, frozen=True):
@@ -380,11 +368,11 @@ class WordIndex:
         count = int(np.count_nonzero(matching_rows)) if is_flags else len(matching_rows)
         known = self._reader.document_frequency(terms)
         if known is not None:
-            return max(count, known.fragments), _compute_idf(known.sample_matches, known.sample_size)
+            return max(count, known.fragments), compute_idf(known.sample_matches, known.sample_size)
         if self._idf_rows is None:
-            return count, _compute_idf(count, self._reader.doc_count)
+            return count, compute_idf(count, self._reader.doc_count)
         counted_matches = matching_rows & self._idf_rows if is_flags else self._idf_rows[matching_rows]
-        return count, _compute_idf(int(np.count_nonzero(counted_matches)), int(np.count_nonzero(self._idf_rows)))
+        return count, compute_idf(int(np.count_nonzero(counted_matches)), int(np.count_nonzero(self._idf_rows)))
 
     def _flag_rows(self, terms: tuple[str, ...], flags: Flags) -> None:
         for term in terms:
@@ -492,7 +480,8 @@ def _reduce_by_row(
     return TermScores(rows[first], combine.reduceat(values, first), np.bitwise_or.reduceat(fields, first))
 
 
-def _compute_idf(match_count: int, count: int) -> float:
+def compute_idf(match_count: int, count: int) -> float:
+    """Return the idf of terms that `match_count` of `count` fragments have."""
     return float(np.log1p((count - match_count + 0.5) / (match_count + 0.5)))
 
 

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, Digests, NameTerms, digest_texts
-from excerpt.corpus.tables import sorted_unique
-from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, TermTier, WordIndex, merge_rows
+from excerpt.corpus.tables import TermTier, sorted_unique
+from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, WordIndex, merge_rows
 from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, Floats, QuerySimilarities, scale_above_mean
 from excerpt.search.proximity import FIELD_STARTS, flatten_positions, score_closeness
 from excerpt.search.ranking import SIGNALS

@@ -946,13 +946,8 @@ def _counting_query(query: Query, needed: CandidateQuery, evidence: Evidence) ->
     )
     if filters_fragments or query.phrases or query.excluded_phrases or len(needed.must_not) < len(query.excluded):
         return None
-    terms = [
-        term
-        for word, match in zip(evidence.words, evidence.matches, strict=True)
-        if match.idf > 0
-        for term in word.terms
-    ]
-    return structs.replace(needed, terms=tuple(terms)) if terms or (query.filters and not evidence.words) else None
+    words = tuple(word.tiers for word, match in zip(evidence.words, evidence.matches, strict=True) if match.idf > 0)
+    return structs.replace(needed, words=words) if words or (query.filters and not evidence.words) else None
 
 
 def _flag_countable_rows(evidence: Evidence) -> Flags:

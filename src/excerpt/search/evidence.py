@@ -18,8 +18,9 @@ from msgspec.structs import replace
 from excerpt.base.patterns import lazy_pattern
 from excerpt.base.settings import EmbeddingSettings, Settings
 from excerpt.corpus.interface import Corpus, Vectors
+from excerpt.corpus.tables import TermTier
 from excerpt.search import filters
-from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, TermTier, WordIndex, WordMatches, merge_rows, sum_scores
+from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, WordIndex, WordMatches, merge_rows, sum_scores
 from excerpt.search.proximity import find_word_sequence
 from excerpt.search.query import Query
 from excerpt.search.query_vectors import QueryVectors, has_chosen_embedder
@@ -451,7 +452,7 @@ def gather_evidence(
     is_open = query.open_word or _ENDS_WITH_JOINING_MARK.search(query.words) is not None
     finished_terms = _count_finished_terms(query_words, open_word=is_open)
     words = index.expand(query_words, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
-    shares = _language_weights(words, snapshot)
+    shares = compute_language_shares(words, snapshot)
     matches = tuple(index.match(word).with_share(share) for word, share in zip(words, shares, strict=True))
     meaning_factor = compute_meaning_factor(
         query.words, snapshot.languages, trusted_languages(snapshot, settings.embedding)
@@ -591,7 +592,7 @@ def count_words(words: Sequence[QueryWord]) -> int:
     return int(count + 0.5)
 
 
-def _language_weights(words: Sequence[ExpandedWord], snapshot: Corpus) -> list[float]:
+def compute_language_shares(words: Sequence[ExpandedWord], snapshot: Corpus) -> list[float]:
     """Return the importance, 0 to 1, that each word has in its language, whatever its rarity in the vault.
 
     In a small vault the function words of a question are as rare as its nouns. The model has weights of English words;

@@ -14,8 +14,8 @@ import numpy as np
 from msgspec import Struct, structs
 
 from excerpt.base.model import Hit, Result
-from excerpt.corpus.tables import TermPostings
-from excerpt.search.bm25 import FIELD_WEIGHTS, PREFIX_SHARE, ExpandedWord, Rows, TermTier, WordIndex, WordMatches
+from excerpt.corpus.tables import TermPostings, TermTier
+from excerpt.search.bm25 import FIELD_WEIGHTS, PREFIX_SHARE, ExpandedWord, Rows, WordIndex, WordMatches
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL_SIZE, Evidence
 from excerpt.search.ranking import Floats

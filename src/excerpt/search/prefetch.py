@@ -6,14 +6,14 @@ from collections.abc import Collection, Sequence
 from datetime import date
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import structs
 
 from excerpt.base.kinds import FilterKind
 from excerpt.base.locations import first_page_of
 from excerpt.base.settings import Settings
 from excerpt.corpus.interface import CandidateQuery, Corpus
-from excerpt.search.bm25 import ExpandedWord, WordIndex
-from excerpt.search.evidence import analyze_text, compute_meaning_factor, trusted_languages
+from excerpt.search.bm25 import WordIndex
+from excerpt.search.evidence import analyze_text, compute_language_shares, compute_meaning_factor, trusted_languages
 from excerpt.search.filters import FILTER_FIELDS, flag_allowed_notes
 from excerpt.search.query import Query, page_range
 from excerpt.search.results import Filter
@@ -23,8 +23,6 @@ from excerpt.text.words import QueryWord
 
 POOL_FACTOR = 1.25
 """Number of fragments to load for each candidate: a store scores less precisely than the search."""
-MAX_SELECTIVE_SHARE = 0.5
-"""Share of all fragments above which a word selects no fragments to load if the query has rarer words."""
 
 
 def build_candidate_query(
@@ -57,7 +55,11 @@ def build_candidate_query(
         first = sort_by_date(corpus.facets.dates[listed], query.sort)[:limit]
         notes = np.sort(listed[first]).astype(np.int32)
     return CandidateQuery(
-        terms=_select_rare_terms(words, corpus),
+        words=tuple(
+            tuple(structs.replace(tier, share=tier.share * share) for tier in word.tiers)
+            for word, share in zip(words, compute_language_shares(words, corpus), strict=True)
+            if corpus.count_fragments(word.terms)
+        ),
         vector=corpus.embedder.embed([query.words])[0] if query_words and meaning_factor else None,
         notes=notes,
         keys=_find_keys_on_pages(query.filters, corpus),
@@ -76,12 +78,12 @@ def build_period_query(
 
     `candidate_query` is the query for all candidates. Return None if the query names no time.
     """
-    if not candidate_query.terms or not (periods := find_query_periods(query, today)):
+    if not candidate_query.words or not (periods := find_query_periods(query, today)):
         return None
     notes = find_notes_in_periods(corpus, periods)
     if candidate_query.notes is not None:
         notes = np.intersect1d(notes, candidate_query.notes)
-    return replace(candidate_query, notes=notes, vector=None, vector_limit=0, whole_notes=())
+    return structs.replace(candidate_query, notes=notes, vector=None, vector_limit=0, whole_notes=())
 
 
 def build_note_query(corpus: Corpus, paths: Collection[str], limit: int = 0) -> CandidateQuery:
@@ -92,17 +94,6 @@ def build_note_query(corpus: Corpus, paths: Collection[str], limit: int = 0) -> 
     known = corpus.facets.numbers
     notes = np.array(sorted(known[path] for path in paths if path in known), np.int32)
     return CandidateQuery(notes=notes, limit=limit)
-
-
-def _select_rare_terms(words: Sequence[ExpandedWord], corpus: Corpus) -> tuple[str, ...]:
-    """Return the terms of the words that are not too common.
-
-    If all are too common, return the terms of all words that the vault has.
-    """
-    max_count = MAX_SELECTIVE_SHARE * corpus.lexical.corpus_size
-    known = [(word, corpus.count_fragments(word.terms)) for word in words]
-    selective = [word for word, count in known if 0 < count <= max_count] or [word for word, count in known if count]
-    return tuple(dict.fromkeys(term for word in selective for term in word.terms))
 
 
 def _find_keys_on_pages(filters: Sequence[Filter], corpus: Corpus) -> tuple[int, ...] | None:

@@ -18,7 +18,7 @@ from excerpt.base.locations import locations_overlap
 from excerpt.base.model import Fragment, Memory
 from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.interface import CandidateQuery, Corpus, Floats
-from excerpt.corpus.tables import sorted_unique
+from excerpt.corpus.tables import TermTier, sorted_unique
 from excerpt.pack.memory_fragment import memory_name
 from excerpt.search.bm25 import Rows
 from excerpt.search.nearest_sentences import split_sentences
@@ -169,7 +169,7 @@ class SnapshotLookup:
 
     def find_similar_lines(self, quotation: str) -> Iterable[NoteExtract]:
         weighted = self.select_important_words(quotation)
-        query = CandidateQuery(terms=tuple(term for word in weighted for term in word.terms), limit=_MAX_CANDIDATES)
+        query = CandidateQuery(words=tuple((TermTier(word.terms, 1.0),) for word in weighted), limit=_MAX_CANDIDATES)
         snapshot = self._snapshot.prefetch(lambda _: [query])
         shares = np.zeros(snapshot.lexical.doc_count, np.float32)
         for word in weighted:
