@@ -1,7 +1,8 @@
-"""A real PostgreSQL 18 with pgvector for the tests: a primary and a replica.
+"""A real PostgreSQL with pgvector for the tests: a primary and a replica.
 
-Nothing is installed on the machine: Debian's packages are unpacked into build/team/root, once, and the servers run in
-there. That needs root and Debian's apt; elsewhere TEST_DSN (and TEST_REPLICA_DSN) name running servers.
+Nothing is installed on the machine: Debian's packages are unpacked into build/team, once, and the servers run in there.
+TEST_POSTGRES chooses the version. That needs root and Debian's apt; elsewhere TEST_DSN (and TEST_REPLICA_DSN) name
+running servers.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[2] / "build" / "team"
+VERSION = os.environ.get("TEST_POSTGRES", "18")
+FOLDER = Path(__file__).parents[2] / "build" / "team" / VERSION
 USER = "excerpt"
 
-# Debian testing, as stable has an older PostgreSQL.
-_RELEASE = "forky"
-_PACKAGES = ("dash", "postgresql-18-pgvector")
+_RELEASES = {"17": "trixie", "18": "forky"}
+"""The release of Debian that has each version."""
+_PACKAGES = ("dash", f"postgresql-{VERSION}-pgvector")
 _NOBODY = 65534
-_PROGRAMS = "/usr/lib/postgresql/18/bin"
+_PROGRAMS = f"/usr/lib/postgresql/{VERSION}/bin"
 _SETTINGS = (
     *("listen_addresses=127.0.0.1", "unix_socket_directories="),
     # The folder has no /dev/shm. The tests cover the end of a process, not of the machine.
@@ -171,12 +173,12 @@ def _unpacked() -> Path:
     if missing or os.geteuid() != 0:
         why = f"{', '.join(missing)} not found" if missing else "that takes root"
         raise NoServerError(
-            f"PostgreSQL cannot be started here ({why}). Set TEST_DSN to the address of a database of PostgreSQL 18"
-            " with pgvector whose user may create databases, TEST_REPLICA_DSN to one of its replica."
+            f"PostgreSQL cannot be started here ({why}). Set TEST_DSN to the address of a database of PostgreSQL 17 or"
+            " newer with pgvector whose user may create databases, TEST_REPLICA_DSN to one of its replica."
         )
     FOLDER.mkdir(parents=True, exist_ok=True)
     root, made = FOLDER / "root", FOLDER / ".unpacked"
-    wanted = f"{_RELEASE} {' '.join(_PACKAGES)}"
+    wanted = " ".join(_PACKAGES)
     with (FOLDER / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.exists() or made.read_text(encoding="ascii") != wanted:
@@ -194,7 +196,7 @@ def _downloaded() -> list[Path]:
     for folder in (apt / "lists" / "partial", apt / "cache" / "archives" / "partial"):
         folder.mkdir(parents=True, exist_ok=True)
     (apt / "status").touch()
-    (apt / "sources.list").write_text(f"deb {_mirror()} {_RELEASE} main\n", encoding="utf-8")
+    (apt / "sources.list").write_text(f"deb {_mirror()} {_RELEASES[VERSION]} main\n", encoding="utf-8")
     places = {
         "Dir::Etc::sourcelist": apt / "sources.list",
         "Dir::Etc::sourceparts": "/dev/null",
