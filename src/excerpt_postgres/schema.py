@@ -125,8 +125,9 @@ _FUNCTION_OPTIONS = "STABLE PARALLEL SAFE SECURITY DEFINER SET search_path = pg_
 PostgreSQL plans such a function separately: conditions on its rows are applied only to the returned rows.
 """
 
+_VECTOR_EXTENSION = "vector"
 _CREATE_TABLES = f"""
-CREATE EXTENSION IF NOT EXISTS vector;
+CREATE EXTENSION IF NOT EXISTS {_VECTOR_EXTENSION};
 CREATE SCHEMA excerpt;
 CREATE SCHEMA excerpt_vault;
 CREATE TABLE excerpt.store (version integer NOT NULL);
@@ -208,6 +209,12 @@ _FRAGMENTS_PER_STEP = 10_000
 
 
 def _create_tables(connection: StoreConnection) -> None:
+    if not connection.rows("SELECT 1 FROM pg_available_extensions WHERE name = %s", _VECTOR_EXTENSION):
+        ((version,),) = connection.rows("SELECT current_setting('server_version_num')::integer / 10000")
+        raise StoreUnusableError(
+            "The server of this store has no pgvector.",
+            f"Install it there: on Debian, `sudo apt install postgresql-{version}-pgvector`. Then push again.",
+        )
     _execute_script(connection, _CREATE_TABLES)
 
 
@@ -230,7 +237,7 @@ def _add_postings(connection: StoreConnection) -> None:
         create_area(connection, area)
         for (role,) in rows(
             "SELECT grantee::regrole::text FROM pg_class, aclexplode(relacl) WHERE oid = %s::regclass"
-            " AND privilege_type = 'SELECT' AND grantee <> relowner",
+            " AND privilege_type = 'SELECT' AND grantee NOT IN (0, relowner)",
             table_name("notes", area),
         ):
             rows(f"GRANT SELECT ON {table_name('postings', area)} TO {role}")

@@ -94,7 +94,7 @@ def make_older(database: str) -> None:
             connection.execute("UPDATE excerpt.terms SET token = %s WHERE token = %s", (older, token))
         connection.execute("UPDATE excerpt.notes SET state = regexp_replace(state, '[0-9]+(/[0-9]+ [^ ]+)$', '2\\1')")
         connection.execute("DROP TABLE excerpt.postings")
-        connection.execute("UPDATE excerpt.store SET version = 3")
+        connection.execute("UPDATE excerpt.store SET version = 4")
     upgrade_tables(database)
 
 
@@ -135,21 +135,27 @@ def test_a_push_to_a_store_of_an_older_version_writes_every_note(vault: Path, da
     assert statistics(database) == expected
 
 
-@pytest.mark.parametrize("version", [3])
-def test_a_store_of_an_older_version_is_read_after_the_next_push_upgraded_it(
-    vault: Path, database: str, version: int
-) -> None:
+def test_a_store_of_an_older_version_is_read_after_the_next_push_upgraded_it(vault: Path, database: str) -> None:
     push_vault(vault, database)
     expected = statistics(database)
     with psycopg.connect(database) as connection:
         connection.execute("DROP TABLE excerpt.postings")
-        connection.execute("UPDATE excerpt.store SET version = %s", (version,))
+        connection.execute("UPDATE excerpt.store SET version = 4")
     with pytest.raises(StoreUnusableError, match="older"), excerpt.open(f"{database}?vault=notes") as stored:
         stored.search("honey")
     assert push_vault(vault, database).changed == 0
     assert statistics(database) == expected
     with excerpt.open(f"{database}?vault=notes") as stored:
         assert stored.search("how does a colony winter").hits[0].fragment.path == "Bees.md"
+
+
+def test_a_push_to_a_server_without_pgvector_names_the_package(
+    vault: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "_VECTOR_EXTENSION", "not_packaged")
+    with pytest.raises(StoreUnusableError, match="no pgvector") as caught:
+        push_vault(vault, database)
+    assert "-pgvector" in caught.value.hint
 
 
 def test_an_owner_of_a_database_can_push_and_search(vault: Path, database: str) -> None:

@@ -106,8 +106,8 @@ def test_a_store_of_the_version_before_the_log_is_upgraded_in_place(
     push_vault(vault, database)
     with psycopg.connect(database) as connection:
         connection.execute("DROP FUNCTION excerpt_vault.pushed")
-        connection.execute("DROP TABLE excerpt.pushed, excerpt.pushes")
-        connection.execute("UPDATE excerpt.store SET version = %s", (schema.VERSION - 1,))
+        connection.execute("DROP TABLE excerpt.pushed, excerpt.pushes, excerpt.postings")
+        connection.execute("UPDATE excerpt.store SET version = 3")
     with pytest.raises(StoreUnusableError, match="older excerpt"), api.open(f"{database}?vault=notes") as stored:
         stored.load()
     assert push_vault(vault, database).unchanged == len(NOTES)
