@@ -18,6 +18,7 @@ from excerpt.base.kinds import Strategy
 from excerpt.base.model import Hit
 from excerpt.base.settings import PackSettings, Settings
 from excerpt.corpus.interface import CandidateQuery, Corpus
+from excerpt.corpus.tables import TermTier
 from excerpt.corpus.union import UnionCorpus
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.facet_map import build_vault_map
@@ -414,13 +415,13 @@ def test_a_store_is_asked_for_its_own_notes_alone(vaults: Mapping[str, Snapshot]
 
 def test_matches_are_counted_by_the_store_and_in_the_index(vaults: Mapping[str, Snapshot]) -> None:
     union = join_store(vaults, "home", "work")
-    query = CandidateQuery(terms=("alpha", "beta"), must_not=("first",))
+    query = CandidateQuery(words=((TermTier(("alpha", "beta"), 1.0),),), must_not=("first",))
     assert union.matching_by_note([query]).tolist() == [7, 7, 7, 1, 0, 1]
 
 
 def test_what_does_not_depend_on_loaded_fragments_is_kept(vaults: Mapping[str, Snapshot]) -> None:
     union = join_store(vaults, "home", "work")
-    view = union.prefetch(lambda _: [CandidateQuery(terms=("alpha",), limit=5)])
+    view = union.prefetch(lambda _: [CandidateQuery(words=((TermTier(("alpha",), 1.0),),), limit=5)])
     assert view is not union
     assert view.facets is union.facets
     assert view.table.paths is union.table.paths
