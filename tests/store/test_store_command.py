@@ -10,7 +10,6 @@ import pytest
 
 import excerpt as api
 from excerpt.base.errors import StoreUnusableError
-from excerpt_postgres import schema
 from tests.cli import conftest as cli
 from tests.cli.conftest import Excerpt
 from tests.store.test_push import NOTES, push_vault, statistics, vault
