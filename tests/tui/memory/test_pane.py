@@ -109,6 +109,20 @@ async def test_typed_text_is_discarded_only_after_a_question(scripted: ScriptedA
         await until(pilot, lambda: form not in scripted.screen_stack or not scripted.is_running, "the end of the form")
 
 
+async def test_a_form_that_is_being_opened_or_closed_is_left_without_a_question(scripted: ScriptedApp) -> None:
+    async with scripted.run_test() as pilot:
+        await show_results(pilot)
+        form = RememberDialog("text", "")
+        left: list[bool] = []
+        scripted.push_screen(form)
+        form.confirm_leaving(lambda: left.append(True))
+        await until_screen(pilot, RememberDialog)
+        await pilot.press(*"plan")
+        form.dismiss(None)
+        form.confirm_leaving(lambda: left.append(True))
+        assert left == [True, True]
+
+
 async def test_words_and_tags_filter_the_list(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         await pilot.press("f4")

@@ -191,6 +191,8 @@ class RememberDialog(Dialog[MemoryDraft]):
         self._offers_merge = offers_merge
         self._debouncer = Debouncer(self.set_timer)
         self._suggester = TagSuggester()
+        self._first_draft: MemoryDraft | None = None
+        """What the fields held first; None while the form is being opened."""
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
@@ -231,7 +233,8 @@ class RememberDialog(Dialog[MemoryDraft]):
 
     def confirm_leaving(self, leave: Callable[[], object]) -> None:
         """Call `leave`; if something was typed that would be lost, ask before."""
-        if self._read_draft() == self._first_draft:
+        is_typed_in = self._first_draft is not None and self in self.app.screen_stack
+        if not is_typed_in or self._read_draft() == self._first_draft:
             leave()
             return
 
