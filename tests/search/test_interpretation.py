@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from excerpt.base.kinds import Confidence
 from excerpt.base.settings import Settings
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.bm25 import Flags, TermMatches
@@ -161,6 +162,14 @@ def test_a_passage_without_the_filter_of_a_query_covers_no_part(small: Engine) -
     assert small.search("hot oven and newer file").not_found == ()
     result = small.search("hot oven and newer file path:Bread")
     assert (result.not_found, result.notice) == (("newer file",), "Not found: “newer file”.")
+
+
+def test_a_question_with_one_part_that_is_found_is_unsure_however_much_the_other_part_weighs(small: Engine) -> None:
+    result = small.search("rain, and what does a zebra cost at the airport of Ouagadougou?")
+    assert (result.confidence, result.not_found) == (
+        Confidence.UNSURE,
+        ("zebra cost at the airport of Ouagadougou",),
+    )
 
 
 def test_whether_any_note_has_a_date_is_given(library: Snapshot, small: Engine) -> None:

@@ -357,6 +357,11 @@ class Engine:
         sort = next((parsed.sort for parsed in queries if parsed.sort), "")
         confidence, lack, notice = self.judge(ranking, sort)
         not_found = self._find_missing_parts(queries, scored_queries, confidence)
+        if confidence is Confidence.NOTHING and not_found:  # what was found of the other part may answer that
+            confidence, lack = (
+                Confidence.UNSURE,
+                describe_missing_words([scored_queries[0].evidence], self.snapshot.languages),
+            )
         if sort:
             ranking = self._sort_by_date(ranking, limit, sort)
         hits = self.load_hits(ranking, 0, limit, highlight_count=highlight_count)
@@ -396,8 +401,8 @@ class Engine:
     def _find_missing_parts(
         self, queries: Sequence[Query], scored_queries: Sequence[ScoredQuery], confidence: Confidence | None
     ) -> tuple[str, ...]:
-        """Return the parts of a query that no passage covers; () for several queries, phrases, or without an answer."""
-        if len(queries) > 1 or queries[0].phrases or confidence in (None, Confidence.NOTHING):
+        """Return the parts of a query that no passage covers; () for several queries, phrases, or a list by filters."""
+        if len(queries) > 1 or queries[0].phrases or confidence is None:
             return ()
         evidence = scored_queries[0].evidence
         return find_missing_parts(
