@@ -163,7 +163,7 @@ def collect(query_set: QuerySet, folder: Path) -> Cases:
 @contextmanager
 def every_word_telling() -> Iterator[None]:
     """Weight words by their rarity in the vault alone inside this context, without general language statistics."""
-    with patch.object(evidence, "_language_weights", lambda words, _snapshot: [1.0] * len(words)):
+    with patch.object(evidence, "compute_language_shares", lambda words, _snapshot: [1.0] * len(words)):
         yield
 
 
