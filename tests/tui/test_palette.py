@@ -107,6 +107,13 @@ async def test_of_commands_with_the_typed_word_that_with_the_shorter_name_is_fir
         assert (await listed_commands(pilot, *"theme"))[0] == "Change the theme"
 
 
+async def test_a_command_that_begins_with_what_is_typed_is_first(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        listed = await listed_commands(pilot, *"the", "space", *"index")
+        assert listed[0].startswith("The index: ")
+        assert len(listed) > 1
+
+
 async def test_a_command_in_which_a_word_begins_with_what_is_typed_comes_before_one_with_it_inside_a_word(
     scripted: ScriptedApp,
 ) -> None:

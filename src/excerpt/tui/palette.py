@@ -44,7 +44,10 @@ _CONTEXT_WIDGETS = {
 _FIRST_COMMAND = next(row.what for row in CONTEXTS["Always"] if row.id == "help")
 """Description of the command listed first. It is help, because some terminals take F1 for themselves."""
 _WORD_BONUS = 1000.0
-"""Added to the match score of a command in which each typed word begins a word: more than any score."""
+"""Added to the match score of a command in which each typed word begins a word, and of one that begins with the text.
+
+It is more than any score.
+"""
 _INACTIVE_FACTOR = 0.8
 """Factor for the match score of a command that does not work where the focus is."""
 
@@ -196,8 +199,8 @@ def _command_row(command: Command) -> CommandRow:
 class KeyCommandProvider(Provider):
     """The commands of the key table for Textual's palette. The help text of each is its keys.
 
-    If no command has all typed words, those with their letters in this order are found. Of equal matches, that with
-    the shorter name is first.
+    If no command has all typed words, those with their letters in this order are found. First are those that begin with
+    what is typed, then those in which each typed word begins a word, of equal ones that with the shorter name.
     """
 
     async def discover(self) -> Hits:
@@ -212,8 +215,9 @@ class KeyCommandProvider(Provider):
         for command in with_words or commands:
             if score := matcher.match(command.what) or bool(with_words) * _MIN_SCORE:
                 weighted = score * (1.0 if command.is_active else _INACTIVE_FACTOR)
-                begins = all(f" {word}" in f" {command.what.casefold()}" for word in words)
-                weighted += begins * _WORD_BONUS + len(query) / len(command.what)
+                name = command.what.casefold()
+                begins = all(f" {word}" in f" {name}" for word in words)
+                weighted += (begins + name.startswith(query.casefold())) * _WORD_BONUS + len(query) / len(name)
                 what = _dim_disabled(command, matcher.highlight(command.what))
                 yield Hit(weighted, what, command.run, help=escape(command.keys))
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from excerpt.base.kinds import Confidence, Scope, StopReason
-from excerpt.base.model import DROPPED_REASON
 from excerpt.text.columns import truncate
 from excerpt.text.display import format_count, visible_line
 
@@ -38,8 +37,11 @@ def stop_label(result: PackResult, mark_count: int = 0) -> str:
         return "full"
     if mark_count:
         return f"{mark_count:,} marked"
-    if not result.passages and (count := sum(each.reason == DROPPED_REASON for each in result.left_out)):
-        return f"{count:,} dropped"
+    if not result.passages:
+        from excerpt.base.model import DROPPED_REASON
+
+        if count := sum(each.reason == DROPPED_REASON for each in result.left_out):
+            return f"{count:,} dropped"
     if result.stopped is StopReason.NO_ANSWER and result.left_out_comments:
         return "only comments answer"
     if result.stopped is StopReason.ENOUGH and result.confidence is Confidence.WEAK:
