@@ -203,7 +203,7 @@ def test_reading_attachments_does_not_run_a_users_script_without_main_guard_twic
         f"import excerpt\nprint('begun')\nwith excerpt.open({str(vault)!r}) as v:\n"
         "    print(v.search('spring tides').hits[0].fragment.path)\n"
     )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=360, check=False)
     assert (done.stdout.split(), done.stderr) == (["begun", "tides.ipynb"], "")
 
 

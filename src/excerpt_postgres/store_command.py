@@ -12,7 +12,7 @@ from msgspec import Struct
 from excerpt.base.errors import StoreUnusableError
 from excerpt.base.json_forms import to_json_value
 from excerpt.cli.printing import print_json, print_line, print_message
-from excerpt.text.display import format_count, local_time, visible_line
+from excerpt.text.display import format_count, format_names, local_time, visible_line
 
 if TYPE_CHECKING:
     from excerpt_postgres.connection import StoreConnection
@@ -69,8 +69,7 @@ def log_command(address: str, *, limit: int, as_json: bool) -> int:
         print_line(visible_line(f"{local_time(entry.time)}  {entry.role} from {entry.machine}:{entry.copy}"))
         for change, paths in (("added", entry.added), ("changed", entry.changed), ("removed", entry.removed)):
             if paths:
-                more = f" and {len(paths) - _SHOWN_NOTES:,} more" if len(paths) > _SHOWN_NOTES else ""
-                print_line(visible_line(f"  {change} {len(paths):,}: {', '.join(paths[:_SHOWN_NOTES])}{more}"))
+                print_line(f"  {change} {len(paths):,}: {format_names(paths, _SHOWN_NOTES)}")
     if not entries:
         print_message("No push is logged yet.")
     return 0

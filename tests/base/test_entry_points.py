@@ -67,7 +67,7 @@ def run(root: Path, *command: str) -> str:
     import_path = os.pathsep.join(filter(None, (str(root / "packages"), os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "PYTHONPATH": import_path, "EXCERPT_HOME": str(root / "home")}
     return subprocess.run(
-        [sys.executable, *command], env=environment, capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, *command], env=environment, capture_output=True, text=True, check=True, timeout=360
     ).stdout
 
 

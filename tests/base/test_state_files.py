@@ -219,7 +219,7 @@ def test_files_of_sqlite_beside_an_open_catalog_are_private(tmp_path: Path, vaul
         next(line for line in watching.stdout if b'"watching"' in line)
         names = [file.name for file in home.rglob("*")]
         found = files_open_to_others(home)
-        watching.communicate(timeout=60)
+        watching.communicate(timeout=240)
     assert "catalog.sqlite-wal" in names
     assert found == {}
 

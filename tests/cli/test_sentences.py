@@ -493,7 +493,7 @@ def watch(stage: Stage) -> None:
             said = process.stdout.readline() + process.stderr.readline()
             said = re.sub(r"generation \d+", "generation {number}", said)  # a slow first build is committed in parts
             process.send_signal(signal.SIGINT)
-            stage.record("excerpt watch", said, process.wait(60))
+            stage.record("excerpt watch", said, process.wait(240))
         finally:
             process.kill()
 

@@ -25,7 +25,7 @@ from excerpt.cli.main import run
 from excerpt.index.writer import LOCK_FILE
 from tests.cli.conftest import NOTES
 
-PATIENCE = 60.0  # seconds; only a failing test waits so long
+PATIENCE = 240.0  # seconds; only a failing test waits so long
 Event = dict[str, Any]
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-PATIENCE = 60.0
+PATIENCE = 240.0
 """Seconds that a reply may take on a busy machine."""
 
 

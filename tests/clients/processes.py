@@ -7,7 +7,7 @@ import select
 import time
 from pathlib import Path
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 240.0
 """Longer than any process takes to end, also beside other work."""
 
 

@@ -23,7 +23,7 @@ async def main() -> None:
     else:
         command, *words = server["command"]
         transport = StdioTransport(command=command, args=words, env=server["environment"])
-    agent = Agent(TestModel(call_tools=sys.argv[2:]), toolsets=[MCPToolset(transport, init_timeout=60)])
+    agent = Agent(TestModel(call_tools=sys.argv[2:]), toolsets=[MCPToolset(transport, init_timeout=240)])
     async with agent:
         run = await agent.run("What do the notes say?")
     answers = {

@@ -19,7 +19,7 @@ async def main() -> None:
     async with AsyncExitStack() as stack:
         if "url" in server:
             headers = {"Authorization": f"Bearer {server['token']}"}
-            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=60))
+            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=240))
             client = Client(streamable_http_client(server["url"], http_client=http), mode=mode)
         else:
             command, *words = server["command"]

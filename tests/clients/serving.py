@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-START = 30.0
+START = 240.0
 """Seconds that a start may take on a busy machine."""
 
 

@@ -41,7 +41,7 @@ def test_a_retriever_of_the_guide_finds_the_passage(frameworks: Path, tmp_path: 
         "HAYSTACK_TELEMETRY_ENABLED": "False",
     }
     done = subprocess.run(
-        [frameworks, "-c", SNIPPETS[name]], env=environment, capture_output=True, text=True, timeout=120, check=False
+        [frameworks, "-c", SNIPPETS[name]], env=environment, capture_output=True, text=True, timeout=360, check=False
     )
     assert (done.returncode, done.stdout) == (0, "Token budget.md\n"), done.stderr
 
@@ -142,7 +142,7 @@ def _checked(clients: Clients, http: Served, revision: str, scenario: str, folde
     command = [str(clients.node), "--import", clients.script("bearer.mjs"), suite, "server", "--url", http.url]
     command += ["--scenario", scenario, "--spec-version", revision, "--output-dir", str(folder)]
     surrounding = {**os.environ, "BEARER_TOKEN": http.token}
-    done = subprocess.run(command, env=surrounding, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, env=surrounding, capture_output=True, text=True, timeout=360, check=False)
     print(done.stdout, done.stderr)  # noqa: T201
     (outcome,) = folder.rglob("checks.json")
     return {check["id"]: check["status"] for check in json.loads(outcome.read_text(encoding="utf-8"))}
@@ -150,6 +150,6 @@ def _checked(clients: Clients, http: Served, revision: str, scenario: str, folde
 
 def _said(command: Sequence[str]) -> str:
     """Return what a program prints; if it fails, the assertion shows all its output."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=360, check=False)
     assert done.returncode == 0, f"exit code {done.returncode}:\n{done.stdout[-6_000:]}{done.stderr[-6_000:]}"
     return done.stdout

@@ -19,7 +19,7 @@ from types import TracebackType
 
 import pyte
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 """Seconds until a wait fails: far more than any step takes, as other tests may keep the machine busy."""
 
 KEYS = {

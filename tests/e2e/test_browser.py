@@ -97,7 +97,7 @@ def test_in_a_browser_a_query_finds_its_pack_is_copied_and_a_closed_tab_ends_the
     copied = tab.output.partition(b"\x1b]52;c;")[2].partition(b"\x07")[0].partition(b"\x1b")[0]
     assert b"## [1] " in base64.b64decode(copied)
     tab.send_message({"type": "quit"})
-    tab.process.communicate(timeout=60)
+    tab.process.communicate(timeout=240)
     assert tab.process.returncode == 0
 
 

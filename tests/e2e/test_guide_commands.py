@@ -106,7 +106,7 @@ def test_a_command_of_the_guide_runs_as_written(statement: str, user: Mapping[st
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=360,
         check=False,
     )
     assert answer.returncode == (1 if statement.startswith("excerpt news") else 0), answer.stderr  # there is none

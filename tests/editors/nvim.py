@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import excerpt
 
 PLUGIN = Path(excerpt.__file__).parent / "editors" / "nvim"
-PATIENCE = 60.0  # seconds
+PATIENCE = 180.0  # seconds
 
 Seen = TypeVar("Seen")
 

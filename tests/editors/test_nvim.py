@@ -282,10 +282,10 @@ def test_the_printed_lines_are_a_valid_configuration(neovim: Neovim, tmp_path: P
     (tmp_path / "init.lua").write_bytes(printed.stdout)
     argv = ["nvim", "--headless", "-u", "init.lua", "-i", "NONE"]
     show = "+lua io.stdout:write(require('excerpt.server').command()[#require('excerpt.server').command()])"
-    shown = subprocess.run([*argv, show, "+qall!"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    shown = subprocess.run([*argv, show, "+qall!"], cwd=tmp_path, check=True, capture_output=True, timeout=180)
     assert shown.stdout.decode() == str(vault)
     mapped = subprocess.run(
-        [*argv, "+verbose map <leader>n", "+qall!"], cwd=tmp_path, check=True, capture_output=True, timeout=60
+        [*argv, "+verbose map <leader>n", "+qall!"], cwd=tmp_path, check=True, capture_output=True, timeout=180
     )
     assert b"Excerpt" in mapped.stderr
 

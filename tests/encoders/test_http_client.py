@@ -37,7 +37,7 @@ def connections(tmp_path: Path, *arguments: str, **environment: str) -> set[str]
         [*command, sys.executable, *arguments],
         env={**os.environ, "EXCERPT_HOME": str(tmp_path / "home"), **environment},
         check=True,
-        timeout=120,
+        timeout=360,
     )
     calls = re.findall(r"(?:connect|bind|sendto|sendmsg)\(\d+, \{sa_family=AF_INET.*?\}", trace.read_text())
     opened = re.findall(r"socket\((AF_(?!UNIX)\w+), (\w+)", trace.read_text())

@@ -241,7 +241,7 @@ def test_tables_of_another_schema_are_found_and_rebuilt(
 
 # --- special files ----------------------------------------------------------------------------------------------------
 
-SECONDS = 60.0
+SECONDS = 240.0
 """Seconds allowed for reading and repairing such an index; a read of a pipe would never end."""
 
 

@@ -35,7 +35,7 @@ def _runs(python: Path, version: str) -> bool:
     # pyenv has a shim on PATH for every installed version, but only shims of active versions run.
     told = "import sys, ensurepip, venv; print('%d.%d' % sys.version_info[:2])"
     try:
-        answer = subprocess.run([python, "-c", told], capture_output=True, text=True, timeout=60, check=False)
+        answer = subprocess.run([python, "-c", told], capture_output=True, text=True, timeout=240, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return False
     return answer.returncode == 0 and answer.stdout.strip() == version

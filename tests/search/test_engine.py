@@ -28,6 +28,7 @@ from tests.search.conftest import NOTES
 from tests.search.tiny_reader import parsed_query
 
 FORCED = (Strategy.ADAPTIVE, Strategy.PROXIMITY, Strategy.SEMANTIC, Strategy.HYBRID)
+TWO_PARTS = "salt, and what does a zebra cost at the airport of Ouagadougou?"
 QUERIES = (
     "conflict",
     "sync conflict",
@@ -577,13 +578,16 @@ def test_a_query_that_finds_nothing_changes_no_score_of_another(engine: Engine) 
 
 
 @pytest.mark.parametrize(
-    "query", ["sync conflict", "water flour | tomatoes", "tag:sync", "how is a note kept safe", "zzz"]
+    "query", ["sync conflict", "water flour | tomatoes", "tag:sync", "how is a note kept safe", "zzz", TWO_PARTS]
 )
 def test_a_search_under_all_strategies_equals_one_search_with_each_strategy(engine: Engine, query: str) -> None:
     for found in search_by_strategy(engine, query, 10):
         searched = engine.search(query, found.requested_strategy, 10, highlight_count=0)
         assert [hit.fragment.id for hit in found.hits] == [hit.fragment.id for hit in searched.hits]
         assert (found.strategy, found.matched) == (searched.strategy, searched.matched)
+        assert (found.confidence, found.lack, found.notice, found.not_found) == (
+            *(searched.confidence, searched.lack, searched.notice, searched.not_found),
+        )
 
 
 def test_a_strategy_forced_in_the_query_is_ignored_when_all_are_searched(engine: Engine) -> None:

@@ -7,7 +7,7 @@ from queue import Queue
 
 from excerpt.service.event_loop import ServiceEvent
 
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 240.0
 """Seconds until a wait fails: far more than any step takes, as other tests may keep the machine busy."""
 
 

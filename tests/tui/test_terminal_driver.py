@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows has no pseud
 if os.name == "posix":
     import pty
 
-PATIENCE = 60.0
+PATIENCE = 240.0
 """Seconds until a wait fails: far more than any step takes, as other tests may keep the machine busy."""
 
 

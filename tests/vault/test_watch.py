@@ -17,7 +17,7 @@ from excerpt.base.settings import VaultSettings
 from excerpt.vault import watch as watching
 from excerpt.vault.watch import ChangedPaths, VaultWatch
 
-PATIENCE = 60.0  # seconds; only a failing test waits so long
+PATIENCE = 240.0  # seconds; only a failing test waits so long
 
 
 class Watched:

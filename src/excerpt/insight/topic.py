@@ -236,7 +236,7 @@ def find_topic(engine: Engine, text: str) -> Topic:
         best=best[order],
         scores=(scores[order] / np.float32(max_score)).astype(np.float32),
         confidences=tuple(_read_confidence(ranking, int(at)) for at in chosen[order]),
-        confidence=engine.judge(ranking)[0] if len(rows) else Confidence.NOTHING,
+        confidence=engine.judge(ranking, queries).confidence if len(rows) else Confidence.NOTHING,
         query_words=_list_topic_words(answers),
         matched=count_matching_rows(answers),
         answers=_select_first_hits(ranking) if len(rows) else {},

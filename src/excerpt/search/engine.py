@@ -177,6 +177,19 @@ class Ranking(Struct, frozen=True):
         )
 
 
+class Judgement(Struct, frozen=True):
+    """How well a ranking answers a query: its confidence, and what of the query it lacks.
+
+    `confidence` is None if the query has only filters. `not_found` are the parts of the query that no fragment covers.
+    `lack` is the clause that names the missing words of an unsure result, and `notice` the sentence to show; else "".
+    """
+
+    confidence: Confidence | None
+    not_found: tuple[str, ...] = ()
+    lack: str = ""
+    notice: str = ""
+
+
 class Engine:
     """Search engine for one snapshot (state of a vault's index), for use from one thread at a time.
 
@@ -355,13 +368,7 @@ class Engine:
         )
         ranking = self.merge_ranking(scored_queries)
         sort = next((parsed.sort for parsed in queries if parsed.sort), "")
-        confidence, lack, notice = self.judge(ranking, sort)
-        not_found = self._find_missing_parts(queries, scored_queries, confidence)
-        if confidence is Confidence.NOTHING and not_found:  # what was found of the other part may answer that
-            confidence, lack = (
-                Confidence.UNSURE,
-                describe_missing_words([scored_queries[0].evidence], self.snapshot.languages),
-            )
+        judgement = self.judge(ranking, queries, sort)
         if sort:
             ranking = self._sort_by_date(ranking, limit, sort)
         hits = self.load_hits(ranking, 0, limit, highlight_count=highlight_count)
@@ -378,13 +385,13 @@ class Engine:
             elapsed,
             self.snapshot.generation,
             query_hints,
-            confidence,
+            judgement.confidence,
             tuple(dict.fromkeys(period for scored_query in scored_queries for period in scored_query.periods)),
             sort,
-            notice=notice or format_missing_parts(not_found),
-            lack=lack,
+            notice=judgement.notice,
+            lack=judgement.lack,
             words=self.weigh_words(scored_queries),
-            not_found=not_found,
+            not_found=judgement.not_found,
         )
         result = self.mark_missing_vectors(result, scored_queries)
         if limited != whole:
@@ -420,26 +427,28 @@ class Engine:
         nearest = similarities.cosines_at(similarities.top_rows(1))
         return float(nearest.max(initial=0)) >= MIN_PART_COSINE
 
-    def judge(self, ranking: Ranking, sort: str = "") -> tuple[Confidence | None, str, str]:
-        """Return the confidence of a ranking and, if unsure, its missing words as a clause and as a sentence.
+    def judge(self, ranking: Ranking, queries: Sequence[Query], sort: str = "") -> Judgement:
+        """Return how well a ranking answers the queries whose alternatives it ranks.
 
         `sort` is the order by date in which its fragments will be listed, one of SORT_VALUES; "" for best first.
         """
         confidence = result_confidence(ranking)
-        if confidence is not Confidence.UNSURE:
-            return confidence, "", ""
         scored_queries = ranking.scored_queries
-        is_by_meaning = ranking.orders is not None or all(
-            scored_query.strategy is Strategy.SEMANTIC for scored_query in scored_queries
-        )
-        evidences = [scored_query.evidence for scored_query in scored_queries]
-        lack = describe_missing_words(evidences, self.snapshot.languages)
+        not_found = self._find_missing_parts(queries, scored_queries, confidence)
+        not_found_notice = format_missing_parts(not_found)
+        is_partly_found = confidence is Confidence.NOTHING and bool(not_found)  # the other part may have its answer
+        if confidence is not Confidence.UNSURE and not is_partly_found:
+            return Judgement(confidence, not_found, notice=not_found_notice)
+        lack = describe_missing_words([one.evidence for one in scored_queries], self.snapshot.languages)
+        if is_partly_found:
+            return Judgement(Confidence.UNSURE, not_found, lack, not_found_notice)
         if _highest_label(ranking) is Confidence.NOTHING and (past_answer := shown_past_answer(ranking)) is not None:
             lack = add_past_question(
                 lack, past_answer.uses.most_similar.question, [one.question for one in scored_queries]
             )
-        is_by_date = sort or ranking.sort
-        return confidence, lack, format_unsure_notice(lack, is_by_meaning=is_by_meaning and not is_by_date)
+        is_by_meaning = ranking.orders is not None or all(one.strategy is Strategy.SEMANTIC for one in scored_queries)
+        notice = format_unsure_notice(lack, is_by_meaning=is_by_meaning and not (sort or ranking.sort))
+        return Judgement(confidence, not_found, lack, notice)
 
     def weigh_words(self, scored_queries: Sequence[ScoredQuery]) -> tuple[QuestionWord, ...]:
         """Return the content words of a query, which is given as its scored alternatives."""
@@ -1074,7 +1083,8 @@ def search_by_strategy(engine: Engine, text: str, limit: int) -> tuple[Result, .
     only the time for scoring and ranking.
     """
     pool = max(POOL_SIZE, limit)
-    candidates = [(query, *engine.find_candidates(query, pool)) for query in engine.parse(text)]
+    queries = engine.parse(text)
+    candidates = [(query, *engine.find_candidates(query, pool)) for query in queries]
     results: list[Result] = []
     for strategy in Strategy:
         start = time.perf_counter()
@@ -1086,7 +1096,7 @@ def search_by_strategy(engine: Engine, text: str, limit: int) -> tuple[Result, .
         elapsed = (time.perf_counter() - start) * 1e3
         matched = count_matching_rows(scored_queries)
         result = Result(text, strategy, scored_queries[0].strategy, hits, matched, elapsed, engine.snapshot.generation)
-        confidence, lack, notice = engine.judge(ranking)
+        judgement = engine.judge(ranking, queries)
         words = engine.weigh_words(scored_queries)
-        results.append(replace(result, confidence=confidence, lack=lack, notice=notice, words=words))
+        results.append(replace(result, words=words, **structs.asdict(judgement)))
     return tuple(results)

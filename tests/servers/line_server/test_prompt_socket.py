@@ -53,7 +53,7 @@ async def ask(folder: Path, method: str = "passages", /, **params: Any) -> dict[
 
     def request() -> dict[str, Any]:
         with LineClient.connect(prompt_socket_file(folder)) as client:
-            return client.request(method, params, 60)
+            return client.request(method, params, 240)
 
     while True:
         try:

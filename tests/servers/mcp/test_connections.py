@@ -423,6 +423,6 @@ def test_each_random_message_gets_one_answer(home: Path, vault: Path) -> None:
             ask(batch, len(batch))
         ask([{"jsonrpc": "2.0", "id": "last", "method": "ping"}], 1)
         server.stdin.close()
-        assert server.wait(60) == 0
+        assert server.wait(240) == 0
     expected = [each["id"] if type(each["id"]) in (int, str) else None for each in messages]
     assert sorted(map(repr, [each["id"] for each in answers])) == sorted(map(repr, ["first", *expected, "last"]))

@@ -36,7 +36,7 @@ def printed(folder: Path, html: str) -> bytes:
         f"--user-data-dir={folder / 'profile'}",
     )
     command = [str(find_browser()), *flags, f"--print-to-pdf={target}", source.as_uri()]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, check=True, capture_output=True, timeout=360)
     return target.read_bytes()
 
 

@@ -279,7 +279,7 @@ def test_two_hundred_damaged_copies_are_read_or_refused(data: bytes, tmp_path: P
         [sys.executable, "-c", DAMAGES, tmp_path / "whole.pdf"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=360,
         check=False,
     )
     assert (done.returncode, done.stdout.split()[-1:]) == (0, ["199"]), done.stderr[-2000:]

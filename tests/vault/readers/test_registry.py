@@ -198,7 +198,7 @@ def test_any_bytes_are_read_as_text_or_refused(data: bytes) -> None:
 ENDINGS = ["pdf", "pptx", "docx", "xlsx", "xls", "ods", "csv", "html", "epub", "canvas", "excalidraw", "ipynb", "txt"]
 PACKED = ["pptx", "docx", "xlsx", "ods", "epub"]
 DAMAGES = 200
-SECONDS = 120
+SECONDS = 360
 
 # One process for each kind: a crash in C may kill the process, and the last line then names the damage.
 _CHILD = """
