@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
 import ipaddress
+import os
 import re
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -33,6 +35,16 @@ class PostgresAddress(Struct, frozen=True):
         """The address for display, without options."""
         parts = urlsplit(self.conninfo)
         return f"{parts.scheme}://{parts.netloc}{parts.path}" + (f"?vault={quote(self.vault)}" if self.vault else "")
+
+    @property
+    def database(self) -> str:
+        """The name of the database."""
+        return unquote(urlsplit(self.conninfo).path.strip("/"))
+
+    @property
+    def role(self) -> str:
+        """The name of the role: the user's own if the address has none, as libpq has it."""
+        return unquote(urlsplit(self.conninfo).username or "") or os.environ.get("PGUSER") or getpass.getuser()
 
     @property
     def folder(self) -> Path:

@@ -41,7 +41,7 @@ def assume_owner_role(connection: StoreConnection) -> None:
     """Switch to the role that owns the tables if the user is a member of it, so that it also owns new tables."""
     ((owner,),) = connection.rows(
         "SELECT quote_ident(min(pg_get_userbyid(relowner))) FROM pg_class WHERE oid = to_regclass('excerpt.store')"
-        " AND relowner <> current_user::regrole AND pg_has_role(relowner, 'SET')"
+        " AND relowner <> (SELECT oid FROM pg_roles WHERE rolname = current_user) AND pg_has_role(relowner, 'SET')"
         " AND NOT (SELECT rolsuper FROM pg_roles WHERE oid = relowner)"
     )
     if owner is not None:

@@ -12,9 +12,10 @@ the rows that their caller may read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from msgspec import Struct
 
 from excerpt.base.errors import StoreUnusableError
 from excerpt_postgres.connection import StoreConnection
@@ -208,13 +209,63 @@ _FRAGMENTS_PER_STEP = 10_000
 """Number of fragments of which the postings are written together when a store is upgraded."""
 
 
-def _create_tables(connection: StoreConnection) -> None:
-    if not connection.rows("SELECT 1 FROM pg_available_extensions WHERE name = %s", _VECTOR_EXTENSION):
-        ((version,),) = connection.rows("SELECT current_setting('server_version_num')::integer / 10000")
-        raise StoreUnusableError(
+_MIN_SERVER_VERSION = 17
+"""The oldest PostgreSQL that a store was tried on."""
+
+
+class Obstacle(Struct):
+    """Why a database cannot become a store: the reason, what to do, and the SQL that does it, "" if none does."""
+
+    reason: str
+    hint: str
+    sql: str = ""
+
+
+def find_obstacles(connection: StoreConnection) -> Iterator[Obstacle]:
+    """Yield what keeps the user of a connection from making its database a store; nothing if it is one already."""
+    ((is_store, version, role, database, may_create, is_available, may_install),) = connection.rows(
+        "SELECT to_regclass('excerpt.store') IS NOT NULL, current_setting('server_version_num')::integer / 10000,"
+        " quote_ident(current_user), quote_ident(current_database()),"
+        " has_database_privilege(current_database(), 'CREATE'),"
+        " EXISTS (SELECT FROM pg_available_extensions WHERE name = %s),"
+        " EXISTS (SELECT FROM pg_extension WHERE extname = %s)"
+        " OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)"
+        " OR EXISTS (SELECT FROM pg_available_extension_versions WHERE name = %s AND trusted)"
+        " AND has_database_privilege(current_database(), 'CREATE')",
+        *[_VECTOR_EXTENSION] * 3,
+    )
+    if is_store:
+        return
+    if version < _MIN_SERVER_VERSION:
+        yield Obstacle(
+            f"The server of this store has PostgreSQL {version}.",
+            f"A store needs PostgreSQL {_MIN_SERVER_VERSION} or newer.",
+        )
+    if not is_available:
+        yield Obstacle(
             "The server of this store has no pgvector.",
             f"Install it there: on Debian, `sudo apt install postgresql-{version}-pgvector`. Then push again.",
         )
+    elif not may_install:
+        yield Obstacle(
+            f"The role {role} may not create the extension pgvector in the database {database}.",
+            _SETUP_HINT,
+            f"CREATE EXTENSION IF NOT EXISTS {_VECTOR_EXTENSION}",
+        )
+    if not may_create:
+        yield Obstacle(
+            f"The role {role} may not create a schema in the database {database}.",
+            _SETUP_HINT,
+            f"GRANT CREATE ON DATABASE {database} TO {role}",
+        )
+
+
+_SETUP_HINT = "`excerpt store setup ADDRESS` prints the SQL for the one who keeps the server."
+
+
+def _create_tables(connection: StoreConnection) -> None:
+    for obstacle in find_obstacles(connection):
+        raise StoreUnusableError(obstacle.reason, obstacle.hint)
     _execute_script(connection, _CREATE_TABLES)
 
 

@@ -1,9 +1,10 @@
-"""`excerpt store`: what happened to the vaults of a store, which there are, and the removal of one."""
+"""`excerpt store`: what a server lacks for a store, what happened to its vaults, which there are, and their removal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from textwrap import dedent
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,7 @@ from excerpt.cli.printing import print_json, print_line, print_message
 from excerpt.text.display import format_count, format_names, local_time, visible_line
 
 if TYPE_CHECKING:
+    from excerpt_postgres.address import PostgresAddress
     from excerpt_postgres.connection import StoreConnection
 
 _SHOWN_NOTES = 5
@@ -47,7 +49,57 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.
 
 @click.group()
 def store_command() -> None:
-    """Show what happened in a PostgreSQL store, list its vaults, or drop one."""
+    """Set up a PostgreSQL store, show what happened in it, list its vaults, or drop one."""
+
+
+@store_command.command("setup")
+@_address_argument
+def setup_command(address: str) -> int:
+    """Say what the database at ADDRESS lacks to be a store, and print the SQL that adds it; run nothing.
+
+    The SQL is for the one who keeps the server, to be read and then run there by `psql`.
+    """
+    from excerpt_postgres import schema
+    from excerpt_postgres.address import parse_address
+    from excerpt_postgres.connection import StoreConnection
+
+    parsed = parse_address(address)
+    try:
+        with closing(StoreConnection(parsed, timeout=0)) as connection:
+            obstacles = tuple(schema.find_obstacles(connection))
+    except StoreUnusableError:
+        print_line(_creation_sql(parsed))
+        print_message("If the server is running, the SQL creates what is missing. Then set the role's password there.")
+        raise
+    for obstacle in obstacles:
+        print_message(obstacle.reason if obstacle.sql else f"{obstacle.reason} {obstacle.hint}")
+    statements = [f"{obstacle.sql};" for obstacle in obstacles if obstacle.sql]
+    if statements:
+        print_line("\n".join((f"\\connect {_quoted(parsed.database)}", *statements)))
+    if obstacles:
+        return StoreUnusableError.exit_code
+    print_message(f"A vault can be pushed to {visible_line(parsed.display_text)}.")
+    return 0
+
+
+def _creation_sql(address: PostgresAddress) -> str:
+    """Return SQL for `psql` that creates the role, the database and the extension of an address where they are not."""
+    role, database = _literal(address.role), _literal(address.database)
+    return dedent(f"""\
+        SELECT format('CREATE ROLE %I LOGIN', {role})
+            WHERE {role} NOT IN (SELECT rolname FROM pg_roles) \\gexec
+        SELECT format('CREATE DATABASE %I OWNER %I', {database}, {role})
+            WHERE {database} NOT IN (SELECT datname FROM pg_database) \\gexec
+        \\connect {_quoted(address.database)}
+        CREATE EXTENSION IF NOT EXISTS vector;""")
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 @store_command.command("log")

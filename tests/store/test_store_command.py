@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -111,3 +112,64 @@ def test_a_store_of_the_version_before_the_log_is_upgraded_in_place(
         stored.load()
     assert push_vault(vault, database).unchanged == len(NOTES)
     assert logged(excerpt, database) == []
+
+
+def test_setup_prints_nothing_for_a_database_that_can_be_a_store_and_for_one_that_is(
+    excerpt: Excerpt, vault: Path, database: str
+) -> None:
+    for push in (False, True):
+        if push:
+            push_vault(vault, database)
+        answer = excerpt("store", "setup", database)
+        assert (answer.code, answer.out) == (0, "")
+        assert "A vault can be pushed to postgresql://" in answer.err
+
+
+def test_setup_prints_sql_that_creates_the_missing_database_and_its_role(
+    excerpt: Excerpt, vault: Path, database: str
+) -> None:
+    name = f"{database.rpartition('/')[2]}_new'"
+    role = f"role of {name}"
+    address = database.replace("//excerpt@", f"//{quote(role)}@").rpartition("/")[0] + f"/{quote(name)}"
+    answer = excerpt("store", "setup", address)
+    assert (answer.code, "cannot be reached" in answer.err) == (3, True)
+    with psycopg.connect(database, autocommit=True) as server:
+        password = server.pgconn.password.decode()
+        try:
+            create_role, create_database, connect_and_extend = run_like_psql(server, answer.out)
+            assert (create_role, create_database) == (
+                f'CREATE ROLE "{role}" LOGIN',
+                f'CREATE DATABASE "{name}" OWNER "{role}"',
+            )
+            assert connect_and_extend == f'\\connect "{name}"\nCREATE EXTENSION IF NOT EXISTS vector;'
+            server.execute(f"ALTER ROLE \"{role}\" PASSWORD '{password}'")
+            lacking = excerpt("store", "setup", address)
+            assert (lacking.code, lacking.out) == (3, f"{connect_and_extend}\n")
+            assert "may not create the extension pgvector" in lacking.err
+            with psycopg.connect(f"{database.rpartition('/')[0]}/{quote(name)}", autocommit=True) as inside:
+                inside.execute(connect_and_extend.partition("\n")[2])
+            assert excerpt("store", "setup", address).code == 0
+            assert push_vault(vault, address).added == len(NOTES)
+        finally:
+            server.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+            server.execute(f'DROP ROLE IF EXISTS "{role}"')
+
+
+def run_like_psql(server: psycopg.Connection, script: str) -> list[str]:
+    """Run what the queries of a script return, as psql does; return that, and the rest of the script."""
+    *queries, rest = script.strip().split("\\gexec\n")
+    run = [row[0] for query in queries for row in server.execute(query).fetchall()]
+    for statement in run:
+        server.execute(statement)
+    return [*run, rest.strip()]
+
+
+def test_setup_names_what_a_role_may_not_do_and_prints_the_grant(
+    excerpt: Excerpt, database: str, users: dict[str, str]
+) -> None:
+    name, role = database.rpartition("/")[2], name_of(users["reader"])
+    answer = excerpt("store", "setup", users["reader"])
+    assert answer.code == 3
+    assert answer.err == f"excerpt: The role {role} may not create a schema in the database {name}.\n"
+    assert answer.out == f'\\connect "{name}"\nGRANT CREATE ON DATABASE {name} TO {role};\n'
+    assert excerpt("store", "setup", users["owner"]).code == 0
