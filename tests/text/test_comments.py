@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from excerpt.base.model import Note
@@ -139,6 +139,8 @@ _PIECES = st.sampled_from(
 
 
 @given(st.lists(_PIECES, max_size=40).map("".join))
+@example("%%%%> <!--%%")
+@example("%%<!----> ")
 def test_a_text_without_its_comments_has_no_further_comments(text: str) -> None:
     left, _ = take_out_comments(text, 0, ())
     assert take_out_comments(left, 0, ())[0] == left

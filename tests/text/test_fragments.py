@@ -2,10 +2,11 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from excerpt.base.model import Fragment, Note
+from excerpt.text.comments import restore_comments
 from excerpt.text.fragments import FragmentLimits, count_words, fragments_of, note_id
 from excerpt.text.frontmatter import read_frontmatter
 from excerpt.text.markdown import parse_note
@@ -123,10 +124,16 @@ LIMITS = st.sampled_from([SMALL, FragmentLimits(), FragmentLimits(target=1, maxi
 
 
 @given(NOTES, LIMITS)
-def test_the_text_of_a_fragment_equals_its_lines_of_the_file(text: str, limits: FragmentLimits) -> None:
+@example("<!-- comment\n", SMALL)
+def test_the_text_of_a_fragment_with_its_comments_equals_its_lines_of_the_file(
+    text: str, limits: FragmentLimits
+) -> None:
     lines = re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff"))
-    for fragment in fragments_of(parse_note("a.md", text), len, limits):
-        assert fragment.text == "\n".join(lines[fragment.line_start - 1 : fragment.line_end])
+    note = parse_note("a.md", text)
+    for fragment in fragments_of(note, len, limits):
+        own = [comment for comment in note.comments if fragment.line_start <= comment.line <= fragment.line_end]
+        restored = restore_comments(fragment.text.split("\n"), fragment.line_start, own)
+        assert restored == lines[fragment.line_start - 1 : fragment.line_end]
 
 
 @given(NOTES, LIMITS)
@@ -138,13 +145,15 @@ def test_fragments_are_ordered_and_disjoint(text: str, limits: FragmentLimits) -
 
 
 @given(NOTES, LIMITS)
+@example("---\ntitle: x\n---\n", SMALL)
 def test_every_line_of_content_is_in_exactly_one_fragment(text: str, limits: FragmentLimits) -> None:
     note = parse_note("a.md", text)
     fragments = fragments_of(note, len, limits)
-    if not any(section.blocks for section in note.sections):
-        return
     covered = [n for f in fragments for n in range(f.line_start, f.line_end + 1)]
-    other = set(range(1, read_frontmatter(note.text).lines + 1)) | _heading_lines(note)
+    front = read_frontmatter(note.text)
+    other = set(range(1, front.lines + 1)).difference(front.unread_lines) | _heading_lines(note)
+    if all(number in other for number, line in enumerate(note.lines, 1) if line.strip()):
+        return  # a note without text has one fragment, of its properties or its heading
     for number, line in enumerate(note.lines, 1):
         if line.strip():
             assert covered.count(number) == (0 if number in other else 1), (number, line)

@@ -200,8 +200,8 @@ def test_blocks_are_ordered_disjoint_and_in_the_text(text: str) -> None:
     for section in note.sections:
         for block in section.blocks:
             assert last < block.line_start <= block.line_end <= len(note.lines)
-            assert note.lines[block.line_start - 1].strip() or not text.strip()
-            assert note.lines[block.line_end - 1].strip() or not text.strip()
+            assert note.lines[block.line_start - 1].strip() or not note.text.strip()
+            assert note.lines[block.line_end - 1].strip() or not note.text.strip()
             last = block.line_end
 
 

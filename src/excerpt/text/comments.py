@@ -63,7 +63,23 @@ def take_out_comments(
             else _whole_line(lines[number], own, number + 1)
         )
         shown[number] = ""
+    # What is left can look like a comment that was none. Its lines are left out whole, or another reader sees them go.
+    while begun := list(_lines_of_comments(shown, first_line, code)):
+        for number, begins in begun:
+            own = spans.get(number) or [_CommentSpan(0, len(lines[number]), begins, False)]
+            shown[number], parts[number] = "", _whole_line(lines[number], own, number + 1)
     return "\n".join(shown), tuple(part for number in sorted(parts) for part in parts[number])
+
+
+def _lines_of_comments(
+    lines: Sequence[str], first_line: int, code: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, bool]]:
+    """Yield the number of each line that has a part of a comment, and whether the comment begins there."""
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    for start, end in _CommentScanner("\n".join(lines), lines, starts, code).find(first_line):
+        first = bisect_right(starts, start) - 1
+        for number in range(first, bisect_right(starts, end - 1)):
+            yield number, number == first
 
 
 def restore_comments(lines: Sequence[str], first_line: int, comments: Iterable[CommentLine]) -> list[str]:
