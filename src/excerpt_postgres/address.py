@@ -70,6 +70,8 @@ def parse_address(text: str) -> PostgresAddress:
             "The address contains a password, which does not belong on a command line.",
             "Remove the password, and put it into the file ~/.pgpass or the variable PGPASSWORD.",
         )
+    if not unquote(text).isprintable():
+        raise StoreUnusableError("The address of the store has a character that cannot be shown.", _ADDRESS_HINT)
     if parts.scheme != "postgresql" or not parts.path.strip("/"):
         raise StoreUnusableError("The address does not name a database.", _ADDRESS_HINT)
     vault, wait_position = options.pop("vault", ""), options.pop("after", "")

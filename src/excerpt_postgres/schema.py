@@ -18,6 +18,7 @@ import numpy as np
 from msgspec import Struct
 
 from excerpt.base.errors import StoreUnusableError
+from excerpt.text.display import visible_line
 from excerpt_postgres.connection import StoreConnection
 from excerpt_postgres.postings import add_postings, encode_postings
 
@@ -222,9 +223,21 @@ class Obstacle(Struct):
 
 
 def find_obstacles(connection: StoreConnection) -> Iterator[Obstacle]:
-    """Yield what keeps the user of a connection from making its database a store; nothing if it is one already."""
-    ((is_store, version, role, database, may_create, is_available, may_install),) = connection.rows(
-        "SELECT to_regclass('excerpt.store') IS NOT NULL, current_setting('server_version_num')::integer / 10000,"
+    """Yield what keeps the user of a connection from making its database a store, or from pushing to the one there."""
+    owners = connection.rows(
+        "SELECT pg_get_userbyid(relowner), pg_has_role(relowner, 'SET'), quote_ident(current_user) FROM pg_class"
+        " WHERE relname = 'store' AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = 'excerpt')"
+    )
+    for owner, may_push, role in owners:
+        if not may_push:
+            yield Obstacle(
+                f"The role {role} may not push to this store.",
+                f"Let {visible_line(owner)} push with --roles. Then grant excerpt_writer to {role}.",
+                f"GRANT {owner} TO {role}" if owner == "excerpt_writer" else "",
+            )
+        return
+    ((version, role, database, may_create, is_available, may_install),) = connection.rows(
+        "SELECT current_setting('server_version_num')::integer / 10000,"
         " quote_ident(current_user), quote_ident(current_database()),"
         " has_database_privilege(current_database(), 'CREATE'),"
         " EXISTS (SELECT FROM pg_available_extensions WHERE name = %s),"
@@ -234,8 +247,6 @@ def find_obstacles(connection: StoreConnection) -> Iterator[Obstacle]:
         " AND has_database_privilege(current_database(), 'CREATE')",
         *[_VECTOR_EXTENSION] * 3,
     )
-    if is_store:
-        return
     if version < _MIN_SERVER_VERSION:
         yield Obstacle(
             f"The server of this store has PostgreSQL {version}.",
@@ -244,7 +255,7 @@ def find_obstacles(connection: StoreConnection) -> Iterator[Obstacle]:
     if not is_available:
         yield Obstacle(
             "The server of this store has no pgvector.",
-            f"Install it there: on Debian, `sudo apt install postgresql-{version}-pgvector`. Then push again.",
+            f"Install it there: on Debian, `sudo apt install postgresql-{version}-pgvector`.",
         )
     elif not may_install:
         yield Obstacle(

@@ -67,7 +67,9 @@ def setup_command(address: str) -> int:
     try:
         with closing(StoreConnection(parsed, timeout=0)) as connection:
             obstacles = tuple(schema.find_obstacles(connection))
-    except StoreUnusableError:
+    except StoreUnusableError as error:
+        if error.__cause__ is None:  # the driver is not installed
+            raise
         print_line(_creation_sql(parsed))
         print_message("If the server is running, the SQL creates what is missing. Then set the role's password there.")
         raise

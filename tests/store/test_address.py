@@ -59,6 +59,12 @@ def test_certificate_options_in_the_address_are_kept() -> None:
     assert "sslmode=require" in parse_address("postgresql://db.example.org/db?sslmode=require").conninfo
 
 
+@pytest.mark.parametrize("address", ["postgresql://h/a%0Ab", "postgresql://a%1Bb@h/db", "postgresql://h/db?vault=a%0D"])
+def test_an_address_with_a_line_break_or_an_escape_is_refused(address: str) -> None:
+    with pytest.raises(StoreUnusableError, match="cannot be shown"):
+        parse_address(address)
+
+
 def test_an_address_without_a_database_is_refused() -> None:
     with pytest.raises(StoreUnusableError, match="does not name a database"):
         parse_address("postgresql://localhost")

@@ -173,3 +173,15 @@ def test_setup_names_what_a_role_may_not_do_and_prints_the_grant(
     assert answer.err == f"excerpt: The role {role} may not create a schema in the database {name}.\n"
     assert answer.out == f'\\connect "{name}"\nGRANT CREATE ON DATABASE {name} TO {role};\n'
     assert excerpt("store", "setup", users["owner"]).code == 0
+
+
+def test_setup_names_who_may_not_push_to_a_store_and_prints_the_grant(
+    excerpt: Excerpt, vault: Path, database: str, users: dict[str, str]
+) -> None:
+    make_owner_a_maker_of_roles(database, users)
+    with_roles(vault, users["owner"])
+    add_members(database, users)
+    assert [excerpt("store", "setup", users[kind]).code for kind in ("owner", "writer", "reader")] == [0, 0, 3]
+    answer = excerpt("store", "setup", users["nobody"])
+    assert (answer.code, "may not push to this store" in answer.err) == (3, True)
+    assert answer.out.endswith(f"\nGRANT excerpt_writer TO {name_of(users['nobody'])};\n")
