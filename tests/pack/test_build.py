@@ -205,6 +205,14 @@ def test_a_table_row_is_packed_without_the_header_if_the_budget_has_no_space_for
     assert all(text.count("| nail") == 1 for text in alone)
 
 
+def test_the_rule_of_a_table_is_never_packed_without_its_header() -> None:
+    vault = Vault({"stock.md": long_table("nail", 60, f"| {'wide ' * 40}| Price |")}, "o200k")
+    hit = vault.hit("| nail2 |")
+    texts = [packed(vault, hit, scope=Scope.NONE, budget=budget).text for budget in range(20, 400, 5)]
+    assert any("|---|---|" in text for text in texts)
+    assert [text for text in texts if "|---|---|" in text and "| wide wide" not in text] == []
+
+
 def test_a_header_that_is_longer_than_most_passages_is_not_packed() -> None:
     vault = Vault({"wide.md": long_table("nail", 200, f"| {'very wide ' * 300}| Price |")}, "o200k")
     (pack,) = packed(vault, vault.hit("| nail150 |"), scope=Scope.NONE).passages

@@ -17,6 +17,7 @@ from excerpt.base.model import Block, Fragment, Hit, Span
 from excerpt.base.patterns import lazy_pattern
 from excerpt.pack.expand import LineSpan
 from excerpt.text.languages import WIDE_CHARACTERS
+from excerpt.text.line_context import TABLE_RULE
 
 _MAX_CACHED_FRAGMENTS = 64  # whose blocks stay parsed: the best hits of the last queries
 _MIN_WORDS_PER_SIDE = 4  # words kept on each side of a match: fewer have no meaning
@@ -60,6 +61,8 @@ def iterate_block_parts(hit: Hit, *, begins_in_table: bool = False) -> Iterator[
         inside = _split_into_pieces(pieces, text, within)
         if not inside:
             break
+        if pieces is _NONBLANK_LINE and is_table and len(inside) > 1 and TABLE_RULE.match(text[slice(*inside[1])]):
+            inside = [(inside[0][0], inside[1][1]), *inside[2:]]  # a table's rule is never without its header
         centre = _find_piece_with_most_matches(inside, hit.spans)
         levels.append([(inside[a][0], inside[b][1]) for a, b in _iterate_growing_ranges(centre, len(inside), reach)])
         within = inside[centre]
