@@ -10,14 +10,14 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
 from excerpt.base.kinds import Dialect
-from excerpt.corpus.links import LinkResolver
+from excerpt.corpus.links import ID_SCHEME, LinkResolver
 from excerpt.corpus.queries import LABEL_SEPARATOR, REPLACES, TARGET_SEPARATOR, FacetQueries
 from excerpt.corpus.replaced import ReplacedNote, ReplacementRow, find_numbered_note, resolve_replacements
 from excerpt.corpus.tables import sorted_unique
@@ -112,6 +112,8 @@ class NumberedNotes(Struct, frozen=True):
 
         Returns None if notes were added, removed or renamed: then the numbers of the two do not match.
         """
+        if before is self:
+            return NO_NOTES
         if self.paths != before.paths:
             return None
         is_same = (
@@ -123,10 +125,27 @@ class NumberedNotes(Struct, frozen=True):
 
 
 class CachedLinks(Struct, frozen=True):
-    """The links between the notes of an older generation, as arrays of source and of target note numbers."""
+    """The links between the notes of a generation, as arrays of source and of target note numbers.
+
+    `depends_on_contents`: a link leads to an id or the name of a page, so that a changed note may change the target of
+    another note's link.
+    """
 
     notes: NumberedNotes
     links: tuple[Ints, Ints]
+    depends_on_contents: bool = False
+
+
+class StoredLinks(Protocol):
+    """Where an index keeps its links for the next process."""
+
+    def load(self, notes: NumberedNotes) -> CachedLinks | None:
+        """Return the stored links: those of `notes`, or of an older generation; None if there are none."""
+        ...
+
+    def save(self, links: CachedLinks) -> None:
+        """Replace the stored links."""
+        ...
 
 
 class HeadingDates(Struct, frozen=True):
@@ -172,11 +191,14 @@ class Facets:
         before: CachedLinks | None = None,
         daily_notes: str = "",
         dialect: Dialect = Dialect.MARKDOWN,
+        *,
+        stored_links: StoredLinks | None = None,
     ) -> None:
         """Create facets that are read on first use; with `before`, only the links of changed notes are read.
 
-        `before` has the links of an older generation. `daily_notes` is the date format of the paths of daily notes,
-        without suffix; "" if the vault defines no format. `dialect` is the Markdown dialect of the vault.
+        `before` has the links of an older generation; else those of `stored_links` are used. `daily_notes` is the date
+        format of the paths of daily notes, without suffix; "" if the vault defines no format. `dialect` is the Markdown
+        dialect of the vault.
         """
         self._daily_notes = daily_notes
         self._dialect = dialect
@@ -184,6 +206,8 @@ class Facets:
         self._notes = notes
         self._paths = notes.paths
         self._older_links = before
+        self._stored_links = stored_links
+        self._link_targets_depend_on_contents = dialect is Dialect.LOGSEQ
         self._targets_by_source: dict[int, Ints] = {}
         self._change_day_by_note: dict[int, int] = {}
 
@@ -449,11 +473,24 @@ class Facets:
         Each pair occurs once, in ascending order. Links of a note to itself are left out.
         """
         before, self._older_links = self._older_links, None
+        if before is None and self._stored_links is not None:
+            before = self._stored_links.load(self._notes)
         changed = self._notes.changed_since(before.notes) if before is not None else None
-        if before is None or changed is None or len(changed) > len(self._paths) // 2:
-            return self._resolve_link_rows(self.queries.link_targets())
+        if before is not None and changed is not None and not len(changed):
+            self._link_targets_depend_on_contents |= before.depends_on_contents
+            return before.links
+        if before is None or changed is None or len(changed) > len(self._paths) // 2 or before.depends_on_contents:
+            links = self._resolve_link_rows(self.queries.link_targets())
+        else:
+            links = self._update_links(before.links, changed)
+        if self._stored_links is not None:
+            self._stored_links.save(CachedLinks(self._notes, links, self._link_targets_depend_on_contents))
+        return links
+
+    def _update_links(self, before: tuple[Ints, Ints], changed: Ints) -> tuple[Ints, Ints]:
+        """Return `links`, given those of an older generation with the same notes, of which some have changed."""
         # No note was added or removed, so every other link still has the same target.
-        sources, targets = before.links
+        sources, targets = before
         is_kept = ~np.isin(sources, changed)
         new_sources, new_targets = self._resolve_link_rows(self._link_targets(changed))
         sources, targets = np.append(sources[is_kept], new_sources), np.append(targets[is_kept], new_targets)
@@ -463,7 +500,9 @@ class Facets:
     @property
     def cached_links(self) -> CachedLinks | None:
         """The links to reuse in the next generation; None if no links have been read yet."""
-        return CachedLinks(self._notes, self.links) if "links" in self.__dict__ else self._older_links
+        if "links" not in self.__dict__:
+            return self._older_links
+        return CachedLinks(self._notes, self.links, self._link_targets_depend_on_contents)
 
     def links_from(self, notes: Ints) -> tuple[Ints, Ints]:
         """Return the links out of some notes, as arrays of source and of target note numbers.
@@ -520,6 +559,7 @@ class Facets:
             number = known.get((folder, target))
             if number is None:
                 bare, _, label = target.partition(LABEL_SEPARATOR)
+                self._link_targets_depend_on_contents |= bare.startswith(ID_SCHEME)
                 number = known[folder, target] = self._resolve_in_folder(bare, path, folder, label)
             numbers.add(number)
         return numbers

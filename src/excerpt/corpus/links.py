@@ -17,6 +17,8 @@ from urllib.parse import unquote
 from excerpt.base.patterns import lazy_pattern
 from excerpt.text.dates import parse_date_name
 
+LINKS_VERSION = 1
+"""Version of how links are resolved; a change makes each index resolve its links again."""
 ID_SCHEME = "id:"
 """Begins the target of a link of org to an id."""
 NOTE_SUFFIXES = (".md", ".markdown", ".mdx", ".qmd")

@@ -274,7 +274,12 @@ class LexicalReader:
 
         If so, a key means the same fragment in both. After a rebuild, keys count from 1 again in new segments.
         """
-        return not {s.name for s in self._segments}.isdisjoint(s.name for s in before._segments)
+        return not self.segment_names.isdisjoint(before.segment_names)
+
+    @property
+    def segment_names(self) -> frozenset[str]:
+        """Names of the segments; a segment of another index never has the same name."""
+        return frozenset(segment.name for segment in self._segments)
 
     def close(self) -> None:
         """Release the segments and caches; files that another generation shares stay open for that generation."""

@@ -48,6 +48,7 @@ from excerpt.index.encoder_vectors import (
 )
 from excerpt.index.files import DamagedFileError, mark_suspect
 from excerpt.index.lexical import LexicalReader
+from excerpt.index.link_file import LinkFile
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION
 from excerpt.index.queries import CatalogQueries
 from excerpt.index.vectors import MatrixSource, VectorMatrix
@@ -368,6 +369,7 @@ class Snapshot(NoteReader):
             self._reusable.links,
             self._catalog.meta("daily_notes"),
             self._catalog.dialect,
+            stored_links=LinkFile(self._folder, self.generation, self._words.segment_names),
         )
 
     def _collect_reusable(self) -> _ReusableData:

@@ -24,7 +24,7 @@ from excerpt.index.files import EMBEDDINGS_FOLDER, SUSPECT_FILE, DamagedFileErro
 from excerpt.index.lexical import open_segments
 from excerpt.index.terms import OpenSegment
 from excerpt.index.vectors import MatrixSource
-from excerpt.index.writer import LOCK_FILE
+from excerpt.index.writer import OWN_FILES
 from excerpt.vault.readers import digest_of_bytes, load_bytes
 from excerpt.vault.scan import Scan
 
@@ -154,7 +154,6 @@ def _find_vector_fault(row: Sequence[Any], matrix: _Rows, dimensions: int) -> Fa
 # The catalog is compared with the vault, its rows and the derived files with their checksums. Nothing is changed. That
 # a build writes what is right is for its tests: they derive rows, words and vectors again from the stored texts.
 
-_OWN_FILES = (LOCK_FILE, CATALOG_FILE, f"{CATALOG_FILE}-wal", f"{CATALOG_FILE}-shm", SUSPECT_FILE)
 # Two commits between reading the catalog and opening its files remove the files; then the newest generation is used.
 _MAX_OPENINGS = 3
 
@@ -270,7 +269,7 @@ class _IndexExamination:
                 continue  # removed meanwhile
             if path.is_file():
                 self._health.size += status.st_size
-                is_own = name in _OWN_FILES or path.parent.name == EMBEDDINGS_FOLDER
+                is_own = name in OWN_FILES or path.parent.name == EMBEDDINGS_FOLDER
                 if name not in used and not is_own:
                     self._health.leftovers.append((name, status.st_size, status.st_mtime > committed + 1))
 

@@ -31,6 +31,7 @@ from excerpt.index.changes import build_parameters, vault_parameters
 from excerpt.index.encoder_vectors import RECORD_KEY, SearchVectorsRecord
 from excerpt.index.files import SUSPECT_FILE, DamagedFileError, check_file, remove_other_files
 from excerpt.index.lexical_writer import LexicalWriter, document_rows, last_generation
+from excerpt.index.link_file import LINKS_FILE
 from excerpt.index.names import rebuild_all_names
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FieldCollector, embedded_text, join
 from excerpt.index.prepare import PreparedFiles, without_garbage_collection
@@ -38,6 +39,8 @@ from excerpt.index.vectors import MatrixWriter, QuantisedVectors, quantise
 from excerpt.text.tokens import open_tokenizer
 
 LOCK_FILE = "write.lock"
+OWN_FILES = frozenset((LOCK_FILE, CATALOG_FILE, f"{CATALOG_FILE}-wal", f"{CATALOG_FILE}-shm", SUSPECT_FILE, LINKS_FILE))
+"""Names of the files in an index's folder that are not of one generation."""
 
 _EMBED_AT_ONCE = 2048
 _ROWS_AT_ONCE = 8000
@@ -410,12 +413,7 @@ class IndexWriter:
 
     def _remove_leftovers(self) -> None:
         now = {file.name for kind in ("words", "vectors") for file in self.catalog.files(kind)}
-        remove_other_files(
-            self._index,
-            now
-            | self._files_before
-            | {LOCK_FILE, CATALOG_FILE, f"{CATALOG_FILE}-wal", f"{CATALOG_FILE}-shm", SUSPECT_FILE},
-        )
+        remove_other_files(self._index, now | self._files_before | OWN_FILES)
 
 
 def discard_index(index: Path) -> int:
