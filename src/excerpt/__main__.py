@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -9,6 +10,14 @@ import sys
 # or two where nothing else runs, and lose ten where something does, as they wait for each other by spinning. And the
 # last bits of a sum do not depend on how it was shared out.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+_GC_THRESHOLDS = (50_000, 20, 100)
+"""Garbage collection thresholds (`gc.set_threshold`) while a command is imported and runs.
+
+Nearly all objects of a command live until its end. With Python's default threshold of 700 objects, garbage collection
+took 0.03 s of a search.
+"""
 
 
 def main() -> None:
@@ -23,6 +32,7 @@ def main() -> None:
 
         os.environ.setdefault("PYTHONIOENCODING", locale.getencoding())
         os.execv(sys.executable, [sys.executable, "-P", "-X", "utf8", *sys.orig_argv[1:]])
+    gc.set_threshold(*_GC_THRESHOLDS)
     if sys.argv[1:3] == ["agents", "hook"] and len(sys.argv) > 4:
         from excerpt.servers.agents.hook import (
             run_hook,  # a prompt waits for it: the command line takes longer than its work

@@ -71,13 +71,6 @@ COMMAND_GROUP = "excerpt.commands"
 COMPLETION_VARIABLE = "_EXCERPT_COMPLETE"
 """Name of the variable by which the script of a shell asks for completions; its value is the shell."""
 
-_GC_THRESHOLDS = (50_000, 20, 100)
-"""Garbage collection thresholds (`gc.set_threshold`).
-
-Nearly all objects of a command live until its end. With Python's default threshold of 700 objects, garbage collection
-took 0.03 s of a search.
-"""
-
 
 def _find_added_commands() -> dict[str, str]:
     """Return the commands that other packages add, as `module:name`, by name; not those of a removed package."""
@@ -104,7 +97,6 @@ class VaultOrCommand(click.Group):
             target = _find_added_commands().get(cmd_name, "")
             if not target:
                 return None
-        gc.set_threshold(*_GC_THRESHOLDS)
         module, _, name = target.partition(":")
         command = getattr(importlib.import_module(module), name)
         assert isinstance(command, click.Command)

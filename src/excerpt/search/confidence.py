@@ -135,7 +135,8 @@ def estimate_likelihood(features: Floats, primary: Strategy) -> Floats:
 
     `primary` is the primary strategy for the number of words in the query.
     """
-    result: Floats = 1 / (1 + np.exp(-(features @ _WEIGHTS + np.float32(_INTERCEPTS[primary]))))
+    with np.errstate(invalid="ignore"):  # OpenBLAS sets the flag now and then for finite numbers (numpy issue 24067)
+        result: Floats = 1 / (1 + np.exp(-(features @ _WEIGHTS + np.float32(_INTERCEPTS[primary]))))
     return result.astype(np.float32)
 
 

@@ -220,6 +220,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         The terminal is asked for its background first, so that its theme is shown soon.
         Problems in the settings are shown when the themes are loaded, in one notice.
         """
+        gc.enable()  # `configure_interpreter` disabled it
         self._query_terminal_background()
         self._show_start_messages()
         start_work(self, self._load_themes, group="themes")
