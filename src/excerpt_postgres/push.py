@@ -29,6 +29,7 @@ from excerpt.index.changes import OCR_KEY_SUFFIX
 from excerpt.index.names import read_names
 from excerpt.index.postings import select_docs
 from excerpt.index.snapshot import Snapshot
+from excerpt.index.vectors import QuantisedVectors, quantise
 from excerpt.text.display import format_count, visible_line
 from excerpt.vault.readers.registry import read_suffixes
 from excerpt_postgres import schema
@@ -87,8 +88,9 @@ _NOTE_KEY_COLUMNS = (("vault", "int4"), ("area", "int4"), ("note", "int8"))
 _FRAGMENT_COLUMNS = (
     *(("vault", "int4"), ("key", "int8"), ("area", "int4"), ("attached", "bool"), ("note", "int8")),
     *schema.catalog_columns("fragments"),
-    *(("words", "text"), ("lengths", "int2[]"), ("places", "bytea"), ("vector", "halfvec")),
+    *(("words", "text"), ("lengths", "int2[]"), ("places", "bytea")),
 )
+"""The columns of fragments, except their vectors."""
 _NOTE_TABLES = tuple(
     (table, (*_NOTE_KEY_COLUMNS, *schema.catalog_columns(table)), order)
     for table, order in (("sections", "ordinal"), ("links", "rowid"), ("labels", "rowid"), ("names", "name"))
@@ -138,7 +140,9 @@ class Pusher:
             if roles:
                 create_roles(self._connection)
                 assume_owner_role(self._connection)
-            self._connection.register_vectors()
+            self._has_halfvecs = schema.has_halfvecs(self._connection)
+            if self._has_halfvecs:
+                self._connection.register_vectors()
         except BaseException:
             self.close()
             raise
@@ -160,7 +164,10 @@ class Pusher:
         rules do not allow the changes.
         """
         require_static_model(snapshot.settings)
-        return _Push(snapshot, self._connection, self._name, on_notes, rules).run(self._records, rights)
+        connection = self._connection
+        return _Push(snapshot, connection, self._name, on_notes, rules, has_halfvecs=self._has_halfvecs).run(
+            self._records, rights
+        )
 
 
 class _LocalNote(Struct, frozen=True):
@@ -243,12 +250,21 @@ class _Push:
     """One push of a vault over an open connection."""
 
     def __init__(
-        self, snapshot: Snapshot, connection: StoreConnection, name: str, on_notes: OnNotes, rules: PushRules
+        self,
+        snapshot: Snapshot,
+        connection: StoreConnection,
+        name: str,
+        on_notes: OnNotes,
+        rules: PushRules,
+        *,
+        has_halfvecs: bool,
     ) -> None:
         self._snapshot = snapshot
         self._connection = connection
         self._on_notes = on_notes
         self._rules = rules
+        self._has_halfvecs = has_halfvecs
+        self._fragment_columns = (*_FRAGMENT_COLUMNS, ("vector", "halfvec" if has_halfvecs else "bytea"))
         self._start = time.perf_counter()
         self._vault = self._register_vault(name)
         self._push_number: int | None = None
@@ -525,7 +541,9 @@ class _Push:
         )
         keys = np.array([row[1] for row in fragments], np.int64)
         at = np.searchsorted(self._snapshot.lexical.keys, keys)
-        vectors = self._snapshot.vectors.rows(at).astype(np.float16).astype(np.float32)
+        vectors = self._snapshot.vectors.rows(at)
+        if self._has_halfvecs:
+            vectors = vectors.astype(np.float16).astype(np.float32)
         attached = np.isin(np.array([row[0] for row in fragments], np.int64), self._attachment_numbers)
         changed: _ChangesByArea = {}
         lengths = np.array([batch.terms[key].lengths for key in keys.tolist()], np.int64).reshape(-1, len(FIELDS))
@@ -538,7 +556,7 @@ class _Push:
             numbers = self._copy_notes(batch, times)
             self._connection.copy(
                 schema.table_name("fragments", batch.area),
-                _FRAGMENT_COLUMNS,
+                self._fragment_columns,
                 (
                     (
                         *(self._vault, numbers[note] << ORDINAL_BITS | ordinal, batch.area, is_attached, numbers[note]),
@@ -546,7 +564,7 @@ class _Push:
                         *(batch.terms[key].words, list(batch.terms[key].lengths), batch.terms[key].positions, vector),
                     )
                     for (note, key, fragment_id, ordinal, *rest), is_attached, vector in zip(
-                        fragments, attached.tolist(), to_halfvecs(vectors), strict=True
+                        fragments, attached.tolist(), self._encode_vectors(vectors), strict=True
                     )
                 ),
             )
@@ -565,6 +583,17 @@ class _Push:
                     if path not in times
                 ]
             )
+
+    def _encode_vectors(self, vectors: NDArray[np.float32]) -> Sequence[object]:
+        """Return vectors as the store has them: pgvector's, or bytes as in an index."""
+        return to_halfvecs(vectors) if self._has_halfvecs else quantise(vectors).to_bytes()
+
+    def _decode_vectors(self, fragments: Sequence[Row]) -> NDArray[np.float64]:
+        """Return the vectors of `fragments` (rows of `_subtract_statistics`)."""
+        values = [row[2] for row in fragments]
+        if self._has_halfvecs:
+            return np.array(values, np.float64)
+        return QuantisedVectors.from_bytes(values, schema.DIMENSIONS).floats.astype(np.float64)
 
     def _log(self, changes: Sequence[tuple[int, str, str]]) -> None:
         """Log changed notes, each as the number of its area, what was done, and its path.
@@ -637,9 +666,9 @@ class _Push:
         """
         rows = self._connection.rows
         removed = rows(
-            "SELECT words, f.lengths, vector::real[], attached, note, state, f.ordinal"
-            f" FROM {schema.table_name('fragments', area)} f JOIN {schema.table_name('notes', area)} n ON n.id = note"
-            " WHERE note = ANY(%s)",
+            f"SELECT words, f.lengths, {'vector::real[]' if self._has_halfvecs else 'vector'}, attached, note, state,"
+            f" f.ordinal FROM {schema.table_name('fragments', area)} f"
+            f" JOIN {schema.table_name('notes', area)} n ON n.id = note WHERE note = ANY(%s)",
             list(numbers),
         )
         removed_tokens = {token for row in removed for token in row[0].split()}
@@ -647,8 +676,8 @@ class _Push:
         for attached in sorted({row[3] for row in removed}):
             kind_rows = [row for row in removed if row[3] == attached]
             change = changed.setdefault((area, attached), _StatisticsChange())
-            words, vectors = [row[0] for row in kind_rows], np.array([row[2] for row in kind_rows], np.float64)
-            change.add(_lengths_of(kind_rows), vectors, -1)
+            words = [row[0] for row in kind_rows]
+            change.add(_lengths_of(kind_rows), self._decode_vectors(kind_rows), -1)
             tokens, counts, note_counts = count_fragments_by_token(words, [row[4] for row in kind_rows])
             rows(
                 f"UPDATE {schema.table_name('terms', area)} AS terms SET fragments = terms.fragments - less.fragments,"
@@ -687,13 +716,12 @@ class _Push:
             for attached in (False, True):
                 change = changed[area, attached] = _StatisticsChange()
                 if kind_rows := [row for row in removed if row[3] == attached]:
-                    vectors = np.array([row[2] for row in kind_rows], np.float64)
-                    change.add(_lengths_of(kind_rows), vectors, 1)
+                    change.add(_lengths_of(kind_rows), self._decode_vectors(kind_rows), 1)
                     self._add_term_counts(area, self._count_terms_of(before, kind_rows, attached=attached))
             new = self._reserve_note_numbers(len(paths))
             notes = numbers, new, list(paths)
             self._copy_rows("notes", _NOTE_COLUMNS, "", notes, (before, area))
-            for table, columns, order in (*_NOTE_TABLES, ("fragments", _FRAGMENT_COLUMNS, "key")):
+            for table, columns, order in (*_NOTE_TABLES, ("fragments", self._fragment_columns, "key")):
                 self._copy_rows(table, columns, order, notes, (before, area))
             rows(f"DELETE FROM {schema.table_name('notes', before)} WHERE id = ANY(%s)", numbers)
             new_numbers = dict(zip(numbers, new, strict=True))

@@ -41,7 +41,8 @@ def assume_owner_role(connection: StoreConnection) -> None:
     """Switch to the role that owns the tables if the user is a member of it, so that it also owns new tables."""
     ((owner,),) = connection.rows(
         "SELECT quote_ident(min(pg_get_userbyid(relowner))) FROM pg_class WHERE oid = to_regclass('excerpt.store')"
-        " AND relowner <> (SELECT oid FROM pg_roles WHERE rolname = current_user) AND pg_has_role(relowner, 'SET')"
+        " AND relowner <> (SELECT oid FROM pg_roles WHERE rolname = current_user)"
+        f" AND pg_has_role(relowner, {schema.SET_ROLE_PRIVILEGE})"
         " AND NOT (SELECT rolsuper FROM pg_roles WHERE oid = relowner)"
     )
     if owner is not None:
@@ -57,7 +58,10 @@ def create_roles(connection: StoreConnection) -> None:
     with connection.transaction():
         rows("RESET ROLE")
         existing = {row[0] for row in rows("SELECT rolname FROM pg_roles WHERE rolname IN (%s, %s)", WRITER, READER)}
-        ((can_create,),) = rows("SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user")
+        ((can_create, has_grant_options),) = rows(
+            "SELECT rolsuper OR rolcreaterole, current_setting('server_version_num')::integer >= 160000"
+            " FROM pg_roles WHERE rolname = current_user"
+        )
         missing = [role for role in (WRITER, READER) if role not in existing]
         if missing and not can_create:
             raise StoreUnusableError(
@@ -66,8 +70,9 @@ def create_roles(connection: StoreConnection) -> None:
             )
         for role in missing:
             rows(f"CREATE ROLE {role} NOLOGIN")
-        if not rows("SELECT pg_has_role(%s, 'SET') AND pg_has_role(%s, 'USAGE')", WRITER, WRITER)[0][0]:
-            rows(f"GRANT {WRITER} TO CURRENT_USER WITH INHERIT TRUE, SET TRUE")
+        may_set = f"pg_has_role('{WRITER}', {schema.SET_ROLE_PRIVILEGE})"
+        if not rows(f"SELECT {may_set} AND pg_has_role('{WRITER}', 'USAGE')")[0][0]:
+            rows(f"GRANT {WRITER} TO CURRENT_USER" + (" WITH INHERIT TRUE, SET TRUE" if has_grant_options else ""))
         ((schemas_owner,),) = rows("SELECT pg_has_role(nspowner, 'USAGE') FROM pg_namespace WHERE nspname = 'excerpt'")
         if schemas_owner:
             rows(f"GRANT USAGE ON SCHEMA excerpt, excerpt_vault TO {WRITER} WITH GRANT OPTION")

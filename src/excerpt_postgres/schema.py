@@ -81,7 +81,7 @@ _AREA_TABLE_DEFINITIONS = {
     "fragments": (
         f"{_NOTE_KEY_COLUMNS}, key bigint NOT NULL, attached boolean NOT NULL, {_CATALOG_COLUMNS_SQL['fragments']},"
         " words text NOT NULL, lengths smallint[] NOT NULL,"
-        f" places bytea NOT NULL, vector halfvec({DIMENSIONS}) NOT NULL",
+        " places bytea NOT NULL, vector bytea NOT NULL",
         ("PRIMARY KEY (key)", _NOTE_FOREIGN_KEY),
         ("note", "id"),
     ),
@@ -98,12 +98,12 @@ _AREA_TABLE_DEFINITIONS = {
         (),
     ),
     "links": (
-        f"rowid bigint GENERATED ALWAYS AS IDENTITY, {_NOTE_KEY_COLUMNS}, {_CATALOG_COLUMNS_SQL['links']}",
+        f"rowid bigserial, {_NOTE_KEY_COLUMNS}, {_CATALOG_COLUMNS_SQL['links']}",
         (_NOTE_FOREIGN_KEY,),
         ("note",),
     ),
     "labels": (
-        f"rowid bigint GENERATED ALWAYS AS IDENTITY, {_NOTE_KEY_COLUMNS}, {_CATALOG_COLUMNS_SQL['labels']}",
+        f"rowid bigserial, {_NOTE_KEY_COLUMNS}, {_CATALOG_COLUMNS_SQL['labels']}",
         (_NOTE_FOREIGN_KEY,),
         ("note",),
     ),
@@ -127,9 +127,7 @@ _FUNCTION_OPTIONS = "STABLE PARALLEL SAFE SECURITY DEFINER SET search_path = pg_
 PostgreSQL plans such a function separately: conditions on its rows are applied only to the returned rows.
 """
 
-_VECTOR_EXTENSION = "vector"
 _CREATE_TABLES = f"""
-CREATE EXTENSION IF NOT EXISTS {_VECTOR_EXTENSION};
 CREATE SCHEMA excerpt;
 CREATE SCHEMA excerpt_vault;
 CREATE TABLE excerpt.store (version integer NOT NULL);
@@ -210,60 +208,67 @@ _FRAGMENTS_PER_STEP = 10_000
 """Number of fragments of which the postings are written together when a store is upgraded."""
 
 
-_MIN_SERVER_VERSION = 17
+_MIN_SERVER_VERSION = 15
 """The oldest PostgreSQL that a store was tried on."""
+_VECTOR_EXTENSION = "vector"
+_MIN_EXTENSION_VERSION = (0, 7)
+"""The first pgvector that has the type halfvec."""
+SET_ROLE_PRIVILEGE = "CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END"
+"""SQL for the privilege of `pg_has_role` that lets a user switch to a role."""
 
 
 class Obstacle(Struct):
-    """Why a database cannot become a store: the reason, what to do, and the SQL that does it, "" if none does."""
+    """What a database lacks to become a store: the reason, what to do, and the SQL that does it, "" if none does.
+
+    A store also works without what is only `recommended`.
+    """
 
     reason: str
     hint: str
     sql: str = ""
+    recommended: bool = False
 
 
 def find_obstacles(connection: StoreConnection) -> Iterator[Obstacle]:
     """Yield what keeps the user of a connection from making its database a store, or from pushing to the one there."""
     owners = connection.rows(
-        "SELECT pg_get_userbyid(relowner), pg_has_role(relowner, 'SET'), quote_ident(current_user) FROM pg_class"
+        f"SELECT pg_get_userbyid(relowner), pg_has_role(relowner, {SET_ROLE_PRIVILEGE}) FROM pg_class"
         " WHERE relname = 'store' AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = 'excerpt')"
     )
-    for owner, may_push, role in owners:
+    ((version, role, database, may_create),) = connection.rows(
+        "SELECT current_setting('server_version_num')::integer / 10000,"
+        " quote_ident(current_user), quote_ident(current_database()),"
+        " has_database_privilege(current_database(), 'CREATE')"
+    )
+    for owner, may_push in owners:
         if not may_push:
             yield Obstacle(
                 f"The role {role} may not push to this store.",
                 f"Let {visible_line(owner)} push with --roles. Then grant excerpt_writer to {role}.",
                 f"GRANT {owner} TO {role}" if owner == "excerpt_writer" else "",
             )
-        return
-    ((version, role, database, may_create, is_available, may_install),) = connection.rows(
-        "SELECT current_setting('server_version_num')::integer / 10000,"
-        " quote_ident(current_user), quote_ident(current_database()),"
-        " has_database_privilege(current_database(), 'CREATE'),"
-        " EXISTS (SELECT FROM pg_available_extensions WHERE name = %s),"
-        " EXISTS (SELECT FROM pg_extension WHERE extname = %s)"
-        " OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)"
-        " OR EXISTS (SELECT FROM pg_available_extension_versions WHERE name = %s AND trusted)"
-        " AND has_database_privilege(current_database(), 'CREATE')",
-        *[_VECTOR_EXTENSION] * 3,
-    )
+            return
     if version < _MIN_SERVER_VERSION:
         yield Obstacle(
             f"The server of this store has PostgreSQL {version}.",
             f"A store needs PostgreSQL {_MIN_SERVER_VERSION} or newer.",
         )
-    if not is_available:
+    extension = _find_extension(connection)
+    if not extension.is_available:
         yield Obstacle(
-            "The server of this store has no pgvector.",
-            f"Install it there: on Debian, `sudo apt install postgresql-{version}-pgvector`.",
+            f"The server of this store has no pgvector, so {_COST_WITHOUT_EXTENSION}.",
+            f"The package postgresql-{version}-pgvector of Debian or apt.postgresql.org has it.",
+            recommended=True,
         )
-    elif not may_install:
+    elif not extension.may_use:
         yield Obstacle(
-            f"The role {role} may not create the extension pgvector in the database {database}.",
+            f"The role {role} may not create the extension pgvector in the database {database}, so"
+            f" {_COST_WITHOUT_EXTENSION}.",
             _SETUP_HINT,
             f"CREATE EXTENSION IF NOT EXISTS {_VECTOR_EXTENSION}",
+            recommended=True,
         )
-    if not may_create:
+    if not owners and not may_create:
         yield Obstacle(
             f"The role {role} may not create a schema in the database {database}.",
             _SETUP_HINT,
@@ -271,13 +276,63 @@ def find_obstacles(connection: StoreConnection) -> Iterator[Obstacle]:
         )
 
 
+_COST_WITHOUT_EXTENSION = "each reader loads the vectors of the whole vault, 260 bytes a fragment"
 _SETUP_HINT = "`excerpt store setup ADDRESS` prints the SQL for the one who keeps the server."
+
+
+class _Extension(Struct, frozen=True):
+    """Whether the server has a pgvector with halfvec, and whether it is in the database or the user may create it."""
+
+    is_available: bool
+    may_use: bool
+
+
+def _find_extension(connection: StoreConnection) -> _Extension:
+    rows = connection.rows(
+        "SELECT coalesce(installed_version, default_version), installed_version IS NOT NULL"
+        " OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)"
+        " OR EXISTS (SELECT FROM pg_available_extension_versions v WHERE v.name = e.name AND trusted)"
+        " AND has_database_privilege(current_database(), 'CREATE')"
+        " FROM pg_available_extensions e WHERE name = %s",
+        _VECTOR_EXTENSION,
+    )
+    for version, may_use in rows:
+        if tuple(map(int, version.split(".")[:2])) >= _MIN_EXTENSION_VERSION:
+            return _Extension(is_available=True, may_use=bool(may_use))
+    return _Extension(is_available=False, may_use=False)
 
 
 def _create_tables(connection: StoreConnection) -> None:
     for obstacle in find_obstacles(connection):
-        raise StoreUnusableError(obstacle.reason, obstacle.hint)
+        if not obstacle.recommended:
+            raise StoreUnusableError(obstacle.reason, obstacle.hint)
     _execute_script(connection, _CREATE_TABLES)
+
+
+_SCALE = (
+    "(1 + (get_byte($1, 2) % 128 * 65536 + get_byte($1, 1) * 256 + get_byte($1, 0)) / 8388608::float8)"
+    " * power(2::float8, get_byte($1, 3) * 2 + get_byte($1, 2) / 128 - 127)"
+)
+"""SQL for the positive number in the first four bytes of $1, a float32 with the lowest byte first."""
+_USE_HALFVECS = f"""
+CREATE EXTENSION IF NOT EXISTS vector SCHEMA public;
+CREATE FUNCTION excerpt.to_halfvec(bytea) RETURNS halfvec IMMUTABLE PARALLEL SAFE LANGUAGE sql AS $$
+    SELECT array_agg(((get_byte($1, i) + 128) % 256 - 128) * scale ORDER BY i)::real[]::halfvec
+    FROM (SELECT {_SCALE}) AS s (scale), generate_series(4, {DIMENSIONS + 3}) AS i $$;
+ALTER TABLE excerpt.fragments ALTER COLUMN vector TYPE halfvec({DIMENSIONS}) USING excerpt.to_halfvec(vector);
+DROP FUNCTION excerpt.to_halfvec(bytea);
+UPDATE excerpt.vaults SET revision = revision + 1
+"""
+"""Statements that replace vectors in bytes (a scale and int8 components) by pgvector's, which the server compares."""
+
+
+def has_halfvecs(connection: StoreConnection) -> bool:
+    """Return whether the vectors of a store are of pgvector's type, so that the server compares them."""
+    ((is_pgvector,),) = connection.rows(
+        "SELECT atttypid <> 'bytea'::regtype FROM pg_attribute"
+        " WHERE attrelid = 'excerpt.fragments'::regclass AND attname = 'vector'"
+    )
+    return bool(is_pgvector)
 
 
 def _create_log(connection: StoreConnection) -> None:
@@ -322,7 +377,10 @@ _SCHEMA_LOCK = 0x657863657270  # number of the advisory lock by which only one p
 
 
 def create_or_upgrade(connection: StoreConnection) -> None:
-    """Create the tables of a store, or upgrade them. Raises StoreUnusableError if their version is newer."""
+    """Create the tables of a store, or upgrade them, also to pgvector once the server has it.
+
+    Raises StoreUnusableError if their version is newer.
+    """
     with connection.transaction():
         connection.rows("SELECT pg_advisory_xact_lock(%s)", _SCHEMA_LOCK)
         version = _version(connection)
@@ -330,6 +388,8 @@ def create_or_upgrade(connection: StoreConnection) -> None:
             migration(connection)
         if version < VERSION:
             connection.rows("UPDATE excerpt.store SET version = %s", VERSION)
+        if not has_halfvecs(connection) and _find_extension(connection).may_use:
+            _execute_script(connection, _USE_HALFVECS)
 
 
 def check(connection: StoreConnection) -> None:
@@ -435,7 +495,8 @@ def _find_damaged(connection: StoreConnection, area: int) -> list[str]:
         " WHERE indrelid = %s::regclass AND indisvalid",
         fragments,
     )
-    return [name for name in _INDEX_DEFINITIONS if (index_name(name, area),) not in whole]
+    damaged = [name for name in _INDEX_DEFINITIONS if (index_name(name, area),) not in whole]
+    return [name for name in damaged if name != "meaning" or has_halfvecs(connection)]
 
 
 def repair_indexes(connection: StoreConnection, areas: Sequence[int]) -> None:

@@ -26,12 +26,20 @@ from excerpt.corpus.tables import FIELDS, FragmentTable
 from excerpt.encoders.model_names import require_static_model
 from excerpt.encoders.static_model import Embedder, open_embedder
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION
+from excerpt.index.vectors import VectorMatrix
 from excerpt.vault.dialect import guess_dialect
 from excerpt_postgres import schema
 from excerpt_postgres.address import PostgresAddress
-from excerpt_postgres.candidates import CandidateTerms, CandidateVectors, LoadedFragments, TermCache, VaultStatistics
+from excerpt_postgres.candidates import (
+    CandidateTerms,
+    CandidateVectors,
+    LoadedFragments,
+    TermCache,
+    VaultStatistics,
+    VectorBytes,
+)
 from excerpt_postgres.connection import ConnectionLostError, Row, Statement, StoreConnection
-from excerpt_postgres.postings import ORDINAL_BITS, PostingsBlock, WordRanking
+from excerpt_postgres.postings import ORDINAL_BITS, KeyScores, PostingsBlock, WordRanking
 from excerpt_postgres.queries import ReadableAreas, StoreQueries, array_literal
 from excerpt_postgres.words import DecodedTokens, stored_tokens, word_lengths
 
@@ -87,14 +95,14 @@ DAMAGED_INDEX_MESSAGE = (
 class StoreHealth(Struct, frozen=True):
     """The state of a store, as a reader sees it.
 
-    `server` is the version of PostgreSQL, `extensions` the names and versions of its extensions, `damaged` the names of
+    `server` is the version of PostgreSQL, `extension` the one of pgvector, "" without it, and `damaged` the names of
     damaged indexes. `counted` is the number of the readable fragments by the statistics, `fragments` their number by
     counting rows; they should be equal.
     """
 
     server: str
     is_replica: bool
-    extensions: tuple[tuple[str, str], ...]
+    extension: str
     damaged: tuple[str, ...]
     counted: int
     fragments: int
@@ -128,8 +136,17 @@ class _RevisionData:
     A revision is the state of the vault after a push; its number grows with every push.
     """
 
-    def __init__(self, number: int, queries: StoreQueries, statistics: VaultStatistics, vault_row: Row) -> None:
-        """Read the notes of the revision `number`.
+    def __init__(
+        self,
+        number: int,
+        queries: StoreQueries,
+        statistics: VaultStatistics,
+        vault_row: Row,
+        *,
+        has_halfvecs: bool,
+        before: _RevisionData | None,
+    ) -> None:
+        """Read the notes of the revision `number`; `before` is an older revision.
 
         `vault_row` are the vault's time of update, model, source of the model, and tokenizer.
         """
@@ -152,11 +169,23 @@ class _RevisionData:
         queries.max_note = max(
             (row[2] for row in note_rows), default=0
         )  # what is read later has no notes that came later
+        self.has_halfvecs = has_halfvecs
+        self._queries = queries
+        self._matrix: VectorMatrix | None = None if before is None or has_halfvecs else before._matrix
+        self._is_matrix_current = False
         self.facets = Facets(
             queries,
             NumberedNotes(self.notes.paths, self.notes.numbers, self.notes.numbers << ORDINAL_BITS),
             dialect=guess_dialect(self.notes.paths),
         )
+
+    def vector_matrix(self) -> VectorMatrix:
+        """Return the vectors of all fragments, for a store without pgvector, reading those that are not known yet."""
+        if self._matrix is None or not self._is_matrix_current:
+            source = VectorBytes(self._queries, self.tables, self._queries.max_note)
+            self._matrix = VectorMatrix.read(source, source.read_keys(), schema.DIMENSIONS, self._matrix)
+            self._is_matrix_current = True
+        return self._matrix
 
 
 class StoreSnapshot(NoteReader):
@@ -336,10 +365,11 @@ class StoreSnapshot(NoteReader):
         """Return the versions of the server, its damaged indexes, and the number of fragments by two counts."""
         rows = self._connection.rows
         ((server, is_replica),) = rows("SELECT current_setting('server_version'), pg_is_in_recovery()")
+        versions = rows("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
         return StoreHealth(
             server=str(server).split()[0],
             is_replica=bool(is_replica),
-            extensions=tuple(rows("SELECT extname, extversion FROM pg_extension WHERE extname = 'vector'")),
+            extension="".join(version for (version,) in versions),
             damaged=schema.find_damaged_indexes(self._connection, self._revision.tables.areas),
             counted=self._revision.statistics.count,
             fragments=int(self._note_queries.rows("SELECT count(*) FROM fragments")[0][0]),
@@ -491,7 +521,10 @@ class StoreSnapshot(NoteReader):
         Also yields the keys of the best fragments by the terms of the queries `by_words`.
         """
         tokens = self._revision.ranking.missing_tokens(
-            term for query in by_words if query.terms for term in (*query.terms, *chain(*query.must), *query.must_not)
+            term
+            for query in by_words
+            if query.terms or query.vector is not None
+            for term in (*query.terms, *chain(*query.must), *query.must_not)
         )
         statements = [
             (self._revision.tables.with_tables(sql), values)
@@ -509,14 +542,18 @@ class StoreSnapshot(NoteReader):
                 self._revision.ranking.add(tokens, (PostingsBlock(*row) for row in next(answers)))
         for query in by_words:
             if query.terms:
-                yield from self._best_by_words(query)
+                scores = self._revision.ranking.scores(
+                    [(tier.terms, self.lexical.idf(tier.terms) * tier.share) for tier in tiers] for tiers in query.words
+                )
+                yield from self._best_of(scores, query, query.limit)
+            if query.vector is not None and not self._revision.has_halfvecs:
+                matrix = self._vector_matrix()
+                cosines = KeyScores(matrix.keys, matrix.similarities(query.vector))
+                yield from self._best_of(cosines, query, query.vector_limit)
 
-    def _best_by_words(self, query: CandidateQuery) -> Iterator[int]:
-        """Yield the keys of the best fragments by the words of a query: equally many of notes and of attachments."""
+    def _best_of(self, scores: KeyScores, query: CandidateQuery, limit: int) -> Iterator[int]:
+        """Yield the keys of the best fragments that pass a query's filters: equally many of notes and attachments."""
         ranking, notes = self._revision.ranking, self._revision.notes
-        scores = ranking.scores(
-            [(tier.terms, self.lexical.idf(tier.terms) * tier.share) for tier in tiers] for tiers in query.words
-        )
         allowed = np.ones(len(scores.keys), np.bool_)
         if query.notes is not None:
             allowed &= np.isin(scores.keys >> ORDINAL_BITS, notes.numbers[query.notes])
@@ -531,7 +568,7 @@ class StoreSnapshot(NoteReader):
             is_attached = np.isin(scores.keys >> ORDINAL_BITS, notes.numbers[notes.attached])
             kinds = [allowed & ~is_attached, allowed & is_attached]
         for is_wanted in kinds:
-            yield from scores.best(is_wanted, query.limit)
+            yield from scores.best(is_wanted, limit)
 
     def _max_matches(self, query: CandidateQuery) -> int:
         """Return an upper bound of the number of fragments that pass a query's filters, from cheap counts."""
@@ -594,13 +631,14 @@ class StoreSnapshot(NoteReader):
         rankings: list[_RankedStatements] = []
         for kind, is_scanned in kinds.items():
             kind_conditions = [kind] if kind else []
-            if query.vector is not None:
+            if query.vector is not None and self._revision.has_halfvecs:
                 rankings.append(
                     self._vector_ranking(
                         query, [*filtering, *kind_conditions], values, kind_conditions, is_scanned=is_scanned
                     )
                 )
-        if query.is_filtered and not rankings and not query.terms:  # filters alone: as `filters.newest_first` has them
+        if query.is_filtered and query.vector is None and not query.terms:
+            # Filters alone: as `filters.newest_first` has them.
             keys_sql, key_values = self._keys_statement(query)
             sql = (
                 f"SELECT key FROM fragments JOIN notes ON notes.id = note WHERE key IN ({keys_sql})"
@@ -650,11 +688,11 @@ class StoreSnapshot(NoteReader):
         Neighbours that are the first fragment of a note also have terms. `vectors` are query vectors, of which the
         cosines with the fragments are loaded.
         """
-        given_vectors = [vector for vector in vectors if vector is not None]
-        distances = "".join(", -(vector <#> %s::halfvec)" for _ in given_vectors)
+        compared = [vector for vector in vectors if vector is not None] if self._revision.has_halfvecs else []
+        distances = "".join(", -(vector <#> %s::halfvec)" for _ in compared)
         first_keys = [key for key in neighbours if not key & ((1 << ORDINAL_BITS) - 1)]
         others = [key for key in neighbours if key & ((1 << ORDINAL_BITS) - 1)]
-        texts = [_vector_literal(vector) for vector in given_vectors]
+        texts = [_vector_literal(vector) for vector in compared]
         select_with_words = (
             f"SELECT key, line_start, lengths, words, places{distances} FROM fragments WHERE key = ANY(%s)"
         )
@@ -678,11 +716,28 @@ class StoreSnapshot(NoteReader):
             entries=entries,
             cosines={
                 vector.tobytes(): np.array([row[5 + number] for row in rows], np.float32)
-                for number, vector in enumerate(given_vectors)
+                for number, vector in enumerate(compared)
             },
         )
 
+    def _vector_matrix(self) -> VectorMatrix:
+        """Return all vectors of a store without pgvector, read from one state of the store."""
+        with self._connection.read_transaction():
+            return self._revision.vector_matrix()
+
+    def _find_in_matrix(self, keys: NDArray[np.int64]) -> tuple[VectorMatrix, NDArray[np.bool_], NDArray[np.intp]]:
+        """Return all vectors, which of `keys` have one (a push may have removed the others), and the rows of these."""
+        matrix = self._vector_matrix()
+        is_known = np.isin(keys, matrix.keys)
+        return matrix, is_known, np.searchsorted(matrix.keys, keys[is_known])
+
     def _fetch_cosines(self, query: Floats) -> Floats:
+        if not self._revision.has_halfvecs:
+            matrix, is_known, rows = self._find_in_matrix(self._loaded.keys)
+            known_cosines = np.zeros(len(is_known), np.float32)
+            if len(rows):
+                known_cosines[is_known] = matrix.similarities_at(query, rows)
+            return known_cosines
         cosines: dict[int, float] = dict(
             self._note_queries.rows(
                 "SELECT key, -(vector <#> %s::halfvec) FROM fragments WHERE key = ANY(%s)",
@@ -692,6 +747,11 @@ class StoreSnapshot(NoteReader):
         return np.array([cosines.get(key, 0.0) for key in self._loaded.keys.tolist()], np.float32)
 
     def _fetch_vectors(self, keys: NDArray[np.int64]) -> Floats:
+        if not self._revision.has_halfvecs:
+            matrix, is_known, rows = self._find_in_matrix(keys)
+            known_vectors = np.zeros((len(keys), schema.DIMENSIONS), np.float32)
+            known_vectors[is_known] = matrix.rows(rows)
+            return known_vectors
         sql = "SELECT key, halfvec_send(vector) FROM fragments WHERE key = ANY(%s)"
         vectors: dict[int, bytes] = dict(self._note_queries.rows(sql, array_literal(keys.tolist())))
         # A halfvec begins with two 16-bit integers (the number of dimensions, and 0), which are cut off.
@@ -800,7 +860,11 @@ def _read_revision(connection: StoreConnection, vault: tuple[int, str], before: 
         "SELECT area, attached, fragments, lengths, filled, vectors FROM excerpt_vault.statistics(%s)", vault[0]
     )
     statistics = _sum_statistics([row[1:] for row in area_rows])
-    revision = _RevisionData(number, StoreQueries(connection, tables), statistics, tuple(vault_row))
+    revision = _RevisionData(
+        *(number, StoreQueries(connection, tables), statistics, tuple(vault_row)),
+        has_halfvecs=schema.has_halfvecs(connection),
+        before=before,
+    )
     if before is not None and before.model_source == revision.model_source:
         revision.embedder = before.embedder
     return revision

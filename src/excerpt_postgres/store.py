@@ -65,9 +65,13 @@ class PostgresStore(Struct, frozen=True):
             return
         with closing(store):
             status, health = store.status(), store.health()
-            extensions = ", ".join(f"{name} {version}" for name, version in health.extensions)
+            extension = (
+                f"pgvector {health.extension}"
+                if health.extension
+                else "without pgvector: each reader loads all vectors, 260 bytes a fragment"
+            )
             role = "a replica" if health.is_replica else "a primary"
-            yield ok(f"The server is {role} with PostgreSQL {health.server}, {extensions}")
+            yield ok(f"The server is {role} with PostgreSQL {health.server}, {extension}")
             size_text = f"{format_count(status.notes, 'note')}, {format_count(status.fragments, 'fragment')}"
             yield ok(f"The vault {status.vault} has generation {status.generation}: {size_text}")
             for name in health.damaged:

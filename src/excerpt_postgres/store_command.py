@@ -78,7 +78,7 @@ def setup_command(address: str) -> int:
     statements = [f"{obstacle.sql};" for obstacle in obstacles if obstacle.sql]
     if statements:
         print_line("\n".join((f"\\connect {_quoted(parsed.database)}", *statements)))
-    if obstacles:
+    if not all(obstacle.recommended for obstacle in obstacles):
         return StoreUnusableError.exit_code
     print_message(f"A vault can be pushed to {visible_line(parsed.display_text)}.")
     return 0

@@ -1,8 +1,8 @@
-"""A real PostgreSQL with pgvector for the tests: a primary and a replica.
+"""Real PostgreSQL servers for the tests: a primary and a replica with pgvector, and an older one without it.
 
 Nothing is installed on the machine: Debian's packages are unpacked into build/team, once, and the servers run in there.
-TEST_POSTGRES chooses the version. That needs root and Debian's apt; elsewhere TEST_DSN (and TEST_REPLICA_DSN) name
-running servers.
+TEST_POSTGRES chooses the version. That needs root and Debian's apt; elsewhere TEST_DSN (and TEST_REPLICA_DSN,
+TEST_PLAIN_DSN) name running servers.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 VERSION = os.environ.get("TEST_POSTGRES", "18")
-FOLDER = Path(__file__).parents[2] / "build" / "team" / VERSION
+PLAIN_VERSION = "15"
+"""The oldest PostgreSQL that a store supports. Its release of Debian has no pgvector."""
 USER = "excerpt"
 
-_RELEASES = {"17": "trixie", "18": "forky"}
+_FOLDER = Path(__file__).parents[2] / "build" / "team"
+_RELEASES = {PLAIN_VERSION: "bookworm", "17": "trixie", "18": "forky"}
 """The release of Debian that has each version."""
-_PACKAGES = ("dash", f"postgresql-{VERSION}-pgvector")
+_FIRST_WITH_BUILTIN_LOCALE = 17
 _NOBODY = 65534
-_PROGRAMS = f"/usr/lib/postgresql/{VERSION}/bin"
 _SETTINGS = (
     *("listen_addresses=127.0.0.1", "unix_socket_directories="),
     # The folder has no /dev/shm. The tests cover the end of a process, not of the machine.
@@ -65,35 +66,61 @@ def servers() -> Iterator[Servers]:
     if named := os.environ.get("TEST_DSN"):
         yield Servers(named, os.environ.get("TEST_REPLICA_DSN", ""))
         return
-    root = _unpacked()
-    password, before = secrets.token_urlsafe(24), os.environ.get("PGPASSWORD")
-    os.environ["PGPASSWORD"] = password
+    with _password(), ExitStack() as running:
+        primary, data = _start_primary(VERSION, running)
+        replica = _Server(primary.root, data / "replica", VERSION)
+        replica.copy(primary)
+        running.callback(replica.stop)
+        replica.start()
+        yield Servers(primary.dsn, replica.dsn, primary.crash)
+
+
+@contextmanager
+def plain_server() -> Iterator[Servers]:
+    """Yield the server of TEST_PLAIN_DSN, or one without pgvector and replica that runs for the context.
+
+    Raises NoServerError.
+    """
+    if named := os.environ.get("TEST_PLAIN_DSN"):
+        yield Servers(named, "")
+        return
+    with _password(), ExitStack() as running:
+        primary, _ = _start_primary(PLAIN_VERSION, running)
+        yield Servers(primary.dsn, "")
+
+
+@contextmanager
+def _password() -> Iterator[None]:
+    """Have one password for all servers in PGPASSWORD, within the context."""
+    before = os.environ.get("PGPASSWORD")
+    os.environ["PGPASSWORD"] = before or secrets.token_urlsafe(24)
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop("PGPASSWORD", None)
+
+
+def _start_primary(version: str, running: ExitStack) -> tuple[_Server, Path]:
+    """Start a new server until `running` ends, and return it with the folder for the data of servers."""
+    root = _unpacked(version)
     # A path inside the servers' root.
     data = Path(tempfile.mkdtemp(prefix="run-", dir=root / "pg"))
+    running.callback(shutil.rmtree, data, ignore_errors=True)
     os.chown(data, _NOBODY, _NOBODY)
-    try:
-        with ExitStack() as running:
-            primary, replica = _Server(root, data / "primary"), _Server(root, data / "replica")
-            primary.make(password)
-            running.callback(primary.stop)
-            primary.start()
-            replica.copy(primary)
-            running.callback(replica.stop)
-            replica.start()
-            yield Servers(primary.dsn, replica.dsn, primary.crash)
-    finally:
-        shutil.rmtree(data, ignore_errors=True)
-        if before is None:
-            del os.environ["PGPASSWORD"]
-        else:
-            os.environ["PGPASSWORD"] = before
+    primary = _Server(root, data / "primary", version)
+    primary.make(os.environ["PGPASSWORD"])
+    running.callback(primary.stop)
+    primary.start()
+    return primary, data
 
 
 class _Server:
     """A server in `root`, on its own port, with its data in a folder that does not exist yet."""
 
-    def __init__(self, root: Path, data: Path) -> None:
-        self._root = root
+    def __init__(self, root: Path, data: Path, version: str) -> None:
+        self.root = root
+        self._version = version
         self._data = f"/{data.relative_to(root)}"
         self._log = data.with_suffix(".log")
         self._port = _free_port()
@@ -107,10 +134,12 @@ class _Server:
         file = self._log.with_name("password")
         file.write_text(password, encoding="ascii")
         os.chown(file, _NOBODY, _NOBODY)
-        locale = ("--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
+        locale = ["--encoding=UTF8", "--locale=C"]
+        if int(self._version) >= _FIRST_WITH_BUILTIN_LOCALE:
+            locale += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
         self._run(
             *("initdb", "-D", self._data, "-U", USER, "--auth=scram-sha-256", "--no-sync", *locale),
-            f"--pwfile=/{file.relative_to(self._root)}",
+            f"--pwfile=/{file.relative_to(self.root)}",
         )
 
     def copy(self, primary: _Server) -> None:
@@ -123,7 +152,7 @@ class _Server:
     def start(self) -> None:
         """Start the server and wait until it accepts connections."""
         settings = " ".join(f"-c {setting}" for setting in (*_SETTINGS, f"port={self._port}"))
-        log = f"/{self._log.relative_to(self._root)}"
+        log = f"/{self._log.relative_to(self.root)}"
         try:
             self._run("pg_ctl", "start", "--wait", "-D", self._data, "-l", log, "-o", settings)
         except NoServerError as error:
@@ -132,12 +161,12 @@ class _Server:
 
     def stop(self) -> None:
         """Stop the server with all connections, if it runs."""
-        command = _in_root(self._root, "pg_ctl", "stop", "--wait", "-D", self._data, "-m", "immediate")
+        command = self._in_root("pg_ctl", "stop", "--wait", "-D", self._data, "-m", "immediate")
         subprocess.run(command, capture_output=True, check=False)
 
     def crash(self) -> None:
         """Kill the server as a power failure would, and restart it once its child processes have ended too."""
-        parent = int((self._root / self._data[1:] / "postmaster.pid").read_text(encoding="ascii").split()[0])
+        parent = int((self.root / self._data[1:] / "postmaster.pid").read_text(encoding="ascii").split()[0])
         processes = [parent, *_children(parent)]
         os.kill(parent, signal.SIGKILL)
         while any(Path(f"/proc/{process}").exists() for process in processes):
@@ -145,17 +174,16 @@ class _Server:
         self.start()
 
     def _run(self, *command: str) -> None:
-        _run(_in_root(self._root, *command))
+        _run(self._in_root(*command))
+
+    def _in_root(self, program: str, *arguments: str) -> list[str]:
+        user = f"--userspec={_NOBODY}:{_NOBODY}"
+        return ["chroot", user, str(self.root), f"/usr/lib/postgresql/{self._version}/bin/{program}", *arguments]
 
 
 def _children(parent: int) -> list[int]:
     lists = Path(f"/proc/{parent}/task").glob("*/children")
     return [int(number) for one in lists for number in one.read_text(encoding="ascii").split()]
-
-
-def _in_root(root: Path, program: str, *arguments: str) -> list[str]:
-    user = f"--userspec={_NOBODY}:{_NOBODY}"
-    return ["chroot", user, str(root), f"{_PROGRAMS}/{program}", *arguments]
 
 
 def _free_port() -> int:
@@ -167,36 +195,41 @@ def _free_port() -> int:
 # --- packages ---------------------------------------------------------------------------------------------------------
 
 
-def _unpacked() -> Path:
-    """Return the folder of the unpacked packages, creating it if needed. Raises NoServerError."""
+def _unpacked(version: str) -> Path:
+    """Return the folder of the unpacked packages of a version, creating it if needed. Raises NoServerError."""
     missing = [program for program in ("apt-get", "dpkg", "chroot") if shutil.which(program) is None]
     if missing or os.geteuid() != 0:
         why = f"{', '.join(missing)} not found" if missing else "that takes root"
         raise NoServerError(
             f"PostgreSQL cannot be started here ({why}). Set TEST_DSN to the address of a database of PostgreSQL 17 or"
-            " newer with pgvector whose user may create databases, TEST_REPLICA_DSN to one of its replica."
+            " newer with pgvector whose user may create databases, TEST_REPLICA_DSN to one of its replica,"
+            " and TEST_PLAIN_DSN to one of PostgreSQL 15 or newer without pgvector."
         )
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    root, made = FOLDER / "root", FOLDER / ".unpacked"
-    wanted = " ".join(_PACKAGES)
-    with (FOLDER / ".lock").open("w") as lock:
+    folder = _FOLDER / version
+    folder.mkdir(parents=True, exist_ok=True)
+    root, made = folder / "root", folder / ".unpacked"
+    packages = ("dash", f"postgresql-{version}" if version == PLAIN_VERSION else f"postgresql-{version}-pgvector")
+    wanted = " ".join(packages)
+    with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.exists() or made.read_text(encoding="ascii") != wanted:
             shutil.rmtree(root, ignore_errors=True)
-            for package in _downloaded():
+            for package in _downloaded(folder / "apt", _RELEASES[version], packages):
                 _run(["dpkg", "-x", str(package), str(root)])
             _furnish(root)
             made.write_text(wanted, encoding="ascii")
     return root
 
 
-def _downloaded() -> list[Path]:
-    """Download the packages and their dependencies from the machine's own mirror; return their files."""
-    apt = FOLDER / "apt"
+def _downloaded(apt: Path, release: str, packages: Sequence[str]) -> list[Path]:
+    """Download packages and their dependencies into the folder `apt`, from the machine's own mirror; return the files.
+
+    `release` is the release of Debian that has them.
+    """
     for folder in (apt / "lists" / "partial", apt / "cache" / "archives" / "partial"):
         folder.mkdir(parents=True, exist_ok=True)
     (apt / "status").touch()
-    (apt / "sources.list").write_text(f"deb {_mirror()} {_RELEASES[VERSION]} main\n", encoding="utf-8")
+    (apt / "sources.list").write_text(f"deb {_mirror()} {release} main\n", encoding="utf-8")
     places = {
         "Dir::Etc::sourcelist": apt / "sources.list",
         "Dir::Etc::sourceparts": "/dev/null",
@@ -208,7 +241,7 @@ def _downloaded() -> list[Path]:
     }
     get = ["apt-get", "-qq", *(word for name, value in places.items() for word in ("-o", f"{name}={value}"))]
     _run([*get, "update"])
-    _run([*get, "-y", "--download-only", "install", *_PACKAGES])
+    _run([*get, "-y", "--download-only", "install", *packages])
     return sorted((apt / "cache" / "archives").glob("*.deb"))
 
 

@@ -149,13 +149,24 @@ def test_a_store_of_an_older_version_is_read_after_the_next_push_upgraded_it(vau
         assert stored.search("how does a colony winter").hits[0].fragment.path == "Bees.md"
 
 
-def test_a_push_to_a_server_without_pgvector_names_the_package(
+def test_the_push_after_pgvector_came_to_a_server_lets_the_server_compare_vectors(
     vault: Path, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schema, "_VECTOR_EXTENSION", "not_packaged")
-    with pytest.raises(StoreUnusableError, match="no pgvector") as caught:
+    query = "strategy:semantic how do bees survive the cold"
+    with monkeypatch.context() as without:
+        without.setattr(schema, "_VECTOR_EXTENSION", "not_packaged")
         push_vault(vault, database)
-    assert "-pgvector" in caught.value.hint
+    with excerpt.open(f"{database}?vault=notes") as stored:
+        before = stored.search(query).hits[0]
+        assert push_vault(vault, database).unchanged == len(NOTES)
+        with psycopg.connect(database) as connection:
+            assert connection.execute("SELECT DISTINCT pg_typeof(vector)::text FROM excerpt.fragments").fetchall() == [
+                ("halfvec",)
+            ]
+        after = stored.search(query).hits[0]
+    assert after.fragment.path == before.fragment.path
+    assert after.score == pytest.approx(before.score, abs=0.001)
+    assert not [one for one in doctor_findings(f"{database}?vault=notes") if one.level != "ok"]
 
 
 def test_an_owner_of_a_database_can_push_and_search(vault: Path, database: str) -> None:

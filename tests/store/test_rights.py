@@ -46,7 +46,7 @@ def users(database: str) -> Iterator[dict[str, str]]:
     called = {kind: f"{kind}_{name}" for kind in ("owner", "writer", "reader", "nobody")}
     with psycopg.connect(database, autocommit=True) as connection:
         password = connection.pgconn.password.decode()
-        connection.execute("CREATE EXTENSION vector")
+        add_extension(connection)
         for user in called.values():
             connection.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{password}'")
         connection.execute(f"ALTER DATABASE {name} OWNER TO {called['owner']}")
@@ -59,6 +59,12 @@ def users(database: str) -> Iterator[dict[str, str]]:
         for user in called.values():
             connection.execute(f"DROP OWNED BY {user} CASCADE")
             connection.execute(f"DROP ROLE {user}")
+
+
+def add_extension(connection: psycopg.Connection) -> None:
+    """Create the extension pgvector, which a user without rights may not create, if the server has it."""
+    if connection.execute("SELECT FROM pg_available_extensions WHERE name = 'vector'").fetchall():
+        connection.execute("CREATE EXTENSION vector")
 
 
 def with_roles(vault: Path, address: str) -> None:
