@@ -208,6 +208,15 @@ def test_what_a_merged_memory_replaced_stays_replaced(excerpt: Excerpt, vault: P
     assert (replaced["id"], replaced["replaced_by"]) == (old["id"], other["id"])
 
 
+def test_a_refused_replacement_merges_nothing(excerpt: Excerpt, vault: Path) -> None:
+    first = excerpt("remember", "One.", "--vault", vault, "--json").json
+    second = excerpt("remember", "Two.", "--vault", vault, "--json").json
+    answer = excerpt("edit", first["id"], "--merge", second["id"], "--replace", "mnone", "--vault", vault)
+    assert answer.code == 3
+    memories = excerpt("recall", "--vault", vault, "--json").json["memories"]
+    assert sorted(each["text"] for each in memories) == ["One.", "Two."]
+
+
 def test_merging_a_text_into_a_memory_creates_no_new_memory(excerpt: Excerpt, vault: Path) -> None:
     first = excerpt("remember", "One.", "--vault", vault, "--json").json
     into = excerpt("remember", "Two.", "--merge", first["id"], "--vault", vault, "--json").json

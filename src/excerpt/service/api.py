@@ -1357,8 +1357,10 @@ class Memories:
 
         check_input("text", text, MAX_MEMORY_LENGTH)
         store = self._store
-        if merge:
-            merged_memory = store.get(merge)
+        merged_memory = store.get(merge) if merge else None
+        if replaces:  # before anything is written, since it may be refused
+            store.replace_others(memory_id, tuple(dict.fromkeys(replaces)))
+        if merged_memory is not None:
             store.change(
                 memory_id,
                 lambda memory: merge_memory(
@@ -1366,8 +1368,6 @@ class Memories:
                 ),
             )
             store.forget(merge, merged_into=memory_id)
-        if replaces:
-            store.replace_others(memory_id, tuple(dict.fromkeys(replaces)))
         off = set(normalise_tags(untags))
         changed = store.change(
             memory_id,
