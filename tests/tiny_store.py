@@ -16,6 +16,7 @@ from excerpt.corpus.interface import Corpus
 from excerpt.index.build import build
 from excerpt.index.events import CrashHandler, EventHandler
 from excerpt.index.snapshot import Snapshot
+from excerpt.memory.store import MemoryStore
 from excerpt.service.findings import Finding, ok
 from excerpt.service.stores import ChangePusher
 
@@ -51,6 +52,9 @@ class TinyStore(Struct, frozen=True):
             (vault / path).write_text(text, encoding="utf-8")
         build(vault, vault.with_suffix(".index"), settings)
         return Snapshot.open(vault.with_suffix(".index"), settings)
+
+    def open_memories(self, folder: Path, *, shows_comments: bool) -> MemoryStore | None:
+        return None
 
     def check(self, settings: Settings) -> Iterator[Finding]:
         with closing(self.open_corpus(settings)) as corpus:

@@ -38,7 +38,9 @@ class _RightParameter(click.ParamType[ReadRight]):
     help="The address of the store, without a password: postgresql://user@host/database?vault=NAME.",
 )
 @click.option(
-    "--roles", is_flag=True, help="Create the roles excerpt_writer and excerpt_reader in the store's database."
+    "--roles",
+    is_flag=True,
+    help="Create the roles excerpt_writer, excerpt_reader and excerpt_memories in the store's database.",
 )
 @click.option(
     "--allow",

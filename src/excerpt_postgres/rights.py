@@ -1,8 +1,9 @@
 """The rights of a store: which PostgreSQL roles may push, and which may read which parts of a vault.
 
 The role `excerpt_writer` owns all tables, also future ones, so that each of its members can update what another member
-pushed. The role `excerpt_reader` may read. Neither can log in: the roles of people are made members of them. Roles
-belong to the server, so a member has the same rights in every store on the server where `create_roles` was called.
+pushed. The role `excerpt_reader` may read, and `excerpt_memories` may share memories about what its members read. None
+can log in: the roles of people are made members of them. Roles belong to the server, so a member has the same rights in
+every store on the server where `create_roles` was called.
 
 Read rights are given by folder. A folder that has rights of its own is an area of the vault. A note belongs to the
 area of its innermost such folder, and roles with a right to the area may read the note. The area "" has all other
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 WRITER = "excerpt_writer"
 READER = "excerpt_reader"
+MEMORIES = "excerpt_memories"
 
 _SCHEMAS = "'excerpt'::regnamespace, 'excerpt_vault'::regnamespace"
 _CHANGE_OWNERS = f"""
@@ -50,19 +52,20 @@ def assume_owner_role(connection: StoreConnection) -> None:
 
 
 def create_roles(connection: StoreConnection) -> None:
-    """Create the roles of writers and readers if they are missing, and give them access to this store.
+    """Create the roles of writers, readers and savers of memories if they are missing; give them access to this store.
 
     The tables must exist. Raises StoreUnusableError if the user may not create roles.
     """
     rows = connection.rows
     with connection.transaction():
         rows("RESET ROLE")
-        existing = {row[0] for row in rows("SELECT rolname FROM pg_roles WHERE rolname IN (%s, %s)", WRITER, READER)}
+        roles = (WRITER, READER, MEMORIES)
+        existing = {row[0] for row in rows("SELECT rolname FROM pg_roles WHERE rolname = ANY (%s)", [*roles])}
         ((can_create, has_grant_options),) = rows(
             "SELECT rolsuper OR rolcreaterole, current_setting('server_version_num')::integer >= 160000"
             " FROM pg_roles WHERE rolname = current_user"
         )
-        missing = [role for role in (WRITER, READER) if role not in existing]
+        missing = [role for role in roles if role not in existing]
         if missing and not can_create:
             raise StoreUnusableError(
                 f"The user of this address may not create the role {missing[0]}.",
@@ -81,6 +84,8 @@ def create_roles(connection: StoreConnection) -> None:
             rows(statement)
         rows(f"SET LOCAL ROLE {WRITER}")
         _grant_connect(connection, READER)
+        functions = ", ".join(f"excerpt_vault.{name}" for name in schema.MEMORY_WRITERS)
+        rows(f"GRANT EXECUTE ON FUNCTION {functions} TO {MEMORIES}")
         for (area,) in rows("SELECT area FROM excerpt.rights WHERE role = %s", READER):
             _grant_read(connection, READER, area)
 

@@ -199,6 +199,145 @@ CREATE FUNCTION excerpt_vault.pushed(vault integer) RETURNS TABLE (
 """
 """The log of pushes. The name of a note is for who may read the area that it was in, and the one of its folder now."""
 
+_CALLER = "CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role')::name END"
+"""SQL expression of the role whose rights count, in a function that runs with those of its owner."""
+
+MEMORY_WRITERS = ("save_memory", "forget_memory", "restore_memory")
+"""The functions that write memories; only their owner and the role that may save memories call them."""
+
+_WRITE_OPTIONS = "VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp LANGUAGE plpgsql"
+_MEMORY_LOCK = 0x65786D65  # number of the advisory lock by which only one at a time writes memories of a vault
+_BEGIN_WRITING = f"""
+#variable_conflict use_column
+DECLARE
+    caller name := {_CALLER};
+    pushes boolean := pg_has_role(caller, (
+        SELECT relowner FROM pg_class WHERE oid = 'excerpt.memories'::regclass), 'MEMBER');
+    former_path text := '';
+    known record;
+BEGIN
+    PERFORM pg_advisory_xact_lock({_MEMORY_LOCK}, $1);
+"""
+_CREATE_MEMORIES = (
+    """CREATE TABLE IF NOT EXISTS excerpt.memories (
+    vault integer NOT NULL REFERENCES excerpt.vaults ON DELETE CASCADE, id text COLLATE "C" NOT NULL,
+    version integer NOT NULL, author name NOT NULL, path text NOT NULL, content text NOT NULL,
+    replaced_by text NOT NULL DEFAULT '', replaced_at text NOT NULL DEFAULT '',
+    saved timestamptz NOT NULL DEFAULT now(), ended timestamptz, PRIMARY KEY (id, version))""",
+    "CREATE UNIQUE INDEX IF NOT EXISTS memories_current ON excerpt.memories (id) WHERE ended IS NULL",
+    "CREATE INDEX IF NOT EXISTS memories_vault ON excerpt.memories (vault) WHERE ended IS NULL",
+    f"""CREATE OR REPLACE FUNCTION excerpt_vault.memories(vault integer) RETURNS TABLE (
+    id text, version integer, author name, path text, content text, replaced_by text, replaced_at text)
+    {_FUNCTION_OPTIONS} AS $$
+    WITH readable AS MATERIALIZED (SELECT a.id FROM excerpt_vault.areas() a WHERE a.vault = $1),
+    visible AS MATERIALIZED (
+        SELECT m.* FROM excerpt.memories m
+        WHERE m.vault = $1 AND m.ended IS NULL AND EXISTS (SELECT FROM readable) AND NOT EXISTS (
+            SELECT FROM (
+                SELECT m.path UNION ALL SELECT v.became FROM excerpt.moves v WHERE v.vault = $1 AND v.path = m.path
+            ) AS p (path)
+            WHERE p.path <> '' AND (
+                SELECT b.id FROM excerpt.areas b WHERE b.vault = $1 AND starts_with(normalize(p.path), b.folder)
+                ORDER BY length(b.folder) DESC LIMIT 1) NOT IN (SELECT id FROM readable)))
+    SELECT v.id, v.version, v.author, v.path, v.content, coalesce(s.id, ''),
+        CASE WHEN s.id IS NULL THEN '' ELSE v.replaced_at END
+    FROM visible v LEFT JOIN visible s ON s.id = v.replaced_by $$""",
+    f"""CREATE OR REPLACE FUNCTION excerpt_vault.save_memory(
+    vault integer, memory text, version integer, path text, content text, replaces text[])
+    RETURNS TABLE (refusal text, saved text) {_WRITE_OPTIONS} AS $$
+    {_BEGIN_WRITING}
+    IF memory <> '' THEN
+        SELECT * INTO known FROM excerpt_vault.memories($1) m WHERE m.id = $2;
+        IF known.id IS NULL THEN
+            RETURN QUERY SELECT 'missing', $2; RETURN;
+        ELSIF known.author <> caller AND NOT pushes THEN
+            RETURN QUERY SELECT 'denied', $2; RETURN;
+        ELSIF known.version <> $3 THEN
+            RETURN QUERY SELECT 'changed', $2; RETURN;
+        END IF;
+        former_path := known.path;
+    ELSIF NOT EXISTS (SELECT FROM excerpt_vault.areas() a WHERE a.vault = $1) THEN
+        RETURN QUERY SELECT 'missing', $2; RETURN;
+    END IF;
+    IF $4 NOT IN ('', former_path) AND NOT EXISTS (
+            SELECT FROM excerpt.notes n JOIN excerpt_vault.areas() a ON a.id = n.area
+            WHERE n.vault = $1 AND n.path = $4) THEN
+        RETURN QUERY SELECT 'source', $4; RETURN;
+    END IF;
+    FOR known IN SELECT r.id, m.id IS NULL AS is_missing, m.replaced_by FROM unnest($6) r (id)
+            LEFT JOIN excerpt_vault.memories($1) m ON m.id = r.id LOOP
+        IF known.is_missing THEN
+            RETURN QUERY SELECT 'missing', known.id; RETURN;
+        ELSIF known.replaced_by NOT IN ('', $2) THEN
+            RETURN QUERY SELECT 'replaced', known.replaced_by; RETURN;
+        END IF;
+    END LOOP;
+    IF memory = '' THEN
+        memory := 's' || left(replace(gen_random_uuid()::text, '-', ''), 10);
+        INSERT INTO excerpt.memories (vault, id, version, author, path, content)
+            VALUES ($1, memory, 1, caller, $4, $5);
+    ELSIF content IS NOT NULL THEN
+        UPDATE excerpt.memories m SET ended = now() WHERE m.id = memory AND m.ended IS NULL;
+        INSERT INTO excerpt.memories (vault, id, version, author, path, content, replaced_by, replaced_at)
+            SELECT m.vault, m.id, m.version + 1, m.author, $4, $5, m.replaced_by, m.replaced_at
+            FROM excerpt.memories m WHERE m.id = memory ORDER BY m.version DESC LIMIT 1;
+    END IF;
+    IF cardinality($6) > 0 THEN
+        UPDATE excerpt.memories m SET replaced_by = '', replaced_at = '' WHERE m.id = memory AND m.ended IS NULL;
+        UPDATE excerpt.memories m SET replaced_by = memory,
+            replaced_at = to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+            WHERE m.id = ANY ($6) AND m.vault = $1 AND m.ended IS NULL;
+    END IF;
+    RETURN QUERY SELECT '', memory;
+    END $$""",
+    f"""CREATE OR REPLACE FUNCTION excerpt_vault.forget_memory(vault integer, memory text, merged_into text)
+    RETURNS TABLE (refusal text, saved text) {_WRITE_OPTIONS} AS $$
+    {_BEGIN_WRITING}
+    SELECT * INTO known FROM excerpt_vault.memories($1) m WHERE m.id = $2;
+    IF known.id IS NULL THEN
+        RETURN QUERY SELECT 'missing', $2; RETURN;
+    ELSIF known.author <> caller AND NOT pushes THEN
+        RETURN QUERY SELECT 'denied', $2; RETURN;
+    END IF;
+    IF coalesce(nullif($3, ''), known.replaced_by) <> '' THEN
+        UPDATE excerpt.memories m SET replaced_by = coalesce(nullif($3, ''), known.replaced_by)
+            WHERE m.replaced_by = $2 AND m.vault = $1 AND m.id <> coalesce(nullif($3, ''), known.replaced_by);
+    END IF;
+    UPDATE excerpt.memories m SET ended = now() WHERE m.id = $2 AND m.ended IS NULL;
+    RETURN QUERY SELECT '', $2;
+    END $$""",
+    f"""CREATE OR REPLACE FUNCTION excerpt_vault.restore_memory(vault integer, memory text)
+    RETURNS TABLE (refusal text, saved text) {_WRITE_OPTIONS} AS $$
+    {_BEGIN_WRITING}
+    SELECT m.*, s.author AS successor_author INTO known
+        FROM excerpt_vault.memories($1) m LEFT JOIN excerpt_vault.memories($1) s ON s.id = m.replaced_by
+        WHERE m.id = $2;
+    IF known.id IS NOT NULL THEN
+        IF known.replaced_by = '' THEN
+            RETURN QUERY SELECT 'current', $2; RETURN;
+        ELSIF caller NOT IN (known.author, known.successor_author) AND NOT pushes THEN
+            RETURN QUERY SELECT 'denied', $2; RETURN;
+        END IF;
+        UPDATE excerpt.memories m SET replaced_by = '', replaced_at = '' WHERE m.id = $2 AND m.ended IS NULL;
+    ELSE
+        UPDATE excerpt.memories m SET ended = NULL WHERE m.id = $2 AND m.vault = $1
+            AND m.version = (SELECT max(n.version) FROM excerpt.memories n WHERE n.id = $2)
+            AND m.ended IS NOT NULL AND (m.author = caller OR pushes);
+        IF NOT FOUND THEN
+            RETURN QUERY SELECT 'missing', $2; RETURN;
+        END IF;
+    END IF;
+    RETURN QUERY SELECT '', $2;
+    END $$""",
+    *(f"REVOKE EXECUTE ON FUNCTION excerpt_vault.{name} FROM PUBLIC" for name in MEMORY_WRITERS),
+)
+"""The memories that a team shares: each version is a row, and the current one has not ended.
+
+A memory is for who may read the folder of its source, or the one that its source has moved to; one without a source
+for all who may read a folder of the vault. An area without rights counts until its notes have left it. Nobody may read
+or write the table; a refusal is the same for a hidden memory or note as for one that does not exist.
+"""
+
 _LAST_UNSUPPORTED_VERSION = 2
 """The newest version of tables that cannot be upgraded.
 
@@ -369,7 +508,12 @@ def _add_postings(connection: StoreConnection) -> None:
             last = keys[-1]
 
 
-MIGRATIONS = (_create_tables, _create_log, _add_postings)
+def _create_memories(connection: StoreConnection) -> None:
+    for statement in _CREATE_MEMORIES:
+        connection.rows(statement)
+
+
+MIGRATIONS = (_create_tables, _create_log, _add_postings, _create_memories)
 """Functions that upgrade the tables by one version each; the first one creates the tables."""
 VERSION = _LAST_UNSUPPORTED_VERSION + len(MIGRATIONS)
 

@@ -17,6 +17,7 @@ from excerpt_postgres.address import PostgresAddress, parse_address
 if TYPE_CHECKING:
     from excerpt.base.settings import Settings
     from excerpt.index.events import CrashHandler, EventHandler
+    from excerpt_postgres.memories import SharedMemoryStore
     from excerpt_postgres.push_vault import PushThread
     from excerpt_postgres.snapshot import StoreSnapshot
 
@@ -46,6 +47,12 @@ class PostgresStore(Struct, frozen=True):
         from excerpt_postgres.snapshot import StoreSnapshot
 
         return StoreSnapshot.open(self.address, settings)
+
+    def open_memories(self, folder: Path, *, shows_comments: bool) -> SharedMemoryStore:
+        """Return the memories that the store shares with the user who connects; connects to nothing yet."""
+        from excerpt_postgres.memories import SharedMemoryStore
+
+        return SharedMemoryStore(self.address, folder, shows_comments=shows_comments)
 
     def push_changes(self, vault: Path, report: EventHandler, log_crash: CrashHandler, *, merge: bool) -> PushThread:
         """Push the vault in a folder whenever its index changes, and report each push and failure to `report`."""

@@ -158,7 +158,7 @@ def list_command(address: str, *, as_json: bool) -> int:
 @_address_argument
 @click.option("--yes", "confirmed", metavar="NAME", help="The name of the vault, instead of a question.")
 def drop_command(address: str, *, confirmed: str | None) -> int:
-    """Remove the vault at ADDRESS from its store, for everybody. The notes of the copies stay.
+    """Remove the vault at ADDRESS and its shared memories from the store, for everybody. The notes of the copies stay.
 
     Asks for the name of the vault.
     """
@@ -166,7 +166,7 @@ def drop_command(address: str, *, confirmed: str | None) -> int:
         number, name = _find_vault(connection, vault)
         typed = confirmed
         if typed is None:
-            typed = click.prompt(f"Type {visible_line(name)} to remove it with all its notes", err=True)
+            typed = click.prompt(f"Type {visible_line(name)} to remove it with its notes and shared memories", err=True)
         if typed != name:
             print_message(f"Nothing was removed: the vault is called {visible_line(name)}.")
             return 2
@@ -192,7 +192,7 @@ def read_log(connection: StoreConnection, vault: int, limit: int) -> list[PushEn
 
 
 def drop_vault(connection: StoreConnection, vault: int) -> None:
-    """Remove a vault with its notes, rights and log, when no push to it runs. Raises StoreUnusableError."""
+    """Remove a vault with its notes, memories, rights and log, when no push to it runs. Raises StoreUnusableError."""
     from excerpt_postgres import schema
     from excerpt_postgres.push import PUSH_LOCK
 

@@ -932,7 +932,8 @@ class Memory:
     """A memory: a finding that the user saved, with the reason (`why`) and the query that led to it.
 
     `created` and `updated` are times, ISO 8601, UTC. `replaced_by` is the id of the memory that replaces this one, and
-    `replaced_at` is when it was replaced; both are "" for a current memory.
+    `replaced_at` is when it was replaced; both are "" for a current memory. `author` is the role that saved a shared
+    memory, which a store keeps; "" for the user's own.
     """
 
     id: str
@@ -945,7 +946,15 @@ class Memory:
     query: str = ""
     replaced_by: str = ""
     replaced_at: str = ""
+    author: str = ""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether a store keeps the memory, for all who may read its source."""
+        return bool(self.author)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON types."""
-        return dataclass_to_json(self)
+        """Return the fields as JSON types; `author` and `shared` only of a shared memory."""
+        fields = dataclass_to_json(self)
+        author = fields.pop("author")
+        return fields | ({"author": author, "shared": True} if author else {})

@@ -201,12 +201,22 @@ class PackSettings:
     template: str = setting("", "Jinja2 file for the format template, relative to the settings file.")
 
 
+class MemoryLocation(StrEnum):
+    """Where a new memory is saved: in the user's own files, or in the store of the vault, for its readers."""
+
+    OWN = "own"
+    STORE = "store"
+
+
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
-    """The settings that say where memories are shown with the hits of a search."""
+    """The settings that say where memories are saved, and where they are shown with the hits of a search."""
 
     in_search: bool = setting(True, "Show memories among the hits, and a sign at fragments you remembered.")
     recall_first: bool = setting(False, "Show memories before the hits.")
+    location: MemoryLocation = setting(
+        MemoryLocation.OWN, "Save new memories for you alone (own), or share them in a vault's store (store)."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +287,14 @@ class Paths(Struct, frozen=True):
     def memory_index_folder(self, vault: Path) -> Path:
         """Return the cache folder of the index of a vault's memories; it may be deleted at any time."""
         return self.cache / "memories" / vault_slug(vault)
+
+    def shared_memory_folder(self, vault: Path) -> Path:
+        """Return the cache folder of a copy of the memories that a store shares; it may be deleted at any time."""
+        return self.cache / "shared-memories" / vault_slug(vault)
+
+    def shared_memory_index_folder(self, vault: Path) -> Path:
+        """Return the cache folder of the index of that copy; it may be deleted at any time."""
+        return self.cache / "shared-memories-index" / vault_slug(vault)
 
     def marks_file(self, vault: Path) -> Path:
         """Return the file of the fragments that are marked in the app; it may be deleted at any time."""

@@ -26,7 +26,9 @@ def forget_command(*, memory_id: str, vault: Path | None, undo: bool, as_json: b
         copies = {copied.id for copied in memories.all().copies if copied.of == memory_id}
         memory = memories.restore(memory_id) if undo else memories.forget(memory_id)
         others = () if undo else memories.all().memories
-        message = f"Restored {memory.id}." if undo else f"Forgot {memory.id}. Its file is now in {memories.trash}."
+        forgot = f"Forgot {memory.id}."
+        forgot += " The store keeps it for --undo." if memory.is_shared else f" Its file is now in {memories.trash}."
+        message = f"Restored {memory.id}." if undo else forgot
     if as_json:
         print_json(memory.to_dict())
     else:

@@ -54,7 +54,9 @@ def format_memory(memory: Memory, source_check: SourceCheck | None = None, vault
     With `source_check`, the text also has the status of the source, if it has moved, changed or is gone. `vault` is the
     name of its vault, if several are open.
     """
-    head = [*filter(None, [vault]), memory.id, local_time(memory.created), *(f"#{tag}" for tag in memory.tags)]
+    by = f"by {memory.author}" if memory.is_shared else ""
+    head = [*filter(None, [vault]), memory.id, local_time(memory.created), *filter(None, [by])]
+    head += [f"#{tag}" for tag in memory.tags]
     lines = [visible_line(" · ".join(head))]
     if memory.replaced_by:
         day = f"on {local_time(memory.replaced_at)[:10]} " if memory.replaced_at else ""

@@ -49,6 +49,12 @@ _RELATIONS = {
     multiple=True,
     help="Replace the memory ID, which is kept but no longer recalled; may be given several times.",
 )
+@click.option(
+    "--shared/--own",
+    default=None,
+    help="Share the memory in the vault's store, with all who may read its source, or save it for you alone."
+    "  [default: the setting memory.location]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the memory as JSON.")
 @refresh_option
 def remember_command(
@@ -62,6 +68,7 @@ def remember_command(
     query: str,
     into: str | None,
     replaces: tuple[str, ...],
+    shared: bool | None,
     as_json: bool,
     no_refresh: bool,
 ) -> None:
@@ -89,12 +96,14 @@ def remember_command(
             query=query,
             into=into,
             replaces=replaces,
+            shared=shared,
         )
     if as_json:
         print_json(remembered.to_dict())
         return
     memory, similar = remembered.memory, remembered.similar
-    print_line(visible_line(f"Remembered as {memory.id}."))
+    shared_note = " Who may read its source, or the store if it has none, reads it." if memory.is_shared else ""
+    print_line(visible_line(f"Remembered as {memory.id}.{shared_note}"))
     for old in remembered.replaces:
         print_line(visible_line(f"It replaces {old.id}: {format_beginning(old)}"))
     for offer in similar:

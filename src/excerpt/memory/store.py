@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from filelock import Timeout
 from msgspec import Struct, structs
@@ -75,7 +75,7 @@ Stamp = tuple[int, int, int]
 # Two writes of the same size within a tick of the file system's clock have the same time: 4 ms on local file systems of
 # Linux, 1 s on some shares, 2 s on memory cards (FAT). A file that was newer than that when it was read is read again.
 _CLOCK_TICK_NS = 2_000_000_000
-_MAX_BYTES = 16_000_000  # of one memory's file
+MAX_BYTES = 16_000_000  # of one memory's file
 
 
 class LoadedFile(Struct, frozen=True):
@@ -189,11 +189,21 @@ class MemoryStore:
     shown.
     """
 
+    shares: ClassVar[bool] = False
+    """Whether others read the memories."""
+
     def __init__(self, folder: Path, *, shows_comments: bool = False) -> None:
         """Create a store that reads nothing yet; with `shows_comments`, the texts of shown memories have comments."""
         self.folder = folder
         self.shows_comments = shows_comments
         self._contents = FolderContents({}, {}, shows_comments)
+
+    def close(self) -> None:
+        """Close what reading has opened. The next read opens it again."""
+
+    def can_share(self, source: Source | None) -> bool:  # noqa: ARG002 - as of several vaults
+        """Return whether a new memory about `source` can be saved in the vault's store, for its readers."""
+        return False
 
     def remember(
         self,
@@ -204,12 +214,18 @@ class MemoryStore:
         query: str = "",
         *,
         replaces: Sequence[str] = (),
+        shared: bool = False,
     ) -> Memory:
         """Save `text` as a new memory, and return the memory, which is then on disk.
 
         `why` is the user's reason, `query` the search that found the text. `replaces` are the ids of the memories that
-        it replaces.
+        it replaces. With `shared` it is for all who read the vault, which must be in a store.
         """
+        if shared:
+            raise MemoryUnusableError(
+                "The vault is in a folder, so its memories are your own.",
+                "A memory can be shared in a vault that is opened by the address of a store.",
+            )
         if not text.strip():
             raise MemoryUnusableError("There is no text to remember.", "Select a fragment or type a thought.")
         saved_at = format_current_time()
@@ -220,7 +236,7 @@ class MemoryStore:
             while True:
                 identity = "m" + secrets.token_hex(5)
                 memory = normalise_memory(Memory(identity, text, tuple(tags), why, saved_at, saved_at, source, query))
-                name = f"{saved_at[:10]}-{_make_slug(memory.text)}-{identity}.md"
+                name = memory_file_name(memory, identity)
                 # The new file is written last: until then the memories that it replaces are current.
                 self._mark_replaced(replaces, identity, saved_at)
                 if _write_new(self.folder / name, render_memory(memory)):
@@ -336,7 +352,7 @@ class MemoryStore:
         except OSError as error:
             raise MemoryUnusableError(f"{self.folder} cannot be read: {error.strerror}.") from error
         if len(files) != len(before) or any(before.get(name) is not loaded for name, loaded in files.items()):
-            self._contents = FolderContents(files, _index_by_id(files), self.shows_comments)
+            self._contents = FolderContents(files, index_by_id(files), self.shows_comments)
         return self._contents
 
     def _write_ids_of_copies(self) -> None:
@@ -450,7 +466,7 @@ def _reload_file(
 
 def _read_file(folder: Path, name: str, stamp: Stamp, is_file_time_reliable: bool) -> LoadedFile | UnreadableFile:
     try:
-        data = read_limited(folder / name, _MAX_BYTES)
+        data = read_limited(folder / name, MAX_BYTES)
         memory, metadata = parse_memory(data, name, stamp[0] / 1e9)
     except OSError as error:
         return UnreadableFile(stamp, is_file_time_reliable, f"The file cannot be read: {error.strerror}.")
@@ -469,7 +485,7 @@ def _explain_link(folder: Path, name: str) -> str:
     return "The file is a link to another file in the folder of memories, which is listed itself."
 
 
-def _index_by_id(read: Mapping[str, LoadedFile | UnreadableFile]) -> dict[str, tuple[str, LoadedFile]]:
+def index_by_id(read: Mapping[str, LoadedFile | UnreadableFile]) -> dict[str, tuple[str, LoadedFile]]:
     """Return a map from the memories' ids to their files' names and files, newest memory first.
 
     If two files state the same id (one is a copy), the file named after the id keeps it. The other file gets an id
@@ -503,6 +519,11 @@ def _resolve_shared_ids(entries: Sequence[tuple[str, LoadedFile]]) -> dict[str, 
             identity = derive_id_from_name(identity)
         by_id[identity] = (name, structs.replace(file, memory=replace(file.memory, id=identity)))
     return by_id
+
+
+def memory_file_name(memory: Memory, memory_id: str) -> str:
+    """Return the name of a new file of `memory`: its day, its first words and its id."""
+    return f"{memory.created[:10]}-{_make_slug(memory.text)}-{memory_id}.md"
 
 
 def _make_slug(text: str) -> str:

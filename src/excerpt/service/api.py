@@ -39,6 +39,7 @@ from excerpt.base.settings import (
     MAX_HITS,
     MAX_PACKED,
     MAX_TOKENS,
+    MemoryLocation,
     PackSettings,
     Paths,
     Settings,
@@ -932,10 +933,11 @@ class Vault:
 
     def _read_memories_without_comments(self) -> LoadedMemories:
         """Return the memories without comments, for packs and checks, which other people may read."""
-        from excerpt.memory.store import MemoryStore
-
-        shows_comments = self.settings.text.shows_comments(for_author=False)
-        return MemoryStore(self._paths.memory_folder(self.folder), shows_comments=shows_comments).all()
+        memories = OpenMemories(self._memory_folders())
+        try:
+            return memories.store.all()
+        finally:
+            memories.close()
 
     @_run_as_query
     def read(self, note: str, *, lines: tuple[int, int] | None = None) -> NoteLines:
@@ -1035,17 +1037,14 @@ class Vault:
 
     def _memory_folders(self) -> Mapping[str, MemoryFolders]:
         """Return the folders of the memories, by the names of the vaults; "" for a single vault."""
-        paths = self._paths
-        return {
-            "": MemoryFolders(paths.memory_folder(self.folder), paths.memory_index_folder(self.folder), self.settings)
-        }
+        return {"": MemoryFolders.of(self.folder, self._paths, self.settings)}
 
 
 class StoredVault(Vault):
     """A vault in a store (a shared database), returned by `excerpt.open` for the store's address.
 
-    `excerpt push` updates the vault, and each search answers from its current content. Memories, marks and settings
-    are not in the store: they are the files of the user who searches.
+    `excerpt push` updates the vault, and each search answers from its current content. Marks, settings, and memories
+    that are not shared, are not in the store: they are the files of the user who searches.
     """
 
     def __init__(
@@ -1059,6 +1058,9 @@ class StoredVault(Vault):
     def address(self) -> str:
         """Address of the store, without a password."""
         return self._address.display_text
+
+    def _memory_folders(self) -> Mapping[str, MemoryFolders]:
+        return {"": MemoryFolders.of(self.folder, self._paths, self.settings, self._address)}
 
     def run_in_one_snapshot(self, compute: Callable[[], Answer]) -> Answer:
         """Call `compute` and return its result; all queries that it makes see the newest pushed state."""
@@ -1202,7 +1204,7 @@ class Memories:
 
     @property
     def has_files(self) -> bool:
-        """Whether there is a folder of memories; without one, `all` is empty."""
+        """Whether there is a folder of memories, or a shared memory; if not, `all` is empty."""
         return self._memories.has_files
 
     @_one_at_a_time
@@ -1222,13 +1224,15 @@ class Memories:
         query: str = "",
         into: str | None = None,
         replaces: Sequence[str] = (),
+        shared: bool | None = None,
     ) -> SavedMemory:
         """Save `text` as a memory; return the memory, and the existing memories that it may replace.
 
         The source of the memory is the fragment with the id `fragment`, or the lines `source` (NOTE:A-B); without
         `text`, the text of the source is saved. `why` says why it matters, `query` which search led to it. `replaces`
         are the ids of memories that it replaces: they are kept, and recalled only if asked for. With `into`, no memory
-        is added: the text is merged into the memory with this id.
+        is added: the text is merged into the memory with this id. With `shared`, the memory is saved in the vault's
+        store for all who may read its source; None means the setting `memory.location`.
         """
         from excerpt.memory.results import SavedMemory
         from excerpt.memory.stale import source_from_fragment, source_from_lines
@@ -1244,11 +1248,14 @@ class Memories:
             text = source_text if text is None else text
         content = text or ""
         check_input("text", content, MAX_MEMORY_LENGTH)
-        draft = MemoryDraft(content, tuple(tags), why, replaces=tuple(dict.fromkeys(replaces)))
+        if shared is None:
+            shared = self._settings.memory.location is MemoryLocation.STORE and self._store.can_share(origin)
+        draft = MemoryDraft(content, tuple(tags), why, replaces=tuple(dict.fromkeys(replaces)), shared=shared)
         if into is not None:
             return SavedMemory(self._decide(make_merge_decision(into, draft, origin)))
         replaced = tuple(map(self.get, draft.replaces))
-        similar = self._memories.find_similar(content, origin, tags, why)
+        in_team = shared and self._store.can_share(origin)
+        similar = self._memories.find_similar(content, origin, tags, why, shared=in_team)
         return SavedMemory(
             self._decide(make_remember_decision(draft, origin, query)),
             tuple(each for each in similar if each.memory.id not in draft.replaces),

@@ -27,7 +27,7 @@ class MemoryDraft(Struct, frozen=True):
     """What the user wrote in the form.
 
     `merge_id` is the id of the memory to merge this with, "" for a new memory. `replaces` are the ids of the memories
-    that the new memory replaces.
+    that the new memory replaces. `shared` saves a new memory in the vault's store, for its readers.
     """
 
     text: str
@@ -35,6 +35,7 @@ class MemoryDraft(Struct, frozen=True):
     why: str
     merge_id: str = ""
     replaces: tuple[str, ...] = ()
+    shared: bool = False
 
 
 class DecisionResult(Struct, frozen=True):
@@ -58,7 +59,9 @@ def make_remember_decision(draft: MemoryDraft, source: Source | None, query: str
         return make_merge_decision(draft.merge_id, draft, source)
 
     def decide(store: MemoryStore) -> DecisionResult:
-        memory = store.remember(draft.text, draft.tags, draft.why, source, query, replaces=draft.replaces)
+        memory = store.remember(
+            draft.text, draft.tags, draft.why, source, query, replaces=draft.replaces, shared=draft.shared
+        )
         count = len(draft.replaces)
         replaces = f" It replaces {format_count(count, 'memory', 'memories')}." if count else ""
         message = f"The memory is kept{_tags_suffix(memory)}.{replaces}"

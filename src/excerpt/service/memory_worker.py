@@ -97,10 +97,7 @@ class MemoryWorker:
     def _open_memories(self, settings: Settings) -> OpenMemories:
         paths = self._user_paths
         return OpenMemories(
-            {
-                name: MemoryFolders(paths.memory_folder(vault), paths.memory_index_folder(vault), settings)
-                for name, vault in self._vaults.by_name.items()
-            },
+            {name: MemoryFolders.of(vault, paths, settings) for name, vault in self._vaults.by_name.items()},
             for_author=True,
         )
 

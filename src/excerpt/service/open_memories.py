@@ -11,18 +11,36 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from excerpt.base.model import Source
-    from excerpt.base.settings import Settings
+    from excerpt.base.settings import Paths, Settings
     from excerpt.memory.recall import Recaller
     from excerpt.memory.results import RecalledMemory, SimilarMemory
     from excerpt.memory.store import MemoryStore
+    from excerpt.service.stores import StoreAddress
 
 
 class MemoryFolders(Struct, frozen=True):
-    """The folder of a vault's memory files, the folder of their search index, and the settings for the search."""
+    """The folder of a vault's memory files, the folder of their search index, and the settings for the search.
+
+    A vault in a store has its `address`; `shared_folder` is for the memories that the store shares: a copy, and its
+    index.
+    """
 
     memory_folder: Path
     index_folder: Path
+    shared_folder: Path
     settings: Settings
+    address: StoreAddress | None = None
+
+    @classmethod
+    def of(cls, vault: Path, paths: Paths, settings: Settings, address: StoreAddress | None = None) -> MemoryFolders:
+        """Return the folders of the memories of a vault, which a store has if there is an `address`."""
+        return cls(
+            paths.memory_folder(vault),
+            paths.memory_index_folder(vault),
+            paths.shared_memory_folder(vault),
+            settings,
+            address,
+        )
 
 
 class OpenMemories:
@@ -36,25 +54,20 @@ class OpenMemories:
         self._vaults = vaults
         self._for_author = for_author
         self._store: MemoryStore | None = None
-        self._recallers: dict[str, Recaller] = {}
+        self._recallers: dict[tuple[str, bool], Recaller] = {}
 
     def close(self) -> None:
-        """Close the search indexes. The next search opens them again."""
+        """Close the search indexes and the connections. The next search opens them again."""
         while self._recallers:
             self._recallers.popitem()[1].close()
+        if self._store is not None:
+            self._store.close()
 
     @property
     def store(self) -> MemoryStore:
         """The memory files of all vaults."""
         if self._store is None:
-            from excerpt.memory.store import MemoryStore
-
-            stores = {
-                name: MemoryStore(
-                    vault.memory_folder, shows_comments=vault.settings.text.shows_comments(for_author=self._for_author)
-                )
-                for name, vault in self._vaults.items()
-            }
+            stores = {name: self._open_store(vault) for name, vault in self._vaults.items()}
             if "" in stores:
                 self._store = stores[""]
             else:
@@ -63,10 +76,26 @@ class OpenMemories:
                 self._store = JoinedMemoryStore(stores)
         return self._store
 
+    def _open_store(self, vault: MemoryFolders) -> MemoryStore:
+        from excerpt.memory.store import MemoryStore
+
+        shows_comments = vault.settings.text.shows_comments(for_author=self._for_author)
+        own = MemoryStore(vault.memory_folder, shows_comments=shows_comments)
+        if vault.address is None:
+            return own
+        shared = vault.address.open_memories(vault.shared_folder / "copy", shows_comments=shows_comments)
+        if shared is None:
+            return own
+        from excerpt.memory.joined_store import TeamMemoryStore
+
+        return TeamMemoryStore(own, shared)
+
     @property
     def has_files(self) -> bool:
-        """Whether a vault has a folder of memories."""
-        return any(vault.memory_folder.is_dir() for vault in self._vaults.values())
+        """Whether a vault has a folder of memories, or shared ones."""
+        if any(vault.memory_folder.is_dir() for vault in self._vaults.values()):
+            return True
+        return any(vault.address is not None for vault in self._vaults.values()) and bool(self.store.all().memories)
 
     @property
     def is_searchable(self) -> bool:
@@ -109,11 +138,15 @@ class OpenMemories:
         name, _, own_path = source.partition("/")
         sources = {name: own_path} if name and name in self._vaults else dict.fromkeys(self._vaults, source)
         recalled = {
-            name: self._open_recaller(name).recall(query, tags, path, since, limit, replaced=replaced)
+            name: [
+                each
+                for recaller in self._open_recallers(name)
+                for each in recaller.recall(query, tags, path, since, limit, replaced=replaced)
+            ]
             for name, path in sources.items()
         }
         if "" in self._vaults:
-            return tuple(recalled[""])
+            return tuple(recalled[""]) if len(self._recallers) == 1 else merge_recalled(recalled, limit)
         with_vault = {
             name: [replace(each, memory=add_vault(name, each.memory)) for each in found]
             for name, found in recalled.items()
@@ -127,27 +160,45 @@ class OpenMemories:
         return tuple(select_answers(self.recall(query, limit=MAX_SHOWN_ANSWERS))) if query.strip() else ()
 
     def find_similar(
-        self, text: str, source: Source | None, tags: Sequence[str] = (), why: str = ""
+        self, text: str, source: Source | None, tags: Sequence[str] = (), why: str = "", *, shared: bool = False
     ) -> tuple[SimilarMemory, ...]:
-        """Return the memories of the vault of `source` that a new memory may replace, or be merged with."""
+        """Return the memories of the vault of `source` that a new memory may replace, or be merged with.
+
+        They are the `shared` ones, or the user's own.
+        """
         from excerpt.memory.joined_store import JoinedMemoryStore, add_vault, strip_vault_name
         from excerpt.memory.recall import find_similar_memories
 
         store = self.store
         if not isinstance(store, JoinedMemoryStore):
-            return tuple(find_similar_memories(text, source, self._open_recaller(""), tags=tags, why=why))
+            return tuple(find_similar_memories(text, source, self._open_recallers("")[shared], tags=tags, why=why))
         name = store.vault_of(source)
-        origin, recaller = strip_vault_name(name, source), self._open_recaller(name)
+        origin, recaller = strip_vault_name(name, source), self._open_recallers(name)[shared]
         similar = find_similar_memories(text, origin, recaller, tags=tags, why=why)
         return tuple(replace(each, memory=add_vault(name, each.memory)) for each in similar)
 
-    def _open_recaller(self, name: str) -> Recaller:
-        if name not in self._recallers:
-            from excerpt.memory.joined_store import JoinedMemoryStore
-            from excerpt.memory.recall import Recaller
+    def _open_recallers(self, name: str) -> tuple[Recaller, ...]:
+        """Return the search among the user's own memories of a vault, and the one among shared memories if it has any.
 
-            vault, store = self._vaults[name], self.store
-            recaller = Recaller(vault.memory_folder, vault.index_folder, vault.settings)
-            recaller.store = store.stores[name] if isinstance(store, JoinedMemoryStore) else store
-            self._recallers[name] = recaller
-        return self._recallers[name]
+        Both are opened on first use.
+        """
+        from excerpt.memory.joined_store import JoinedMemoryStore, TeamMemoryStore
+
+        vault, store = self._vaults[name], self.store
+        if isinstance(store, JoinedMemoryStore):
+            store = store.stores[name]
+        if not isinstance(store, TeamMemoryStore):
+            return (self._open_recaller(name, store, vault.index_folder),)
+        return (
+            self._open_recaller(name, store.own, vault.index_folder),
+            self._open_recaller(name, store.shared, vault.shared_folder / "index"),
+        )
+
+    def _open_recaller(self, name: str, store: MemoryStore, index_folder: Path) -> Recaller:
+        from excerpt.memory.recall import Recaller
+
+        key = name, store.shares
+        if key not in self._recallers:
+            self._recallers[key] = Recaller(store.folder, index_folder, self._vaults[name].settings)
+            self._recallers[key].store = store
+        return self._recallers[key]

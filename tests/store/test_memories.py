@@ -1,0 +1,354 @@
+"""Tests of the memories that a store shares: who sees them, who may write them, and that none is lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+import excerpt
+from excerpt.base.errors import ExcerptError, MemoryUnusableError
+from excerpt.base.settings import Settings, change_settings
+from excerpt.cli.main import run
+from excerpt.memory.store import MemoryStore
+from excerpt_postgres import schema
+from excerpt_postgres.address import parse_address
+from excerpt_postgres.connection import StoreConnection
+from excerpt_postgres.memories import SharedMemoryStore
+from tests.store.test_push import push_vault, vault
+from tests.store.test_rights import change_rights, guarded_addresses, name_of, users
+
+__all__ = ["guarded_addresses", "users", "vault"]
+pytestmark = pytest.mark.store
+
+Opened = Callable[[str], MemoryStore]
+
+
+@pytest.fixture(autouse=True)
+def _read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("excerpt_postgres.memories._READ_SECONDS", 0.0)
+
+
+@pytest.fixture
+def memories_of(guarded_addresses: dict[str, str], database: str, tmp_path: Path) -> Opened:
+    """Return the shared memories as a user sees them.
+
+    The owner and the writer may push; the reader may not read the folder `staff`, and nobody but these and the user
+    `nobody` may; reader and `nobody` may save memories.
+    """
+    with psycopg.connect(database, autocommit=True) as connection:
+        for user in ("reader", "nobody"):
+            connection.execute(f"GRANT excerpt_memories TO {name_of(guarded_addresses[user])}")
+
+    def open_store(user: str) -> MemoryStore:
+        return SharedMemoryStore(parse_address(guarded_addresses[user]), tmp_path / "copies" / user)
+
+    return open_store
+
+
+def source(path: str) -> excerpt.Source:
+    return excerpt.Source(path, 1, 1, "")
+
+
+def texts(store: MemoryStore) -> list[str]:
+    with closing(store):
+        return sorted(memory.text for memory in store.all().memories)
+
+
+# --- who sees a memory ------------------------------------------------------------------------------------------------
+
+
+def test_a_shared_memory_has_its_author_and_is_read_by_all_who_read_its_source(memories_of: Opened) -> None:
+    saved = memories_of("reader").remember("Bees winter as a ball.", ["bees"], "for the talk", source("Bees.md"))
+    assert saved.author.startswith("reader_")
+    assert saved.tags == ("bees",)
+    for user in ("owner", "writer", "reader"):
+        assert memories_of(user).all().memories == (saved,)
+
+
+def test_a_memory_is_hidden_from_who_may_not_read_its_source(memories_of: Opened) -> None:
+    memories_of("nobody").remember("Zanzibar is paid.", source=source("staff/Salaries.md"))
+    memories_of("reader").remember("Bees winter.", source=source("Bees.md"))
+    assert texts(memories_of("reader")) == ["Bees winter."]
+    assert texts(memories_of("nobody")) == ["Zanzibar is paid."]
+    assert texts(memories_of("writer")) == ["Bees winter.", "Zanzibar is paid."]
+
+
+def test_a_memory_without_a_source_is_read_by_all_who_read_a_part_of_the_vault(memories_of: Opened) -> None:
+    memories_of("nobody").remember("We meet on Mondays.")
+    for user in ("owner", "reader", "nobody"):
+        assert texts(memories_of(user)) == ["We meet on Mondays."]
+
+
+def test_a_memory_is_hidden_as_soon_as_the_folder_of_its_source_is(
+    memories_of: Opened, vault: Path, users: dict[str, str]
+) -> None:
+    memories_of("reader").remember("Tea is green.", source=source("kitchen/Tea.md"))
+    change_rights(vault, users["owner"], allowed=[f"{name_of(users['nobody'])}=kitchen"])
+    assert texts(memories_of("reader")) == []
+    assert texts(memories_of("nobody")) == ["Tea is green."]
+    change_rights(vault, users["owner"], forbidden=[f"{name_of(users['nobody'])}=kitchen"])
+    assert texts(memories_of("reader")) == ["Tea is green."]
+    assert texts(memories_of("nobody")) == []
+
+
+def test_a_memory_is_hidden_when_its_source_moves_into_a_hidden_folder(
+    memories_of: Opened, vault: Path, users: dict[str, str]
+) -> None:
+    memories_of("reader").remember("Bees winter.", source=source("Bees.md"))
+    (vault / "Bees.md").rename(vault / "staff" / "Hive.md")
+    push_vault(vault, users["owner"])
+    assert texts(memories_of("reader")) == []
+    assert texts(memories_of("owner")) == ["Bees winter."]
+
+
+def test_hidden_memories_change_no_answer_of_the_server(
+    memories_of: Opened, guarded_addresses: dict[str, str], users: dict[str, str]
+) -> None:
+    memories_of("reader").remember("Bees winter.", source=source("Bees.md"))
+    with psycopg.connect(users["reader"], autocommit=True) as connection:
+        ((number,),) = connection.execute("SELECT id FROM excerpt_vault.vaults() WHERE name = 'notes'").fetchall()
+
+        def answers() -> list[object]:
+            query = f"excerpt_vault.memories({number}) WHERE content LIKE '%zanzibar%' OR id > 'a'"
+            plan = connection.execute(
+                f"EXPLAIN (ANALYZE, BUFFERS off, TIMING off, SUMMARY off) SELECT * FROM {query}"
+            ).fetchall()
+            return [plan, connection.execute(f"SELECT * FROM {query}").fetchall()]
+
+        before = answers()
+        hidden = memories_of("nobody").remember("The zanzibar list is long.", source=source("staff/Salaries.md"))
+        assert answers() == before
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("SELECT count(*) FROM excerpt.memories")
+    reader = memories_of("reader")
+    refusals: list[Callable[[], object]] = [
+        lambda: reader.forget(hidden.id),
+        lambda: reader.restore(hidden.id),
+        lambda: reader.remember("Mine.", replaces=[hidden.id]),
+    ]
+    for refused in refusals:
+        with pytest.raises(MemoryUnusableError, match=f"There is no memory {hidden.id}"):
+            refused()
+
+
+@pytest.mark.parametrize("path", ["staff/Salaries.md", "staff/Nothing.md", "elsewhere/Nothing.md"])
+def test_a_hidden_note_is_refused_as_a_source_like_a_missing_one(memories_of: Opened, path: str) -> None:
+    with pytest.raises(MemoryUnusableError, match=f"The store has no note {path}"):
+        memories_of("reader").remember("A guess.", source=source(path))
+
+
+# --- who may write one ------------------------------------------------------------------------------------------------
+
+
+def test_a_role_that_only_reads_recalls_and_is_told_what_it_needs_to_save(
+    guarded_addresses: dict[str, str], tmp_path: Path
+) -> None:
+    owner = SharedMemoryStore(parse_address(guarded_addresses["owner"]), tmp_path / "owner")
+    owner.remember("Bees winter.", source=source("Bees.md"))
+    reader = SharedMemoryStore(parse_address(guarded_addresses["reader"]), tmp_path / "reader")
+    assert texts(reader) == ["Bees winter."]
+    with pytest.raises(MemoryUnusableError) as refused:
+        reader.remember("Mine.")
+    assert f"GRANT excerpt_memories TO {name_of(guarded_addresses['reader'])}" in refused.value.hint
+
+
+def test_a_memory_is_changed_and_forgotten_by_its_author_and_by_who_may_push(memories_of: Opened) -> None:
+    saved = memories_of("nobody").remember("We meet on Mondays.")
+    reader, writer = memories_of("reader"), memories_of("writer")
+    refusals: list[Callable[[], object]] = [
+        lambda: reader.change(saved.id, lambda memory: reader.replace_text(memory, "Never.")),
+        lambda: reader.forget(saved.id),
+    ]
+    for refused in refusals:
+        with pytest.raises(MemoryUnusableError, match="another's"):
+            refused()
+    assert writer.change(saved.id, lambda memory: writer.replace_text(memory, "On Tuesdays.")).author == saved.author
+    assert texts(reader) == ["On Tuesdays."]
+    memories_of("nobody").forget(saved.id)
+    assert texts(reader) == []
+    with pytest.raises(MemoryUnusableError, match="There is no memory"):
+        reader.restore(saved.id)
+    assert memories_of("nobody").restore(saved.id).text == "On Tuesdays."
+
+
+def test_a_replaced_memory_is_kept_and_is_current_again_for_who_may_not_read_the_new_one(memories_of: Opened) -> None:
+    old = memories_of("reader").remember("We meet on Mondays.")
+    new = memories_of("nobody").remember("On Zanzibar days.", source=source("staff/Salaries.md"), replaces=[old.id])
+    (replaced,) = memories_of("nobody").all().replaced
+    assert (replaced.id, replaced.replaced_by) == (old.id, new.id)
+    assert memories_of("reader").all().memories == (old,)
+    memories_of("nobody").forget(new.id)
+    assert memories_of("nobody").all().memories == (old,)
+
+
+def test_a_memory_is_replaced_once(memories_of: Opened) -> None:
+    old = memories_of("reader").remember("We meet on Mondays.")
+    new = memories_of("reader").remember("On Tuesdays.", replaces=[old.id])
+    with pytest.raises(MemoryUnusableError, match=f"already replaced by {new.id}"):
+        memories_of("nobody").remember("On Fridays.", replaces=[old.id])
+    assert texts(memories_of("reader")) == ["On Tuesdays."]
+
+
+# --- nothing is lost --------------------------------------------------------------------------------------------------
+
+
+def test_a_change_of_an_older_version_is_refused_and_names_the_memory(memories_of: Opened) -> None:
+    saved = memories_of("reader").remember("We meet on Mondays.")
+    reader, writer = memories_of("reader"), memories_of("writer")
+
+    def change_after_another(memory: excerpt.Memory) -> excerpt.Memory:
+        writer.change(saved.id, lambda other: writer.replace_text(other, "On Tuesdays."))
+        return reader.replace_text(memory, "On Fridays.")
+
+    with pytest.raises(MemoryUnusableError, match=f"Somebody has changed memory {saved.id}"):
+        reader.change(saved.id, change_after_another)
+    assert texts(reader) == ["On Tuesdays."]
+
+
+def test_writers_at_the_same_time_lose_no_memory_and_no_version(memories_of: Opened, database: str) -> None:
+    saved = memories_of("writer").remember("Counted: ")
+
+    def write(number: int) -> bool:
+        store = memories_of("writer" if number % 2 else "owner")
+        with closing(store):
+            store.remember(f"Memory {number}")
+            try:
+                store.change(saved.id, lambda memory: store.replace_text(memory, f"{memory.text}{number},"))
+            except MemoryUnusableError:
+                return False
+            return True
+
+    with ThreadPoolExecutor(4) as pool:
+        changed = list(pool.map(write, range(20)))
+    found = texts(memories_of("owner"))
+    assert {f"Memory {number}" for number in range(20)} < set(found)
+    (counted,) = (text for text in found if text.startswith("Counted"))
+    assert counted.count(",") == sum(changed) > 0
+    with psycopg.connect(database) as connection:
+        kept = connection.execute("SELECT count(*) FROM excerpt.memories WHERE id = %s", (saved.id,)).fetchall()
+    assert kept == [(sum(changed) + 1,)]
+
+
+def test_a_store_of_the_version_before_memories_is_upgraded_in_place(vault: Path, database: str) -> None:
+    push_vault(vault, database)
+    with psycopg.connect(database) as connection:
+        connection.execute("DROP FUNCTION excerpt_vault.memories, excerpt_vault.save_memory")
+        connection.execute("DROP FUNCTION excerpt_vault.forget_memory, excerpt_vault.restore_memory")
+        connection.execute("DROP TABLE excerpt.memories")
+        connection.execute("UPDATE excerpt.store SET version = %s", (schema.VERSION - 1,))
+    with closing(StoreConnection(parse_address(database), writes=True)) as connection:
+        schema.create_or_upgrade(connection)
+    with excerpt.open(f"{database}?vault=notes") as stored:
+        assert stored.memories.remember("Bees winter.", source="Bees.md:1", shared=True).memory.is_shared
+
+
+def test_memories_of_a_lost_server_are_none_with_the_reason(tmp_path: Path) -> None:
+    store = SharedMemoryStore(parse_address("postgresql://excerpt@127.0.0.1:9/db?vault=wiki"), tmp_path)
+    loaded = store.all()
+    assert loaded.memories == ()
+    assert "cannot be reached" in loaded.unreadable[0].reason
+    with pytest.raises(ExcerptError, match="cannot be reached"):
+        store.remember("Mine.")
+
+
+# --- commands and the API ---------------------------------------------------------------------------------------------
+
+
+def asked(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    """Run a command with --json, and return what it prints."""
+    capsys.readouterr()
+    assert run([*words, "--json"]) == 0, capsys.readouterr().err
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+@pytest.mark.usefixtures("memories_of")
+def test_commands_share_recall_edit_and_forget_a_memory(
+    guarded_addresses: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    reader, owner = (("--vault", guarded_addresses[user]) for user in ("reader", "owner"))
+    own = asked(capsys, "remember", "Honey is mine.", *reader)
+    assert not own.keys() & {"author", "shared"}
+    shared = asked(capsys, "remember", "--shared", "--source", "Bees.md:1", "The colony winters.", *reader)
+    assert (shared["shared"], shared["author"]) == (True, name_of(guarded_addresses["reader"]))
+    assert [each["id"] for each in asked(capsys, "recall", *reader)["memories"]] == [shared["id"], own["id"]]
+    (found,) = asked(capsys, "recall", "winters", "--sources", *owner)["memories"]
+    assert found["author"] == shared["author"]
+    assert asked(capsys, "edit", shared["id"], "--tag", "bees", *owner)["tags"] == ["bees"]
+    newer = asked(capsys, "remember", "--shared", "--replace", shared["id"], "It does.", *owner)
+    assert [each["id"] for each in asked(capsys, "recall", "--replaced", *reader)["memories"]] == [shared["id"]]
+    assert asked(capsys, "forget", newer["id"], *owner)["id"] == newer["id"]
+    assert asked(capsys, "recall", "tag:bees", *reader)["memories"][0]["id"] == shared["id"]
+
+
+@pytest.mark.usefixtures("memories_of")
+def test_a_recalled_memory_names_its_author(
+    guarded_addresses: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["remember", "--shared", "We meet on Mondays.", "--vault", guarded_addresses["reader"]]) == 0
+    capsys.readouterr()
+    assert run(["recall", "--vault", guarded_addresses["owner"]]) == 0
+    assert f"by {name_of(guarded_addresses['reader'])}" in capsys.readouterr().out
+
+
+def test_the_setting_shares_memories_where_the_vault_is_in_a_store(
+    guarded_addresses: dict[str, str], vault: Path
+) -> None:
+    settings = change_settings(Settings(), {"memory.location": "store"})
+    with excerpt.open(guarded_addresses["owner"], settings=settings) as stored:
+        assert stored.memories.remember("We meet on Mondays.").memory.is_shared
+        assert not stored.memories.remember("I come late.", shared=False).memory.is_shared
+    with excerpt.open(vault, settings=settings) as folder:
+        assert not folder.memories.remember("I come late.").memory.is_shared
+        with pytest.raises(MemoryUnusableError, match="in a folder"):
+            folder.memories.remember("We meet on Mondays.", shared=True)
+
+
+def test_own_and_shared_memories_do_not_replace_each_other(guarded_addresses: dict[str, str]) -> None:
+    with excerpt.open(guarded_addresses["owner"]) as stored:
+        own = stored.memories.remember("I come late.").memory
+        shared = stored.memories.remember("We meet on Mondays.", shared=True).memory
+        with pytest.raises(MemoryUnusableError, match=f"{own.id} is your own"):
+            stored.memories.remember("On Tuesdays.", replaces=[own.id], shared=True)
+        with pytest.raises(MemoryUnusableError, match=f"{shared.id} is shared"):
+            stored.memories.edit(own.id, replaces=[shared.id])
+
+
+def test_a_shared_memory_is_stale_when_the_note_in_the_store_has_changed(
+    guarded_addresses: dict[str, str], vault: Path, users: dict[str, str]
+) -> None:
+    with excerpt.open(guarded_addresses["owner"]) as stored:
+        saved = stored.memories.remember(source="kitchen/Tea.md", shared=True).memory
+        assert stored.memories.recall("is:stale") == ()
+    text = (vault / "kitchen" / "Tea.md").read_text(encoding="utf-8")
+    (vault / "kitchen" / "Tea.md").write_text(text.replace("green", "black").replace("tea", "coffee"), encoding="utf-8")
+    push_vault(vault, users["owner"])
+    with excerpt.open(guarded_addresses["reader"]) as stored:
+        (stale,) = stored.memories.recall("is:stale")
+        assert stale.memory.id == saved.id
+    with excerpt.open(guarded_addresses["owner"]) as stored:
+        assert "coffee" in stored.memories.update(saved.id).text
+        assert stored.memories.recall("is:stale") == ()
+
+
+def test_a_union_of_a_folder_and_a_store_has_the_memories_of_both(
+    guarded_addresses: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "Mead.md").write_text("# Mead\n\nHoney and water.\n", encoding="utf-8")
+    with excerpt.open([folder, guarded_addresses["owner"]]) as joined:
+        name = next(name for name in joined.folders.by_name if name != "mine")
+        shared = joined.memories.remember("The colony winters.", source=f"{name}/Bees.md:1", shared=True).memory
+        own = joined.memories.remember("Mead is honey.", source="mine/Mead.md:1").memory
+        assert shared.source is not None
+        assert shared.source.path == f"{name}/Bees.md"
+        assert [each.memory.id for each in joined.memories.recall()] == [own.id, shared.id]
+        assert joined.memories.forget(shared.id).id == shared.id
