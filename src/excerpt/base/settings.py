@@ -280,6 +280,10 @@ class Paths(Struct, frozen=True):
         """Return the cache folder of a vault's index; it may be deleted at any time."""
         return self.cache / "index" / vault_slug(vault)
 
+    def tokens_file(self, tokenizer: str) -> Path:
+        """Return the file of a tokenizer's vocabulary; it may be deleted at any time."""
+        return self.cache / f"{tokenizer}.tokens"
+
     def memory_folder(self, vault: Path) -> Path:
         """Return the folder of a vault's memories, which are the user's data: excerpt never deletes it."""
         return self.data / "memories" / vault_slug(vault)

@@ -155,7 +155,7 @@ def note_rows(
     options: PrepareOptions, note: Note, task: FileTask, digest: str
 ) -> tuple[NoteRows, tuple[Fragment, ...]]:
     """Return a note as rows for the catalog, and its fragments; `digest` is the digest of the file's content."""
-    tokenizer = open_tokenizer(options.tokenizer)
+    tokenizer = open_tokenizer(options.tokenizer, for_many_texts=True)
     fragments = fragments_of(note, tokenizer.count)
     sections = [
         (s.ordinal, s.level, s.heading, heading_path_to_row(s.heading_path), s.line_start, s.line_end, s.place)

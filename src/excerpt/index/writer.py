@@ -273,7 +273,7 @@ class IndexWriter:
         return [(key, note, line) for key, line, _, _ in fragments]
 
     def _recount_tokens(self) -> None:
-        count = open_tokenizer(self._settings.pack.tokenizer).count
+        count = open_tokenizer(self._settings.pack.tokenizer, for_many_texts=True).count
         for number, path in self.catalog.rows("SELECT id, path FROM notes"):
             self._tick(path)
             ((text,),) = self.catalog.rows("SELECT text FROM note_texts WHERE note = ?", number)

@@ -334,7 +334,8 @@ class EngineWorker:
     def _open_tokenizer(self) -> None:
         """Open the tokenizer now, so that the first pack does not block the screen.
 
-        Loading the tokenizer takes 60 ms and its first non-ASCII word 160 ms, during which no other Python thread runs.
+        The default tokenizer's table takes 15 ms, another tokenizer with its first word of several tokens .1 s, during
+        which no other Python thread runs.
         """
         from excerpt.text.tokens import open_tokenizer
 
