@@ -12,6 +12,7 @@ from excerpt.corpus.tables import FIELDS, DocumentFrequency, Positions, TermEntr
 from excerpt.index.vectors import QuantisedVectors
 from excerpt.search.bm25 import compute_idf
 from excerpt.text.folding import UNACCENTED_MARK
+from excerpt_postgres.postings import ORDINAL_BITS
 from excerpt_postgres.queries import StoreQueries
 from excerpt_postgres.words import DecodedTokens
 
@@ -60,6 +61,10 @@ class VaultStatistics(Struct, frozen=True):
     mean: Floats
 
 
+_VECTORS_PER_READ = 1 << 14
+"""Number of vectors that a reader of a store without pgvector requests at a time."""
+
+
 class VectorBytes(Struct, frozen=True):
     """The vectors of a store without pgvector, from which a reader makes a `VectorMatrix`.
 
@@ -77,19 +82,22 @@ class VectorBytes(Struct, frozen=True):
         return np.frombuffer(keys or b"", ">i8").astype(np.int64)
 
     def blocks(self, dimensions: int, start: int = 0) -> Iterator[tuple[Longs, QuantisedVectors]]:
-        """Yield the keys, ascending, and vectors of the notes numbered above `start`."""
-        # Two values instead of many rows take a fifth of the time.
-        ((keys, vectors),) = self.queries.rows(
-            "SELECT string_agg(int8send(key), ''), string_agg(vector, '')"
-            " FROM (SELECT key, vector FROM fragments WHERE note > %s ORDER BY key) AS ascending",
-            start,
-        )
-        table = np.frombuffer(vectors or b"", np.uint8).reshape(-1, 4 + dimensions)
-        scales = table[:, :4].copy().view("<f4").ravel()
-        yield (
-            np.frombuffer(keys or b"", ">i8").astype(np.int64),
-            QuantisedVectors(scales, table[:, 4:].copy().view(np.int8)),
-        )
+        """Yield the keys, ascending, and vectors of the notes numbered above `start`, some megabytes at a time."""
+        last = ((start + 1) << ORDINAL_BITS) - 1
+        while True:
+            # Two values instead of many rows take a fifth of the time.
+            ((key_bytes, vectors),) = self.queries.rows(
+                "SELECT string_agg(int8send(key), ''), string_agg(vector, '')"
+                " FROM (SELECT key, vector FROM fragments WHERE key > %s ORDER BY key LIMIT %s) AS ascending",
+                *(last, _VECTORS_PER_READ),
+            )
+            if key_bytes is None:
+                return
+            keys = np.frombuffer(key_bytes, ">i8").astype(np.int64)
+            table = np.frombuffer(vectors, np.uint8).reshape(len(keys), 4 + dimensions)
+            scales = table[:, :4].copy().view("<f4").ravel()
+            yield keys, QuantisedVectors(scales, table[:, 4:].copy().view(np.int8))
+            last = int(keys[-1])
 
 
 class TermCache:

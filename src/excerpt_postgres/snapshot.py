@@ -728,8 +728,10 @@ class StoreSnapshot(NoteReader):
     def _find_in_matrix(self, keys: NDArray[np.int64]) -> tuple[VectorMatrix, NDArray[np.bool_], NDArray[np.intp]]:
         """Return all vectors, which of `keys` have one (a push may have removed the others), and the rows of these."""
         matrix = self._vector_matrix()
-        is_known = np.isin(keys, matrix.keys)
-        return matrix, is_known, np.searchsorted(matrix.keys, keys[is_known])
+        rows = np.searchsorted(matrix.keys, keys)
+        is_known = rows < len(matrix.keys)
+        is_known[is_known] = matrix.keys[rows[is_known]] == keys[is_known]
+        return matrix, is_known, rows[is_known]
 
     def _fetch_cosines(self, query: Floats) -> Floats:
         if not self._revision.has_halfvecs:
