@@ -13,7 +13,7 @@ from excerpt.vault.known_vaults import DEMO
 from excerpt_postgres.address import parse_address
 from excerpt_postgres.push import push
 from tests.cli.conftest import Excerpt
-from tests.store import test_push, test_push_copies, test_rights, test_snapshot, test_store_command
+from tests.store import test_memories, test_push, test_push_copies, test_rights, test_snapshot, test_store_command
 from tests.store.conftest import index_of, records_of, temporary_database
 from tests.store.server import NoServerError, Servers, plain_server
 from tests.store.test_push import NOTES, push_vault
@@ -21,6 +21,7 @@ from tests.store.test_push import NOTES, push_vault
 pytestmark = pytest.mark.store
 
 vault, users, guarded_addresses = test_push.vault, test_rights.users, test_rights.guarded_addresses
+memories_of, _read_at_once = test_memories.memories_of, test_memories._read_at_once
 copy_of, copies = test_push_copies.copy_of, test_push_copies.copies
 excerpt, home = test_store_command.excerpt, test_store_command.home
 
@@ -62,6 +63,10 @@ test_revokes_a_right = test_rights.test_revoking_a_right_leaves_the_counts_of_a_
 test_logs_pushes = test_store_command.test_the_log_says_who_pushed_which_notes_from_where
 test_drops_a_vault = test_store_command.test_a_vault_is_dropped_only_by_its_name
 test_names_a_missing_grant = test_store_command.test_setup_names_who_may_not_push_to_a_store_and_prints_the_grant
+test_hides_a_memory = test_memories.test_a_memory_is_hidden_from_who_may_not_read_its_source
+test_changes_a_memory = test_memories.test_a_memory_is_changed_and_forgotten_by_its_author_and_by_who_may_push
+test_recalls_as_a_reader = test_memories.test_a_role_that_only_reads_recalls_and_is_told_what_it_needs_to_save
+test_loses_no_memory = test_memories.test_writers_at_the_same_time_lose_no_memory_and_no_version
 test_packs_the_same_bytes = test_snapshot.test_a_pack_from_a_store_has_the_same_bytes_as_from_the_index
 test_draws_the_same_map = test_snapshot.test_a_map_from_a_store_equals_the_one_from_the_index
 
