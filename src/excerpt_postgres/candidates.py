@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS, DocumentFrequency, Positions, TermEntries, TermOccurrences, TermPostings
 from excerpt.index.vectors import QuantisedVectors
-from excerpt.search.bm25 import compute_idf
+from excerpt.search.bm25 import MAX_COMPLETIONS, compute_idf
 from excerpt.text.folding import UNACCENTED_MARK
+from excerpt_postgres.connection import Row
 from excerpt_postgres.postings import ORDINAL_BITS
 from excerpt_postgres.queries import StoreQueries
 from excerpt_postgres.words import DecodedTokens
@@ -111,11 +112,28 @@ class TermCache:
 
     def prefetch(self, terms: Sequence[str]) -> None:
         """Load, by one SQL query, the numbers of fragments and of notes that have each of `terms`."""
-        missing = [term for term in dict.fromkeys(terms) if term not in self._counts]
+        missing = self.missing_terms(terms)
         if missing:
-            self._counts.update(dict.fromkeys(missing, (0, 0, 0)))
-            for term, *counts in self._queries.term_counts(missing):
-                self._counts[term] = (counts[0], counts[1], counts[2])
+            self.add_counts(missing, self._queries.term_counts(missing))
+
+    def missing_terms(self, terms: Iterable[str]) -> list[str]:
+        """Return those of `terms` that have not been counted, each once."""
+        return [term for term in dict.fromkeys(terms) if term not in self._counts]
+
+    def add_counts(self, terms: Iterable[str], rows: Iterable[Row]) -> None:
+        """Add the counts of `terms`; rows begin with a term and its three counts, and terms without a row have none."""
+        self._counts.update(dict.fromkeys(terms, (0, 0, 0)))
+        self._counts.update((row[0], (row[1], row[2], row[3])) for row in rows)
+
+    def is_completed(self, prefix: str) -> bool:
+        """Return whether the terms with this prefix that a search needs are known."""
+        return (prefix, MAX_COMPLETIONS) in self._completions
+
+    def add_completions(self, prefix: str, rows: Sequence[Row]) -> None:
+        """Add the terms that a search completes a prefix to, in order; rows are as `add_counts` takes them."""
+        terms = list(dict.fromkeys(row[0] for row in rows))
+        self._completions[prefix, MAX_COMPLETIONS] = terms
+        self.add_counts(terms, rows)
 
     def count(self, term: str) -> tuple[int, int, int]:
         """Return how many fragments have the term, how many of these are of attachments, and how many notes have it."""

@@ -121,9 +121,12 @@ class KeyScores(Struct, frozen=True):
     scores: Floats
 
     def best(self, is_wanted: NDArray[np.bool_], limit: int) -> list[int]:
-        """Return the keys of the `limit` highest scores, of those that `is_wanted` flags, in no order."""
+        """Return the keys of the `limit` highest scores, of those that `is_wanted` flags, best first."""
         keys, scores = self.keys[is_wanted], self.scores[is_wanted]
-        best: list[int] = (keys[np.argpartition(-scores, limit)[:limit]] if len(keys) > limit else keys).tolist()
+        if len(keys) > limit:
+            highest = np.argpartition(-scores, limit)[:limit]
+            keys, scores = keys[highest], scores[highest]
+        best: list[int] = keys[np.argsort(-scores)].tolist()
         return best
 
 
@@ -143,20 +146,21 @@ class WordRanking:
         self._slopes = np.array([shape.b / mean for shape, mean in zip(shapes, mean_lengths, strict=True)], np.float32)
         self._known: dict[str, KeyScores] = {}
 
-    def missing_tokens(self, terms: Iterable[str]) -> list[str]:
-        """Return the tokens of `terms` of which the postings are not known yet.
-
-        Forgets what is known if that is much.
-        """
+    def forget_if_many(self) -> None:
+        """Forget all postings if they are many."""
         if sum(len(known.keys) for known in self._known.values()) > _MAX_CACHED_POSTINGS:
             self._known.clear()
+
+    def missing_tokens(self, terms: Iterable[str]) -> list[str]:
+        """Return the tokens of `terms` of which the postings are not known yet."""
         return [token for token in stored_tokens(dict.fromkeys(terms)) if token not in self._known]
 
     def add(self, tokens: Iterable[str], blocks: Iterable[PostingsBlock]) -> None:
-        """Add the postings that a store has for `tokens`."""
+        """Add the postings that a store has for `tokens`; blocks of other tokens are ignored."""
         by_token: dict[str, list[PostingsBlock]] = {token: [] for token in tokens}
         for block in blocks:
-            by_token[block.token].append(block)
+            if block.token in by_token:
+                by_token[block.token].append(block)
         self._known.update((token, self._count(token_blocks)) for token, token_blocks in by_token.items())
 
     def keys_with(self, terms: Iterable[str]) -> Longs:

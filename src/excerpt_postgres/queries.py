@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
+from functools import lru_cache
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -14,7 +17,7 @@ from excerpt.corpus.tables import FIELDS
 from excerpt.index.catalog_rows import decompress_text
 from excerpt.index.queries import fragment_from_row, section_from_row
 from excerpt_postgres import schema
-from excerpt_postgres.connection import Row, StoreConnection, replace_unstorable
+from excerpt_postgres.connection import Row, Statement, StoreConnection, replace_unstorable
 
 NO_MAX_NOTE = (1 << 63) - 1
 """A number above that of every note: no limit."""
@@ -34,9 +37,22 @@ _SELECT_TARGETS = (
     "SELECT note, string_agg(CASE WHEN kind = 'wikilink' AND position(' ' in text) = 0"
     f" THEN target || '{LABEL_SEPARATOR}' || text ELSE target END, '{TARGET_SEPARATOR}') FROM links WHERE target <> ''"
 )
+_SELECT_NOTES = "SELECT path, id, title, language, size, mtime_ns, tokens, kind FROM notes WHERE path = ANY(%s)"
+_SELECT_NAME_TERMS = "SELECT note, own, lengths, terms, files, targets FROM name_terms WHERE note = ANY(%s)"
+_SELECT_LABELS = "SELECT note, kind, name, value FROM labels WHERE note = ANY(%s) ORDER BY note, rowid"
+_SELECT_NAMED_NOTES = (
+    "SELECT name, path, notes.id, (SELECT count(*) FROM fragments WHERE fragments.note = notes.id)"
+    " FROM names JOIN notes ON notes.id = note WHERE name = ANY(%s)"
+)
 _YEAR_HEADINGS_SQL = "SELECT note, heading, line_start, line_end FROM sections WHERE heading ~ '[12][0-9]{3}'"
 _MAX_ORDINAL = 1 << 30
 
+
+_FROM_COMPLETIONS = "FROM terms WHERE term >= %s AND term < %s ORDER BY length(term), term LIMIT %s"
+_MAX_CACHED_KEYS = 5_000
+"""Maximum number of keys of which the rows of a statement are cached; a search reads up to 500."""
+_MAX_CACHED_STATEMENTS = 256
+Key = TypeVar("Key", int, str)
 
 _TABLE_IN_SQL = re.compile(r"\b(?:FROM|JOIN) ([a-z_]+)")
 
@@ -53,7 +69,7 @@ _CATALOG_TABLES = {
         "note",
         f"key, note, {schema.catalog_column_names('fragments')}, attached, words, lengths, places, vector",
     ),
-    "terms": ("terms", "", "term, fragments, attached, notes, fields"),
+    "terms": ("terms", "", "token, term, fragments, attached, notes, fields"),
     "postings": ("postings", "", "token, block, data"),
 }
 """How the tables of an index's catalog are read from the tables of an area, by name.
@@ -73,15 +89,9 @@ class ReadableAreas(Struct, frozen=True):
 
     def with_tables(self, sql: str, max_note: int = NO_MAX_NOTE) -> str:
         """Return a statement preceded by definitions (WITH) of its tables, with notes numbered up to `max_note`."""
-        names = [
-            name
-            for name in dict.fromkeys(_TABLE_IN_SQL.findall(sql))
-            if name in _CATALOG_TABLES or name in _FUNCTION_TABLES
-        ]
-        known = ", ".join(f"{name} AS NOT MATERIALIZED ({self._select_table(name, max_note)})" for name in names)
-        return f"WITH {known} {sql}" if known else sql
+        return _with_tables(self, sql, max_note)
 
-    def _select_table(self, name: str, max_note: int) -> str:
+    def select_table(self, name: str, max_note: int) -> str:
         if name in _FUNCTION_TABLES:
             return _FUNCTION_TABLES[name].format(vault=self.vault)
         table, number, columns = _CATALOG_TABLES[name]
@@ -92,6 +102,17 @@ class ReadableAreas(Struct, frozen=True):
         return _SUM_OF_TERMS.format(union) if name == "terms" else union
 
 
+@lru_cache(_MAX_CACHED_STATEMENTS)
+def _with_tables(areas: ReadableAreas, sql: str, max_note: int) -> str:
+    names = [
+        name
+        for name in dict.fromkeys(_TABLE_IN_SQL.findall(sql))
+        if name in _CATALOG_TABLES or name in _FUNCTION_TABLES
+    ]
+    known = ", ".join(f"{name} AS NOT MATERIALIZED ({areas.select_table(name, max_note)})" for name in names)
+    return f"WITH {known} {sql}" if known else sql
+
+
 _FUNCTION_TABLES = {
     "remarks": "SELECT path, skipped, reason FROM excerpt_vault.remarks({vault})",
     "moves": "SELECT path, became FROM excerpt_vault.moves({vault})",
@@ -99,17 +120,84 @@ _FUNCTION_TABLES = {
 """The tables of an index's catalog that are read by a function of the store, by name."""
 _SUM_OF_TERMS = (
     "SELECT term, sum(fragments) AS fragments, sum(attached) AS attached, sum(notes) AS notes,"
-    " bit_or(fields) AS fields FROM ({}) AS counted GROUP BY term HAVING sum(fragments) > 0"
+    " bit_or(fields) AS fields, array_agg(token) AS tokens FROM ({}) AS counted GROUP BY term HAVING sum(fragments) > 0"
 )
+
+
+class RowCache:
+    """The rows of a statement by the key in their first column, each key read once: those of a revision stay the same.
+
+    The statement has one parameter, an array of keys.
+    """
+
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+        self._rows: dict[object, list[Row]] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._rows.clear()
+
+    def missing(self, keys: Iterable[Key]) -> list[Key]:
+        """Return those of `keys` that have not been read, each once."""
+        return [key for key in dict.fromkeys(keys) if key not in self._rows]
+
+    def add(self, keys: Iterable[object], rows: Iterable[Row]) -> None:
+        """Add the rows that were read for `keys`."""
+        self._rows.update((key, []) for key in keys)
+        for row in rows:
+            self._rows.setdefault(row[0], []).append(row)
+
+    def get(self, keys: Iterable[object]) -> list[Row]:
+        """Return the rows of `keys`, which have all been read."""
+        return [row for key in keys for row in self._rows[key]]
 
 
 class StoreQueries:
     """`NoteQueries` for a store, over notes numbered up to `max_note`; also queries for terms, files and remarks."""
 
-    def __init__(self, connection: StoreConnection, tables: ReadableAreas, max_note: int = NO_MAX_NOTE) -> None:
+    def __init__(self, connection: StoreConnection, tables: ReadableAreas) -> None:
         self._connection = connection
         self.tables = tables
-        self.max_note = max_note
+        self.max_note = NO_MAX_NOTE
+        self.texts = RowCache(f"{_SELECT_FRAGMENT} WHERE f.key = ANY(%s)")
+        self.note_rows = RowCache(_SELECT_NOTES)
+        self.note_names = RowCache(_SELECT_NAME_TERMS)
+        self.note_labels = RowCache(_SELECT_LABELS)
+        self.note_targets = RowCache(f"{_SELECT_TARGETS} AND note = ANY(%s) GROUP BY note")
+        self.named_notes = RowCache(_SELECT_NAMED_NOTES)
+        self.note_sizes = RowCache("SELECT note, count(*) FROM fragments WHERE note = ANY(%s) GROUP BY note")
+
+    def prefetch(self, keys: Mapping[RowCache, Iterable[Any]], statements: Sequence[Statement] = ()) -> list[list[Row]]:
+        """Read the rows of some keys in one round trip, and return the rows of other `statements` in it.
+
+        The statements are over the tables of a catalog.
+        """
+        missing = {cache: cache.missing(wanted) for cache, wanted in keys.items()}
+        missing = {cache: wanted for cache, wanted in missing.items() if wanted}
+        for cache, wanted in missing.items():
+            if len(cache) + len(wanted) > _MAX_CACHED_KEYS:
+                cache.clear()
+                missing[cache] = list(dict.fromkeys(keys[cache]))
+        reads = [(cache.sql, (_array(wanted),)) for cache, wanted in missing.items()]
+        sent = [(self.tables.with_tables(sql, self.max_note), values) for sql, values in (*statements, *reads)]
+        answers = self._connection.execute_all(sent) if sent else []
+        for (cache, wanted), rows in zip(missing.items(), answers[len(statements) :], strict=True):
+            cache.add(wanted, rows)
+        return answers[: len(statements)]
+
+    def _cached(self, cache: RowCache, keys: Sequence[Key]) -> list[Row]:
+        self.prefetch({cache: keys})
+        return cache.get(dict.fromkeys(keys))
+
+    def up_to(self, max_note: int) -> StoreQueries:
+        """Return the same queries, with the rows read so far, over notes numbered up to `max_note`."""
+        queries = copy(self)
+        queries.max_note = max_note
+        return queries
 
     def rows(self, sql: str, *values: object) -> list[Row]:
         """Execute SQL over the tables of a catalog; return the rows of areas (folders with rights) that may be read."""
@@ -118,10 +206,7 @@ class StoreQueries:
     # --- notes and fragments ------------------------------------------------------------------------------------------
 
     def fragments(self, keys: Sequence[int]) -> list[Fragment]:
-        return [
-            fragment_from_row(row)
-            for row in self.rows(f"{_SELECT_FRAGMENT} WHERE f.key = ANY(%s)", array_literal(keys))
-        ]
+        return [fragment_from_row(row) for row in self._cached(self.texts, keys)]
 
     def fragments_with_id(self, fragment_id: str) -> list[Fragment]:
         fragment_rows = self.rows(f"{_SELECT_FRAGMENT} WHERE f.id = %s ORDER BY f.key", fragment_id)
@@ -151,11 +236,7 @@ class StoreQueries:
         return [section_from_row(row) for row in self.rows(sql, path)]
 
     def notes(self, paths: Sequence[str]) -> dict[str, NoteRow]:
-        note_rows = self.rows(
-            "SELECT path, id, title, language, size, mtime_ns, tokens, kind FROM notes WHERE path = ANY(%s)",
-            [replace_unstorable(path) for path in paths],
-        )
-        return {path: NoteRow(*row) for path, *row in note_rows}
+        return {path: NoteRow(*row) for path, *row in self._cached(self.note_rows, paths)}
 
     def note_text(self, path: str) -> str | None:
         text_rows = self.rows("SELECT text FROM notes JOIN note_texts ON note = notes.id WHERE path = %s", path)
@@ -168,12 +249,22 @@ class StoreQueries:
         return [path for (path,) in self.rows("SELECT path FROM notes ORDER BY path")]
 
     def notes_named(self, folded_name: str) -> list[str]:
-        sql = "SELECT path FROM names JOIN notes ON notes.id = note WHERE name = %s"
-        return [path for (path,) in self.rows(sql, folded_name)]
+        return [path for _, path, _, _ in self._cached(self.named_notes, [folded_name])]
+
+    def note_numbers_named(self, folded_name: str) -> list[int]:
+        """Return the numbers of the notes with a name; `fragment_counts` then knows their sizes."""
+        named = self._cached(self.named_notes, [folded_name])
+        for _, _, note, size in named:
+            self.note_sizes.add([note], [(note, size)])
+        return [note for _, _, note, _ in named]
+
+    def fragment_counts(self, notes: Sequence[int]) -> list[int]:
+        """Return the number of fragments of each note."""
+        sizes: dict[int, int] = dict(self._cached(self.note_sizes, notes))
+        return [sizes.get(note, 0) for note in notes]
 
     def name_terms(self, notes: Sequence[int]) -> dict[int, NameTerms]:
-        sql = "SELECT note, own, lengths, terms, files, targets FROM name_terms WHERE note = ANY(%s)"
-        return {row[0]: NameTerms(*row[1:]) for row in self.rows(sql, array_literal(notes))}
+        return {row[0]: NameTerms(*row[1:]) for row in self._cached(self.note_names, notes)}
 
     def current_path(self, path: str) -> str | None:
         path_rows = self.rows(
@@ -229,7 +320,7 @@ class StoreQueries:
         if notes is None:
             target_rows = self.rows(f"{_SELECT_TARGETS} GROUP BY note")
         else:
-            target_rows = self.rows(f"{_SELECT_TARGETS} AND note = ANY(%s) GROUP BY note", array_literal(notes))
+            target_rows = self._cached(self.note_targets, notes)
         return [(note, targets) for note, targets in target_rows]
 
     def links(self, notes: Sequence[int]) -> list[tuple[int, int, str, str | None]]:
@@ -237,8 +328,8 @@ class StoreQueries:
         return [(note, line, target, text) for note, line, target, text in self.rows(sql, array_literal(notes))]
 
     def labels(self, notes: Sequence[int]) -> list[tuple[int, str, str, str]]:
-        sql = "SELECT note, kind, name, value FROM labels WHERE note = ANY(%s) ORDER BY note, rowid"
-        return [(note, kind, name, value) for note, kind, name, value in self.rows(sql, array_literal(notes))]
+        label_rows = self._cached(self.note_labels, notes)
+        return [(note, kind, name, value) for note, kind, name, value in label_rows]
 
     def tags(self) -> list[tuple[str, int]]:
         return [(value, note) for value, note in self.rows("SELECT value, note FROM labels WHERE kind = 'tag'")]
@@ -288,15 +379,13 @@ class StoreQueries:
 
     def term_counts(self, terms: Sequence[str]) -> list[tuple[str, int, int, int]]:
         """Return each known term with how many fragments, fragments of attachments, and notes have it."""
-        count_rows = self.rows(
-            "SELECT term, fragments, attached, notes FROM terms WHERE term = ANY(%s::text[])",
-            [replace_unstorable(term) for term in terms],
-        )
+        sql, values = counts_statement(terms)
+        count_rows = self.rows(sql, *values)
         return [(term, fragments, attached, notes) for term, fragments, attached, notes in count_rows]
 
     def completions(self, beginning: str, limit: int) -> list[str]:
         """Return at most `limit` terms that start with `beginning`, shortest first, then in alphabetical order."""
-        sql = "SELECT term FROM terms WHERE term >= %s AND term < %s ORDER BY length(term), term LIMIT %s"
+        sql = f"SELECT term {_FROM_COMPLETIONS}"
         return [term for (term,) in self.rows(sql, beginning, _prefix_end(beginning), limit)]
 
     def terms_with_prefix(self, field: str, prefix: str) -> list[str]:
@@ -305,9 +394,39 @@ class StoreQueries:
         return [term for (term,) in self.rows(sql, prefix, _prefix_end(prefix), 1 << FIELDS.index(field))]
 
 
-def array_literal(numbers: Sequence[int]) -> str:
-    """Return integers as an array literal of PostgreSQL, in a tenth of the time that psycopg takes for a list."""
-    return f"{{{','.join(map(str, numbers))}}}"
+def counts_statement(terms: Sequence[str]) -> Statement:
+    """Return a statement for each known term with how many fragments, fragments of attachments, and notes have it."""
+    sql = "SELECT term, fragments, attached, notes FROM terms WHERE term = ANY(%s::text[])"
+    return sql, ([replace_unstorable(term) for term in terms],)
+
+
+def postings_statement(tokens: Sequence[str]) -> Statement:
+    """Return a statement for the blocks of the postings of some tokens: token, number and data of each."""
+    return "SELECT token, block, data FROM postings WHERE token = ANY(%s)", (array_literal(tokens),)
+
+
+def completions_statement(beginning: str, limit: int) -> Statement:
+    """Return a statement for terms as `StoreQueries.completions` returns them, with their counts and postings.
+
+    A row has a term, its counts as in `counts_statement`, and the token, number and data of a block of its postings.
+    """
+    sql = (
+        f"SELECT term, fragments, attached, notes, token, block, data FROM (SELECT * {_FROM_COMPLETIONS}) AS found,"
+        " unnest(tokens) AS own (own_token) JOIN postings ON token = own_token ORDER BY length(term), term"
+    )
+    beginning = str(replace_unstorable(beginning))
+    return sql, (beginning, _prefix_end(beginning), limit)
+
+
+def _array(keys: Sequence[Any]) -> object:
+    """Return keys as a parameter for an array."""
+    is_text = isinstance(keys[0], str)
+    return [replace_unstorable(key) for key in keys] if is_text else array_literal(keys)
+
+
+def array_literal(values: Sequence[int | str]) -> str:
+    """Return integers or tokens as an array literal of PostgreSQL, ten times as fast as psycopg does for a list."""
+    return f"{{{','.join(map(str, values))}}}"
 
 
 def _prefix_end(prefix: str) -> str:

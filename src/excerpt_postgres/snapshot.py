@@ -17,16 +17,18 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from excerpt.base.errors import ModelError, StoreUnusableError
-from excerpt.base.model import FileProblem, Status
+from excerpt.base.model import FileProblem, Fragment, Status
 from excerpt.base.settings import Settings
 from excerpt.corpus.facets import Facets, NumberedNotes
-from excerpt.corpus.interface import CandidateQuery
+from excerpt.corpus.interface import CandidateQuery, QueryOutline
+from excerpt.corpus.names import fold_name
 from excerpt.corpus.notes import NoteReader
 from excerpt.corpus.tables import FIELDS, FragmentTable
 from excerpt.encoders.model_names import require_static_model
 from excerpt.encoders.static_model import Embedder, open_embedder
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION
 from excerpt.index.vectors import VectorMatrix
+from excerpt.search.bm25 import MAX_COMPLETIONS
 from excerpt.vault.dialect import guess_dialect
 from excerpt_postgres import schema
 from excerpt_postgres.address import PostgresAddress
@@ -38,9 +40,17 @@ from excerpt_postgres.candidates import (
     VaultStatistics,
     VectorBytes,
 )
-from excerpt_postgres.connection import ConnectionLostError, Row, Statement, StoreConnection
+from excerpt_postgres.connection import KnownRows, Row, Statement, StoreConnection, TransactionLostError
 from excerpt_postgres.postings import ORDINAL_BITS, KeyScores, PostingsBlock, WordRanking
-from excerpt_postgres.queries import ReadableAreas, StoreQueries, array_literal
+from excerpt_postgres.queries import (
+    ReadableAreas,
+    RowCache,
+    StoreQueries,
+    array_literal,
+    completions_statement,
+    counts_statement,
+    postings_statement,
+)
 from excerpt_postgres.words import DecodedTokens, stored_tokens, word_lengths
 
 _TIMEOUT_SECONDS = 20.0
@@ -56,10 +66,13 @@ The index by meaning covers all fragments, so a search in it would pass over man
 """
 _MAX_SCANNED = 30_000
 """Maximum number of vectors in a scan: 180,000 of a million take 2 s."""
-_MAX_CACHED_NAMES = 1_000
-"""Maximum number of note names whose notes are cached."""
 _MAX_NAMED_FRAGMENTS = 500
 """Maximum number of fragments that are loaded from notes that a query names."""
+_LIKELY_HITS = 60
+"""Number of the best fragments by words, and by meaning, of which the texts are read before they are scored.
+
+Of 200 searches of cpp-docs, all ten hits were among them in 150; with 30 in 99, with 120 in 170.
+"""
 _EF_SEARCH = 300
 """Number of candidates in a search of the index by meaning (hnsw.ef_search), more than the vectors that are wanted."""
 
@@ -78,6 +91,9 @@ areas.
 """
 
 Answer = TypeVar("Answer")
+
+_SELECT_STATE = "SELECT revision, areas FROM excerpt_vault.vaults() WHERE id = %s"
+"""Selects what differs once another revision was pushed, or other areas may be read."""
 
 _MATCHES_WITHOUT_INDEX = f"({schema.TERMS_TSVECTOR} @@ %s::tsquery) IS TRUE"
 """SQL condition that a fragment has the terms of a filter, checked row by row in the order of another index.
@@ -151,11 +167,12 @@ class _RevisionData:
         `vault_row` are the vault's time of update, model, source of the model, and tokenizer.
         """
         self.number = number
+        self.queries = queries
         self.tables = queries.tables
+        self.known_rows = KnownRows((_SELECT_STATE, (self.tables.vault,)), [(number, list(self.tables.areas))])
         self.statistics = statistics
         self.updated, self.model, self.model_source, self.tokenizer = vault_row
         self.embedder: Embedder | None = None
-        self.named: dict[str, tuple[int, ...]] = {}
         self.languages: tuple[str, ...] | None = None
         self.terms = TermCache(queries)
         self.ranking = WordRanking(statistics.mean_lengths)
@@ -166,15 +183,13 @@ class _RevisionData:
             np.array([row[2] for row in note_rows], np.int64),
             np.array([bool(row[3]) for row in note_rows], np.bool_),
         )
-        queries.max_note = max(
-            (row[2] for row in note_rows), default=0
-        )  # what is read later has no notes that came later
         self.has_halfvecs = has_halfvecs
-        self._queries = queries
         self._matrix: VectorMatrix | None = None if before is None or has_halfvecs else before._matrix
         self._is_matrix_current = False
+        # What is read later has no notes that came later.
+        self._queries_of_notes = queries.up_to(max((row[2] for row in note_rows), default=0))
         self.facets = Facets(
-            queries,
+            self._queries_of_notes,
             NumberedNotes(self.notes.paths, self.notes.numbers, self.notes.numbers << ORDINAL_BITS),
             dialect=guess_dialect(self.notes.paths),
         )
@@ -182,7 +197,7 @@ class _RevisionData:
     def vector_matrix(self) -> VectorMatrix:
         """Return the vectors of all fragments, for a store without pgvector, reading those that are not known yet."""
         if self._matrix is None or not self._is_matrix_current:
-            source = VectorBytes(self._queries, self.tables, self._queries.max_note)
+            source = VectorBytes(self._queries_of_notes, self.tables, self._queries_of_notes.max_note)
             self._matrix = VectorMatrix.read(source, source.read_keys(), schema.DIMENSIONS, self._matrix)
             self._is_matrix_current = True
         return self._matrix
@@ -208,7 +223,8 @@ class StoreSnapshot(NoteReader):
         self._settings = settings
         self._revision = revision
         self._loaded = loaded
-        self._note_queries: StoreQueries = StoreQueries(connection, revision.tables)
+        self._note_queries: StoreQueries = revision.queries
+        self._answers: dict[Statement, list[Row]] = {}
         self.lexical = CandidateTerms(loaded, revision.terms, revision.statistics)
         self.vectors = CandidateVectors(loaded, revision.statistics, self._fetch_cosines, self._fetch_vectors)
 
@@ -292,13 +308,10 @@ class StoreSnapshot(NoteReader):
         return self._revision.languages
 
     def notes_named(self, name: str) -> tuple[int, ...]:
-        """Return the notes called `name` as positions in `table.paths`; cached, because a search needs them twice."""
-        known = self._revision.named
-        if name not in known:
-            if len(known) >= _MAX_CACHED_NAMES:
-                known.clear()
-            known[name] = super().notes_named(name)
-        return known[name]
+        """Return the notes called `name` as positions in `table.paths`."""
+        numbers = np.array(self._revision.queries.note_numbers_named(fold_name(name)), np.int64)
+        notes = self._revision.notes
+        return tuple(np.unique(notes.positions(numbers[notes.has(numbers)])).tolist())
 
     @property
     def facets(self) -> Facets:
@@ -400,9 +413,7 @@ class StoreSnapshot(NoteReader):
     def fragment_counts(self, notes: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the number of fragments of each note in `notes`, positions in `table.paths`."""
         numbers = self._revision.notes.numbers[notes].tolist()
-        sql = "SELECT note, count(*) FROM fragments WHERE note = ANY(%s) GROUP BY note"
-        sizes: dict[int, int] = dict(self._note_queries.rows(sql, array_literal(numbers)))
-        return np.array([sizes.get(number, 0) for number in numbers], np.int64)
+        return np.array(self._revision.queries.fragment_counts(numbers), np.int64)
 
     def count_fragments(self, terms: Sequence[str]) -> int:
         """Count the fragments of the vault with each of `terms`, and return the sum.
@@ -429,6 +440,8 @@ class StoreSnapshot(NoteReader):
 
     def reopen(self) -> Self:
         """Return a snapshot of the newest revision, without loaded fragments; this one if nothing was pushed since."""
+        if self._connection.known == self._revision.known_rows:
+            return self
         revision = _read_revision(self._connection, (self._vault, self._name), self._revision)
         return self if revision is self._revision else self._with_loaded(revision, LoadedFragments.empty())
 
@@ -439,28 +452,67 @@ class StoreSnapshot(NoteReader):
         """
         with self._connection.read_transaction():
             base = self.reopen()
-            queries = requests(base)
-            loaded = base._load_fragments(*base._candidate_keys(queries), [query.vector for query in queries])
+            base._revision.ranking.forget_if_many()
+            try:
+                queries = requests(base)
+                loaded = base._load_fragments(base._candidate_keys(queries), [query.vector for query in queries])
+            finally:
+                base._answers.clear()
             return base._with_loaded(base._revision, loaded)
+
+    def prefetch_outlines(self, outlines: Sequence[QueryOutline]) -> None:
+        """Read in one round trip what these queries need: counts, completions, names, postings, nearest vectors."""
+        terms, queries, ranking = self._revision.terms, self._revision.queries, self._revision.ranking
+        counted = terms.missing_terms(term for outline in outlines for term in outline.terms)
+        prefixes = [
+            prefix for prefix in {outline.prefix for outline in outlines} if prefix and not terms.is_completed(prefix)
+        ]
+        tokens = ranking.missing_tokens(term for outline in outlines for term in _all_terms(outline.query))
+        ranked = [statement for outline in outlines for statement in self._first_statements(outline.query)]
+        names = [fold_name(outline.name) for outline in outlines if outline.name]
+        answers = iter(
+            queries.prefetch(
+                {queries.named_notes: names},
+                [
+                    *ranked,
+                    *([counts_statement(counted)] if counted else []),
+                    *([postings_statement(tokens)] if tokens else []),
+                    *(completions_statement(prefix, MAX_COMPLETIONS) for prefix in prefixes),
+                ],
+            )
+        )
+        self._answers.update((statement, next(answers)) for statement in ranked)
+        if counted:
+            terms.add_counts(counted, next(answers))
+        if tokens:
+            ranking.add(tokens, (PostingsBlock(*row) for row in next(answers)))
+        for prefix in prefixes:
+            rows = next(answers)
+            terms.add_completions(prefix, rows)
+            ranking.add(
+                ranking.missing_tokens(row[0] for row in rows),
+                (PostingsBlock(*row[4:]) for row in rows),
+            )
 
     def read_transaction(self, answer: Callable[[], Answer]) -> Answer:
         """Call `answer` in one read transaction and return its result; all its reads see the same state of the vault.
 
-        If the connection is lost, `answer` is called once more. Raises StoreUnusableError.
+        If the connection is lost, or another state was pushed, `answer` is called once more. Raises StoreUnusableError.
         """
-        for _ in range(2):
+        for known in (self._revision.known_rows, None):
             try:
-                with self._connection.read_transaction():
+                with self._connection.read_transaction(known):
                     return answer()
-            except ConnectionLostError as error:
+            except TransactionLostError as error:
                 lost = error
         raise StoreUnusableError(lost.message, lost.hint) from lost
 
     def candidates_by_note(self, queries: Sequence[CandidateQuery]) -> NDArray[np.intp]:
         """Return for each note of the vault how many of its fragments are needed by any of `queries`."""
         notes = self._revision.notes
+        self._revision.ranking.forget_if_many()
         with self._connection.read_transaction():
-            note_numbers = np.array(self._candidate_keys(queries)[0], np.int64) >> ORDINAL_BITS
+            note_numbers = np.array(self._candidate_keys(queries).keys, np.int64) >> ORDINAL_BITS
         return np.bincount(notes.positions(note_numbers[notes.has(note_numbers)]), minlength=len(notes.paths))
 
     def matching_by_note(self, queries: Sequence[CandidateQuery]) -> NDArray[np.int64]:
@@ -483,14 +535,27 @@ class StoreSnapshot(NoteReader):
             counts[notes.positions(counts_by_note[:, 0])] = counts_by_note[:, 1]
         return counts
 
+    def fragments(self, keys: Sequence[int]) -> list[Fragment]:
+        """Return the fragments with these keys; reads what a hit shows of its note in the same round trip."""
+        self._revision.queries.prefetch(self._hit_rows(keys))
+        return super().fragments(keys)
+
+    def _hit_rows(self, keys: Sequence[int]) -> dict[RowCache, Sequence[int] | Sequence[str]]:
+        """Return which rows are read for hits: their texts, and the labels and data of their notes."""
+        queries, notes = self._revision.queries, self._revision.notes
+        numbers = np.array(sorted({int(key) >> ORDINAL_BITS for key in keys}), np.int64)
+        paths = [notes.paths[position] for position in notes.positions(numbers[notes.has(numbers)]).tolist()]
+        return {queries.texts: keys, queries.note_labels: numbers.tolist(), queries.note_rows: paths}
+
     def _with_loaded(self, revision: _RevisionData, loaded: LoadedFragments) -> Self:
         return type(self)(self._connection, (self._vault, self._name), self._settings, revision, loaded)
 
-    def _candidate_keys(self, queries: Sequence[CandidateQuery]) -> tuple[list[int], list[int]]:
+    def _candidate_keys(self, queries: Sequence[CandidateQuery]) -> _CandidateKeys:
         """Return the keys of the candidates for `queries`, and of the fragments before and after them in the notes."""
         rankings: list[_RankedStatements] = []
         by_words: list[CandidateQuery] = []
         keys: set[int] = set()
+        likely: set[int] = set()
         count = self._revision.statistics.count
         for query in queries:
             remaining = count
@@ -500,46 +565,71 @@ class StoreSnapshot(NoteReader):
                 rankings.append(_RankedStatements(((sql, (*values, query.scan_limit)),)))
                 continue
             if query.is_filtered:
-                limit = max(_MAX_EXHAUSTIVE, query.limit)
-                statement, values = self._keys_statement(query, limit + 1)
-                rows = self._note_queries.rows(statement, *values)
-                if len(rows) <= limit:
+                (rows,) = self._rows_of([self._probe_statement(query)])
+                if len(rows) <= max(_MAX_EXHAUSTIVE, query.limit):
                     keys.update(row[0] for row in rows)
                     continue
                 remaining = self._max_matches(query)
+            if not query.is_filtered:
+                named = self._keys_of_notes(query.whole_notes)
+                keys.update(named)
+                likely.update(named[:_LIKELY_HITS])
             rankings += self._query_rankings(query, remaining <= min(_SCAN_SHARE * count, _MAX_SCANNED))
             by_words.append(query)
-        keys.update(self._ranked_keys(rankings, by_words))
+        for ranked in self._ranked_keys(rankings, by_words):
+            keys.update(ranked)
+            likely.update(ranked[:_LIKELY_HITS])
         neighbours = {key + step for key in keys for step in (-1, 1)} | {
             key >> ORDINAL_BITS << ORDINAL_BITS for key in keys
         }
-        return sorted(keys), sorted(neighbours - keys)
+        return _CandidateKeys(sorted(keys), sorted(neighbours - keys), sorted(likely))
 
-    def _ranked_keys(self, rankings: Sequence[_RankedStatements], by_words: Sequence[CandidateQuery]) -> Iterator[int]:
-        """Execute the statements of some rankings, and yield the keys of the best fragments of each ranking.
+    def _keys_of_notes(self, notes: Sequence[int]) -> list[int]:
+        """Return the first _MAX_NAMED_FRAGMENTS keys of the fragments of some notes, which are numbered from 0."""
+        positions = np.array(notes, np.int64)
+        firsts = (self._revision.notes.numbers[positions] << ORDINAL_BITS).tolist()
+        sizes = self.fragment_counts(positions).tolist()
+        keys = (key for first, size in zip(firsts, sizes, strict=True) for key in range(first, first + size))
+        return sorted(keys)[:_MAX_NAMED_FRAGMENTS]
 
-        Also yields the keys of the best fragments by the terms of the queries `by_words`.
+    def _first_statements(self, query: CandidateQuery) -> list[Statement]:
+        """Return the first statements by which the candidates for a query are found, whatever its terms."""
+        if query.is_filtered:
+            return [self._probe_statement(query)]
+        count = self._revision.statistics.count
+        rankings = self._query_rankings(query, count <= min(_SCAN_SHARE * count, _MAX_SCANNED))
+        return [statement for ranking in rankings for statement in ranking.statements]
+
+    def _probe_statement(self, query: CandidateQuery) -> Statement:
+        """Return the statement for all fragments that pass a query's filters, or for one more than are loaded whole."""
+        sql, values = self._keys_statement(query, max(_MAX_EXHAUSTIVE, query.limit) + 1)
+        return sql, tuple(values)
+
+    def _rows_of(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Return the rows of statements over the tables of a catalog; those that were answered are not sent again."""
+        missing = [statement for statement in statements if statement not in self._answers]
+        self._answers.update(zip(missing, self._revision.queries.prefetch({}, missing), strict=True))
+        return [self._answers[statement] for statement in statements]
+
+    def _ranked_keys(
+        self, rankings: Sequence[_RankedStatements], by_words: Sequence[CandidateQuery]
+    ) -> Iterator[list[int]]:
+        """Execute the statements of some rankings, and yield the keys of the best fragments of each, best first.
+
+        Also yields those of the best fragments by the terms of each of the queries `by_words`.
         """
-        tokens = self._revision.ranking.missing_tokens(
-            term
-            for query in by_words
-            if query.terms or query.vector is not None
-            for term in (*query.terms, *chain(*query.must), *query.must_not)
+        known = self._revision.ranking
+        tokens = known.missing_tokens(
+            term for query in by_words if query.terms or query.vector is not None for term in _all_terms(query)
         )
-        statements = [
-            (self._revision.tables.with_tables(sql), values)
-            for ranking_ in rankings
-            for sql, values in ranking_.statements
-        ]
+        statements = [statement for ranking in rankings for statement in ranking.statements]
         if tokens:
-            select = "SELECT token, block, data FROM postings WHERE token = ANY(%s)"
-            statements.append((self._revision.tables.with_tables(select), (tokens,)))
-        if statements:
-            answers = iter(self._connection.execute_all(statements))
-            for ranking in rankings:
-                yield from ranking.top_keys([next(answers) for _ in ranking.statements])
-            if tokens:
-                self._revision.ranking.add(tokens, (PostingsBlock(*row) for row in next(answers)))
+            statements.append(postings_statement(tokens))
+        answers = iter(self._rows_of(statements))
+        for ranking in rankings:
+            yield list(ranking.top_keys([next(answers) for _ in ranking.statements]))
+        if tokens:
+            known.add(tokens, (PostingsBlock(*row) for row in next(answers)))
         for query in by_words:
             if query.terms:
                 scores = self._revision.ranking.scores(
@@ -551,8 +641,8 @@ class StoreSnapshot(NoteReader):
                 cosines = KeyScores(matrix.keys, matrix.similarities(query.vector))
                 yield from self._best_of(cosines, query, query.vector_limit)
 
-    def _best_of(self, scores: KeyScores, query: CandidateQuery, limit: int) -> Iterator[int]:
-        """Yield the keys of the best fragments that pass a query's filters: equally many of notes and attachments."""
+    def _best_of(self, scores: KeyScores, query: CandidateQuery, limit: int) -> Iterator[list[int]]:
+        """Yield the keys of the best fragments of notes that pass a query's filters, and of attachments, best first."""
         ranking, notes = self._revision.ranking, self._revision.notes
         allowed = np.ones(len(scores.keys), np.bool_)
         if query.notes is not None:
@@ -568,7 +658,7 @@ class StoreSnapshot(NoteReader):
             is_attached = np.isin(scores.keys >> ORDINAL_BITS, notes.numbers[notes.attached])
             kinds = [allowed & ~is_attached, allowed & is_attached]
         for is_wanted in kinds:
-            yield from scores.best(is_wanted, limit)
+            yield scores.best(is_wanted, limit)
 
     def _max_matches(self, query: CandidateQuery) -> int:
         """Return an upper bound of the number of fragments that pass a query's filters, from cheap counts."""
@@ -645,7 +735,7 @@ class StoreSnapshot(NoteReader):
                 " ORDER BY ordinal, mtime_ns DESC, path LIMIT %s"
             )
             rankings.append(_RankedStatements(((sql, (*key_values, query.limit)),)))
-        if query.whole_notes:
+        if query.whole_notes and query.is_filtered:
             notes = array_literal(self._revision.notes.numbers[list(query.whole_notes)].tolist())
             select = _select_statement("fragments", ["note = ANY(%s)", *filtering])
             rankings.append(
@@ -680,14 +770,13 @@ class StoreSnapshot(NoteReader):
             statements.append((f"{select} ORDER BY 2 LIMIT %s", (vector, *area_values, query.vector_limit)))
         return _RankedStatements(tuple(statements), query.vector_limit)
 
-    def _load_fragments(
-        self, keys: Sequence[int], neighbours: Sequence[int], vectors: Sequence[Floats | None]
-    ) -> LoadedFragments:
-        """Load fragments by key: those at `keys` with their terms, `neighbours` without.
+    def _load_fragments(self, candidates: _CandidateKeys, vectors: Sequence[Floats | None]) -> LoadedFragments:
+        """Load candidates with their terms, and neighbours without, except the first fragments of notes.
 
-        Neighbours that are the first fragment of a note also have terms. `vectors` are query vectors, of which the
-        cosines with the fragments are loaded.
+        `vectors` are query vectors, of which the cosines with the fragments are loaded. What a search reads of the
+        candidates' notes, and of the likely hits, is read in the same round trip.
         """
+        keys, neighbours = candidates.keys, candidates.neighbours
         compared = [vector for vector in vectors if vector is not None] if self._revision.has_halfvecs else []
         distances = "".join(", -(vector <#> %s::halfvec)" for _ in compared)
         first_keys = [key for key in neighbours if not key & ((1 << ORDINAL_BITS) - 1)]
@@ -697,12 +786,17 @@ class StoreSnapshot(NoteReader):
             f"SELECT key, line_start, lengths, words, places{distances} FROM fragments WHERE key = ANY(%s)"
         )
         select_without_words = f"SELECT key, line_start{distances} FROM fragments WHERE key = ANY(%s)"
-        with_tables = self._revision.tables.with_tables
-        whole, bare = self._connection.execute_all(
+        queries, notes = self._revision.queries, sorted({key >> ORDINAL_BITS for key in keys})
+        whole, bare = queries.prefetch(
+            {
+                queries.note_names: notes,
+                queries.note_targets: notes if self._settings.search.boosts.links else (),
+                **self._hit_rows(candidates.likely),
+            },
             [
-                (with_tables(select_with_words), (*texts, array_literal([*keys, *first_keys]))),
-                (with_tables(select_without_words), (*texts, array_literal(others))),
-            ]
+                (select_with_words, (*texts, array_literal([*keys, *first_keys]))),
+                (select_without_words, (*texts, array_literal(others))),
+            ],
         )
         empty = [0] * len(FIELDS)
         rows = sorted([*whole, *((row[0], row[1], empty, "", b"", *row[2:]) for row in bare)], key=_get_key)
@@ -767,6 +861,17 @@ _ABSENT_TOKEN = "nothing"  # shorter than any token
 _MATCHES_TERMS = f"{schema.TERMS_TSVECTOR} @@ %s::tsquery"
 
 
+class _CandidateKeys(Struct, frozen=True):
+    """Keys of the candidates for some queries, each ascending.
+
+    `neighbours` are the fragments before and after the candidates, `likely` the candidates that will likely be hits.
+    """
+
+    keys: list[int]
+    neighbours: list[int]
+    likely: list[int]
+
+
 class _RankedStatements(Struct, frozen=True):
     """SQL statements, one per area, that together rank fragments.
 
@@ -819,6 +924,11 @@ def _wait_for_replica(connection: StoreConnection, address: PostgresAddress) -> 
         time.sleep(_POLL_SECONDS)
 
 
+def _all_terms(query: CandidateQuery) -> Iterator[str]:
+    """Yield the terms of which the postings rank or filter the fragments for a query."""
+    yield from (*query.terms, *chain(*query.must), *query.must_not)
+
+
 def _get_key(row: Row) -> int:
     return int(row[0])
 
@@ -857,6 +967,7 @@ def _read_revision(connection: StoreConnection, vault: tuple[int, str], before: 
     number, areas, *vault_row = _newest_revision_row(connection, vault)
     tables = ReadableAreas(vault[0], tuple(areas))
     if before is not None and (before.number, before.tables) == (number, tables):
+        connection.set_known(before.known_rows)
         return before
     area_rows = connection.rows(
         "SELECT area, attached, fragments, lengths, filled, vectors FROM excerpt_vault.statistics(%s)", vault[0]
@@ -869,6 +980,7 @@ def _read_revision(connection: StoreConnection, vault: tuple[int, str], before: 
     )
     if before is not None and before.model_source == revision.model_source:
         revision.embedder = before.embedder
+    connection.set_known(revision.known_rows)
     return revision
 
 

@@ -48,13 +48,15 @@ def stored_tokens(terms: Iterable[str]) -> list[str]:
     In an older store, there are no second terms, and the last letter of a token is any letter, until the vault is
     pushed again.
     """
-    tokens: dict[str, None] = {}
-    for term in terms:
-        tokens[token_of(term)] = None
-        if not term.endswith(UNACCENTED_MARK):
-            head, number = _split_digest(term)
-            tokens[head + chr(97 + number % 26)] = None
-    return list(tokens)
+    return list(dict.fromkeys(token for term in terms for token in _tokens_of_term(term)))
+
+
+@lru_cache(_CACHED_TOKENS)
+def _tokens_of_term(term: str) -> tuple[str, ...]:
+    if term.endswith(UNACCENTED_MARK):
+        return (token_of(term),)
+    head, number = _split_digest(term)
+    return token_of(term), head + chr(97 + number % 26)
 
 
 def _split_digest(term: str) -> tuple[str, int]:
@@ -185,9 +187,9 @@ class DecodedTokens:
         """Return the rows that have a token of `term`, ascending by fragment, field and position."""
         tokens = "".join(f"{token} " for token in stored_tokens([term]))
         entries = np.frombuffer(tokens.encode("ascii"), TOKEN_DTYPE)
-        same_head = np.flatnonzero(self._heads == entries["head"][0])
-        indices: NDArray[np.intp] = same_head[np.isin(self._tails[same_head], entries["tail"])]
-        return indices
+        same_head: NDArray[np.intp] = np.flatnonzero(self._heads == entries["head"][0])
+        tails = self._tails[same_head]
+        return same_head[np.logical_or.reduce([tails == tail for tail in entries["tail"]])]
 
 
 def count_fragments_by_token(words: Sequence[str], notes: Sequence[int]) -> tuple[list[str], list[int], list[int]]:

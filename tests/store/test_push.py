@@ -360,7 +360,8 @@ def test_a_push_during_a_search_does_not_change_its_answer(vault: Path, database
     push_vault(vault, database)
     with closing(StoreSnapshot.open(parse_address(f"{database}?vault=notes"), Settings())) as snapshot:
 
-        def asks(_: StoreSnapshot) -> list[CandidateQuery]:
+        def asks(base: StoreSnapshot) -> list[CandidateQuery]:
+            assert base.note_text("Honey.md")
             (vault / "Honey.md").write_text("# Honey\n\nHoney, told anew.\n", encoding="utf-8")
             push_vault(vault, database)
             return [CandidateQuery(((TermTier(("honey",), 1.0),),), limit=10)]
@@ -371,6 +372,21 @@ def test_a_push_during_a_search_does_not_change_its_answer(vault: Path, database
 
         assert NOTES["Honey.md"].rpartition("\n\n")[2].strip() in snapshot.read_transaction(texts)
         assert snapshot.reopen().generation > snapshot.generation
+
+
+def test_an_answer_that_began_before_a_push_and_had_read_nothing_is_read_again(vault: Path, database: str) -> None:
+    push_vault(vault, database)
+    with closing(StoreSnapshot.open(parse_address(f"{database}?vault=notes"), Settings())) as snapshot:
+        asked: list[int] = []
+
+        def answer() -> tuple[int, str]:
+            asked.append(snapshot.reopen().generation)
+            (vault / "Honey.md").write_text("# Honey\n\nHoney, told anew.\n", encoding="utf-8")
+            push_vault(vault, database)
+            return asked[-1], snapshot.note_text("Honey.md")
+
+        assert snapshot.read_transaction(answer) == (asked[-1], "# Honey\n\nHoney, told anew.\n")
+        assert len(asked) == 2
 
 
 def test_after_a_lost_connection_the_whole_answer_is_read_again(vault: Path, database: str) -> None:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import date
 from pathlib import Path
 
 import numpy as np
+import psycopg
 import pytest
 from mcp import Client
 
 import excerpt
 from excerpt import Result, Span, Vault
+from excerpt.base.errors import NotFoundError
 from excerpt.base.kinds import Confidence
 from excerpt.base.settings import Settings
 from excerpt.corpus.interface import CandidateQuery, Corpus
@@ -148,6 +151,83 @@ def test_a_push_is_found_by_a_reader_that_has_the_store_open(
             vault.refresh()
             push(index_of(vault), address, records_of(vault))
             assert {hit.fragment.path for hit in stored.search("colony honey").hits} == {"Mead.md"}
+
+
+@pytest.mark.store
+def test_a_push_is_seen_by_a_question_that_fails_without_it(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXCERPT_HOME", str(tmp_path / "home"))
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "Bees.md").write_text("# Bees\n\nA colony winters.\n", encoding="utf-8")
+    address = f"{database}?vault=notes"
+    with excerpt.open(tmp_path / "notes") as vault, excerpt.open(address) as stored:
+        vault.load()
+        push(index_of(vault), parse_address(address), records_of(vault))
+        assert stored.read("Bees").path == "Bees.md"
+        with pytest.raises(NotFoundError):
+            stored.read("Mead")
+        (tmp_path / "notes" / "Mead.md").write_text("# Mead\n\nFermented.\n", encoding="utf-8")
+        vault.refresh()
+        push(index_of(vault), parse_address(address), records_of(vault))
+        assert stored.read("Mead").path == "Mead.md"
+
+
+# --- round trips ------------------------------------------------------------------------------------------------------
+
+
+def trace_round_trips(vault: Vault, question: Callable[[], object]) -> list[list[str]]:
+    """Return the statements of each batch that was sent for a question and waited for, by libpq's own trace."""
+    snapshot = vault._snapshot
+    assert isinstance(snapshot, StoreSnapshot)
+    server = snapshot._connection._connection.pgconn
+    with tempfile.TemporaryFile("w+b") as trace:
+        server.trace(trace.fileno())
+        server.set_trace_flags(psycopg.pq.Trace.SUPPRESS_TIMESTAMPS)
+        question()
+        server.untrace()
+        trace.seek(0)
+        lines = trace.read().decode(errors="replace").splitlines()
+    batches: list[list[str]] = []
+    sent: list[str] = []
+    is_sent = False
+    for line in lines:
+        sender, _, message, *values = [*line.split("\t", 3), "", ""]
+        if sender == "F" and message in {"Parse", "Query"}:
+            sent.append(values[0])
+        if sender == "F" and message in {"Sync", "Query"}:
+            is_sent = True
+        if sender == "B" and message == "ReadyForQuery" and is_sent:
+            batches.append(sent)
+            sent, is_sent = [], False
+    return batches
+
+
+@pytest.mark.store
+@pytest.mark.parametrize("query", ["token budget", "how do I copy passages into a prompt", "where are my settings"])
+def test_a_search_waits_for_the_server_twice(folder_and_store: tuple[Vault, Vault], query: str) -> None:
+    _, stored = folder_and_store
+    stored.search("firts")
+    batches = trace_round_trips(stored, lambda: stored.search(query, limit=10))
+    assert len(batches) == 2, "\n\n".join("\n".join(batch) for batch in batches)
+
+
+@pytest.mark.store
+def test_a_search_by_filters_waits_for_the_server_four_times(folder_and_store: tuple[Vault, Vault]) -> None:
+    _, stored = folder_and_store
+    stored.search("#guide")
+    batches = trace_round_trips(stored, lambda: stored.search("#guide budget", limit=10))
+    assert len(batches) <= 4, "\n\n".join("\n".join(batch) for batch in batches)
+
+
+@pytest.mark.store
+def test_no_transaction_is_open_after_a_search(folder_and_store: tuple[Vault, Vault], store: str) -> None:
+    _, stored = folder_and_store
+    stored.search("token budget")
+    with psycopg.connect(store.partition("?")[0], autocommit=True) as other:
+        states = other.execute("SELECT state FROM pg_stat_activity WHERE application_name = 'excerpt'").fetchall()
+    assert ("idle",) in states
+    assert ("idle in transaction",) not in states
 
 
 # --- agents -----------------------------------------------------------------------------------------------------------

@@ -69,6 +69,19 @@ class CandidateQuery(Struct, frozen=True):
         return self.notes is not None or self.keys is not None or bool(self.must) or bool(self.must_not)
 
 
+class QueryOutline(Struct, frozen=True):
+    """What a store can read for a query before it has read anything else for it.
+
+    `query` has the words as typed, the vector and the filters of the query. `terms` are those that will be counted,
+    `prefix` the word to complete, "" for none, and `name` the text that may be the name of notes.
+    """
+
+    query: CandidateQuery
+    terms: tuple[str, ...]
+    prefix: str
+    name: str
+
+
 class TermReader(Protocol):
     """The terms and term counts from which fragments are scored. A row is a fragment's position in this reader."""
 
@@ -410,6 +423,10 @@ class Corpus(Notes, Protocol):
 
         `requests` is called with the corpus of that state. A complete corpus returns itself and does not call it.
         """
+        ...
+
+    def prefetch_outlines(self, outlines: Sequence[QueryOutline], /) -> None:
+        """Read what the queries with these outlines need of a store, in one round trip; nothing for an index."""
         ...
 
     def reopen(self) -> Corpus:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from excerpt.base.locations import location_of_lines
 from excerpt.base.model import CommentLine, Fragment, FragmentInfo, NoteInfo, Replaced, Section, day_of_ns
 from excerpt.corpus.facets import EPOCH_ORDINAL, UNKNOWN_DAY, Facets
-from excerpt.corpus.interface import PartialCorpus
+from excerpt.corpus.interface import PartialCorpus, QueryOutline
 from excerpt.corpus.names import NO_NAMES, NameTerms, fold_name
 from excerpt.corpus.queries import NoteQueries, NoteRow
 from excerpt.corpus.tables import FragmentTable
@@ -52,6 +52,9 @@ class NoteReader:
     def is_note_row(self) -> NDArray[np.bool_] | None:
         attached = self.table.is_attachment
         return ~attached[self.table.notes] if attached.any() and not attached.all() else None
+
+    def prefetch_outlines(self, _outlines: Sequence[QueryOutline]) -> None:
+        """Do nothing: an index has all fragments loaded."""
 
     def read_transaction(self, answer: Callable[[], Answer]) -> Answer:
         """Return the result of `answer()`, all of whose reads see one state of the vault."""

@@ -30,6 +30,7 @@ from excerpt.corpus.interface import (
     Floats,
     Longs,
     QueryEmbedder,
+    QueryOutline,
     Rows,
     Terms,
     TextEmbedder,
@@ -297,6 +298,12 @@ class UnionCorpus:
             )
 
         return self.read_transaction(load)
+
+    def prefetch_outlines(self, outlines: Sequence[QueryOutline]) -> None:
+        """Read the terms and names of the outlines from each store; each has its own vectors and notes."""
+        own = [structs.replace(outline, query=CandidateQuery()) for outline in outlines]
+        for part in self.vaults:
+            part.corpus.prefetch_outlines(own)
 
     def reopen(self) -> UnionCorpus:
         """Return a union of the newest states of the stores; this one if none has changed.

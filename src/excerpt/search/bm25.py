@@ -416,16 +416,12 @@ class WordIndex:
 
         If no term does, return the stem of which the prefix may be an inflected form, if the vault has that stem.
         """
-        if len(prefix) < 2 and prefix.isascii():
+        if not can_complete(prefix):
             return []
         completions = self._reader.completions(prefix, MAX_COMPLETIONS)
         if completions:
             return list(completions)
-        for length in range(len(prefix) - 1, max(2, len(prefix) - 1 - _MAX_ENDING_LETTERS), -1):
-            likely = len(prefix) - length <= 2 or length >= max(5, len(prefix) // 2)
-            if likely and self._match_terms((prefix[:length],)).count:
-                return [prefix[:length]]
-        return []
+        return [stem for stem in list_possible_stems(prefix) if self._match_terms((stem,)).count][:1]
 
     def _similar_terms(self, word: QueryWord, threshold: float) -> list[TermTier]:
         word_text = word.terms[0]
@@ -447,6 +443,20 @@ class WordIndex:
             for term, similarity, _ in sorted(matches, key=lambda f: (-f[1], f[0]))
             if has_plausible_start(word_text, term)
         ]
+
+
+def can_complete(prefix: str) -> bool:
+    """Return whether a word that is being typed is long enough to be completed."""
+    return len(prefix) > 1 or not prefix.isascii()
+
+
+def list_possible_stems(prefix: str) -> list[str]:
+    """Return the stems of which `prefix` may be an inflected form, or the first letters of one, the longest first."""
+    return [
+        prefix[:length]
+        for length in range(len(prefix) - 1, max(2, len(prefix) - 1 - _MAX_ENDING_LETTERS), -1)
+        if len(prefix) - length <= 2 or length >= max(5, len(prefix) // 2)
+    ]
 
 
 def has_plausible_start(typed: str, meant: str) -> bool:

@@ -11,8 +11,9 @@ from msgspec import structs
 from excerpt.base.kinds import FilterKind
 from excerpt.base.locations import first_page_of
 from excerpt.base.settings import Settings
-from excerpt.corpus.interface import CandidateQuery, Corpus
-from excerpt.search.bm25 import WordIndex
+from excerpt.corpus.interface import CandidateQuery, Corpus, QueryOutline
+from excerpt.corpus.tables import TermTier
+from excerpt.search.bm25 import WordIndex, can_complete, list_possible_stems
 from excerpt.search.evidence import analyze_text, compute_language_shares, compute_meaning_factor, trusted_languages
 from excerpt.search.filters import FILTER_FIELDS, flag_allowed_notes
 from excerpt.search.query import Query, page_range
@@ -25,18 +26,23 @@ POOL_FACTOR = 1.25
 """Number of fragments to load for each candidate: a store scores less precisely than the search."""
 
 
-def build_candidate_query(
-    query: Query, corpus: Corpus, settings: Settings, today: date, pool: int, *, by_words: int = 0
-) -> CandidateQuery:
-    """Return which fragments must be loaded to find the best `pool` candidates by words, and by meaning.
+def build_candidate_queries(
+    queries: Sequence[Query], corpus: Corpus, settings: Settings, today: date, pool: int, *, by_words: int = 0
+) -> list[CandidateQuery]:
+    """Return for each query which fragments must be loaded to find the best `pool` by words, and by meaning.
 
     At least `by_words` fragments are loaded by words. Filters that test whole notes are applied here; relative dates
     count from `today`.
     """
+    outlines = [_outline_query(query, corpus, settings, today, pool, by_words=by_words) for query in queries]
+    corpus.prefetch_outlines(outlines)
+    return [_complete_query(*one, corpus, settings) for one in zip(queries, outlines, strict=True)]
+
+
+def _outline_query(
+    query: Query, corpus: Corpus, settings: Settings, today: date, pool: int, *, by_words: int
+) -> QueryOutline:
     query_words = analyze_text(query.words, corpus)
-    corpus.lexical.prefetch_document_frequencies([term for word in query_words for term in word.terms])
-    index = WordIndex(corpus.lexical)
-    words = index.expand(query_words, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
     meaning_factor = compute_meaning_factor(
         query.words, corpus.languages, trusted_languages(corpus, settings.embedding)
     )
@@ -54,20 +60,40 @@ def build_candidate_query(
         listed = np.arange(len(corpus.table.paths)) if notes is None else notes
         first = sort_by_date(corpus.facets.dates[listed], query.sort)[:limit]
         notes = np.sort(listed[first]).astype(np.int32)
-    return CandidateQuery(
+    prefix = fold(query_words[-1].surface) if query_words and query.open_word else ""
+    prefix = prefix if can_complete(prefix) else ""
+    return QueryOutline(
+        CandidateQuery(
+            words=tuple((TermTier(word.terms, 1.0),) for word in query_words),
+            vector=corpus.embedder.embed([query.words])[0] if query_words and meaning_factor else None,
+            notes=notes,
+            keys=_find_keys_on_pages(query.filters, corpus),
+            must=_list_required_terms(query, corpus),
+            must_not=_list_excluded_terms(query, corpus),
+            limit=limit,
+            vector_limit=int(POOL_FACTOR * pool),
+        ),
+        (*(term for word in query_words for term in word.terms), *list_possible_stems(prefix)),
+        prefix,
+        query.words if query_words else "",
+    )
+
+
+def _complete_query(query: Query, outline: QueryOutline, corpus: Corpus, settings: Settings) -> CandidateQuery:
+    """Return the query of an outline with the terms of the vault that match its words, and the notes that it names."""
+    words = WordIndex(corpus.lexical).expand(
+        analyze_text(query.words, corpus),
+        open_word=query.open_word,
+        fuzzy_threshold=settings.search.fuzzy_threshold,
+    )
+    return structs.replace(
+        outline.query,
         words=tuple(
             tuple(structs.replace(tier, share=tier.share * share) for tier in word.tiers)
             for word, share in zip(words, compute_language_shares(words, corpus), strict=True)
             if corpus.count_fragments(word.terms)
         ),
-        vector=corpus.embedder.embed([query.words])[0] if query_words and meaning_factor else None,
-        notes=notes,
-        keys=_find_keys_on_pages(query.filters, corpus),
-        must=_list_required_terms(query, corpus),
-        must_not=_list_excluded_terms(query, corpus),
-        whole_notes=corpus.notes_named(query.words) if query_words else (),
-        limit=limit,
-        vector_limit=int(POOL_FACTOR * pool),
+        whole_notes=corpus.notes_named(outline.name) if outline.name else (),
     )
 
 
