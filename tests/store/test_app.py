@@ -14,6 +14,7 @@ from excerpt.base.settings import Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.main_screen import MainScreen
+from excerpt.tui.memory.form import RememberDialog
 from excerpt.tui.search.hit_pane import NO_FILES
 from excerpt.tui.vault_chooser import VaultChooser
 from excerpt.vault.known_vaults import add_recent_vault, recent_vaults
@@ -22,6 +23,7 @@ from excerpt_postgres.push import push
 from excerpt_postgres.store import parse_store
 from tests.store.conftest import closed_database, index_of, records_of
 from tests.tui.driver import (
+    drawn_text,
     listed_titles,
     pane_of,
     places_under,
@@ -31,6 +33,7 @@ from tests.tui.driver import (
     search,
     status_of,
     until,
+    until_screen,
 )
 
 pytestmark = pytest.mark.store
@@ -128,3 +131,30 @@ async def test_a_vault_of_a_store_is_opened_from_the_list_and_stays_in_it(addres
         await search(pilot, "honey")
         assert listed_titles(app)[0] == "Bees"
     assert [parse_address(one.path).vault for one in recent_vaults(places)] == ["notes"]
+
+
+async def test_the_form_shares_a_memory_and_the_list_names_its_author(app: ExcerptApp, address: str) -> None:
+    async with app.run_test(size=(140, 45)) as pilot:
+        await search(pilot, "honey")
+        await pilot.press("ctrl+r")
+        form = await until_screen(pilot, RememberDialog)
+        await pilot.press("ctrl+t")
+        assert "share with its readers" in str(form.query_one(".box").border_subtitle)
+        await pilot.press("enter")
+        with excerpt.open(address) as stored:
+            await until(pilot, lambda: bool(stored.memories.all().memories), "the memory in the store")
+            (memory,) = stored.memories.all().memories
+        assert memory.is_shared
+        await pilot.press("f4")
+        await until(pilot, lambda: f"{memory.author} ·" in drawn_text(app), "the memory's author in the list")
+
+
+async def test_a_memory_is_kept_for_the_user_alone_unless_it_is_shared(app: ExcerptApp, address: str) -> None:
+    async with app.run_test(size=(140, 45)) as pilot:
+        await search(pilot, "honey")
+        await pilot.press("ctrl+r")
+        await until_screen(pilot, RememberDialog)
+        await pilot.press("enter")
+        await until(pilot, lambda: not isinstance(app.screen, RememberDialog), "the end of the form")
+    with excerpt.open(address) as stored:
+        assert not [memory for memory in stored.memories.all().memories if memory.is_shared]

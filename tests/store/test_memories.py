@@ -11,16 +11,21 @@ from typing import Any
 
 import psycopg
 import pytest
+from mcp import Client
 
 import excerpt
 from excerpt.base.errors import ExcerptError, MemoryUnusableError
 from excerpt.base.settings import Settings, change_settings
 from excerpt.cli.main import run
 from excerpt.memory.store import MemoryStore
+from excerpt.servers.mcp.server import build_server
+from excerpt.servers.served_vaults import ServedVaults
+from excerpt.service.memory_decisions import MemoryDraft, make_edit_decision
 from excerpt_postgres import schema
 from excerpt_postgres.address import parse_address
 from excerpt_postgres.connection import StoreConnection
 from excerpt_postgres.memories import SharedMemoryStore
+from tests.servers.mcp.conftest import failure_text, tool_caller
 from tests.store.test_push import push_vault, vault
 from tests.store.test_rights import change_rights, guarded_addresses, name_of, users
 
@@ -30,18 +35,16 @@ pytestmark = pytest.mark.store
 Opened = Callable[[str], MemoryStore]
 
 
-@pytest.fixture(autouse=True)
-def _read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("excerpt_postgres.memories._READ_SECONDS", 0.0)
-
-
 @pytest.fixture
-def memories_of(guarded_addresses: dict[str, str], database: str, tmp_path: Path) -> Opened:
+def memories_of(
+    guarded_addresses: dict[str, str], database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Opened:
     """Return the shared memories as a user sees them.
 
     The owner and the writer may push; the reader may not read the folder `staff`, and nobody but these and the user
     `nobody` may; reader and `nobody` may save memories.
     """
+    monkeypatch.setattr("excerpt_postgres.memories._READ_SECONDS", 0.0)
     with psycopg.connect(database, autocommit=True) as connection:
         for user in ("reader", "nobody"):
             connection.execute(f"GRANT excerpt_memories TO {name_of(guarded_addresses[user])}")
@@ -352,3 +355,28 @@ def test_a_union_of_a_folder_and_a_store_has_the_memories_of_both(
         assert shared.source.path == f"{name}/Bees.md"
         assert [each.memory.id for each in joined.memories.recall()] == [own.id, shared.id]
         assert joined.memories.forget(shared.id).id == shared.id
+
+
+@pytest.mark.usefixtures("memories_of")
+async def test_an_agent_shares_and_recalls_memories_with_their_author(guarded_addresses: dict[str, str]) -> None:
+    served = ServedVaults([Path(guarded_addresses["reader"])])
+    try:
+        async with Client(build_server(served, failure_text)) as client:
+            ask = tool_caller(client)
+            own = await ask("remember", text="I come late.")
+            shared = await ask("remember", text="The colony winters.", source="Bees.md:1-1", shared=True)
+            recalled = await ask("recall", query="winters")
+    finally:
+        served.end()
+    assert "shared" not in own.text
+    assert "shared with its readers" in shared.text
+    assert f"by {name_of(guarded_addresses['reader'])}" in recalled.text
+
+
+def test_an_edit_in_the_form_is_refused_if_somebody_has_changed_the_memory(memories_of: Opened) -> None:
+    shown = memories_of("nobody").remember("We meet on Mondays.")
+    writer, author = memories_of("writer"), memories_of("nobody")
+    writer.change(shown.id, lambda memory: writer.replace_text(memory, "On Tuesdays."))
+    with pytest.raises(MemoryUnusableError, match=f"Somebody has changed memory {shown.id}"):
+        make_edit_decision(shown, MemoryDraft("On Fridays.", (), ""))(author)
+    assert texts(author) == ["On Tuesdays."]

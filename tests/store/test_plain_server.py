@@ -21,7 +21,7 @@ from tests.store.test_push import NOTES, push_vault
 pytestmark = pytest.mark.store
 
 vault, users, guarded_addresses = test_push.vault, test_rights.users, test_rights.guarded_addresses
-memories_of, _read_at_once = test_memories.memories_of, test_memories._read_at_once
+memories_of = test_memories.memories_of
 copy_of, copies = test_push_copies.copy_of, test_push_copies.copies
 excerpt, home = test_store_command.excerpt, test_store_command.home
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from excerpt.base.errors import MemoryUnusableError
 from excerpt.base.model import Memory, Source
 from excerpt.text.display import format_count
 
@@ -98,6 +99,10 @@ def make_edit_decision(edited: Memory, draft: MemoryDraft) -> Decision:
 
     def change(store: MemoryStore) -> Memory:
         def apply_changes(memory: Memory) -> Memory:
+            if memory.is_shared and memory.updated != edited.updated:
+                raise MemoryUnusableError(
+                    f"Somebody has changed memory {memory.id} in the meantime.", "Look at it, and edit it again."
+                )
             # mypy cannot tell the types of fields that are named by strings.
             changed: Memory = replace(memory, **changes)  # type: ignore[arg-type]
             return changed if draft.text == edited.text else store.replace_text(changed, draft.text)
@@ -113,7 +118,8 @@ def make_forget_decision(memory: Memory, *, restore_hint: str = "") -> Decision:
     def decide(store: MemoryStore) -> DecisionResult:
         forgotten = store.forget(memory.id)
         hint = f"; {restore_hint}" if restore_hint else ""
-        message = f"The memory is forgotten. It is in the trash folder{hint}."
+        place = "The store keeps it" if forgotten.is_shared else "It is in the trash folder"
+        message = f"The memory is forgotten. {place}{hint}."
         return DecisionResult(forgotten, message, _make_restore_decision(forgotten))
 
     return decide
@@ -180,13 +186,13 @@ def _make_revert_decision(old: Memory, new: Memory) -> Decision:
     """
 
     def decide(store: MemoryStore) -> DecisionResult:
-        from excerpt.base.errors import MemoryUnusableError
-
         # Undoing a later decision restores all but `updated`, which is the time of the undo.
         if replace(store.get(new.id), updated=new.updated) != new:
             raise MemoryUnusableError(
                 "The memory was changed elsewhere in the meantime.",
-                "Its former version is in the trash folder beside the memories.",
+                "The store keeps its former version."
+                if new.is_shared
+                else "Its former version is in the trash folder beside the memories.",
             )
         memory = store.update(old)
         return DecisionResult(memory, "The memory is as it was before.", _make_revert_decision(new, memory))

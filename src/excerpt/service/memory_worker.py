@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from excerpt.base.settings import Paths, Settings
+from excerpt.base.settings import MemoryLocation, Paths, Settings
 from excerpt.service.event_loop import EventLoop, MemoryChanged
 from excerpt.service.open_memories import MemoryFolders, OpenMemories
 from excerpt.service.request_queue import Answer, Priority, Request, RequestQueue
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from excerpt.base.model import FileProblem, Hit, Memory, Source
     from excerpt.memory.results import RecalledMemory, SimilarMemory
     from excerpt.service.memory_decisions import Decision, DecisionResult, MemoryDraft
+    from excerpt.service.stores import StoreAddress
     from excerpt.text.tokens import Tokenizer
 
 
@@ -67,8 +68,10 @@ class MemoryWorker:
         user_paths: Paths,
         settings: Settings,
         loop: EventLoop,
+        store: StoreAddress | None = None,
     ) -> None:
         self._vaults = vaults
+        self._address = store
         self._user_paths = user_paths
         self._settings = settings
         self._loop = loop
@@ -97,9 +100,17 @@ class MemoryWorker:
     def _open_memories(self, settings: Settings) -> OpenMemories:
         paths = self._user_paths
         return OpenMemories(
-            {name: MemoryFolders.of(vault, paths, settings) for name, vault in self._vaults.by_name.items()},
+            {
+                name: MemoryFolders.of(vault, paths, settings, self._address)
+                for name, vault in self._vaults.by_name.items()
+            },
             for_author=True,
         )
+
+    @property
+    def shares_new(self) -> bool | None:
+        """Whether new memories are shared unless the user says otherwise; None if the vault is in no store."""
+        return None if self._address is None else self._settings.memory.location is MemoryLocation.STORE
 
     def recall(self, query: str, on_listing: Callable[[MemoryListing], object], *, replaced: bool = False) -> None:
         """Request the memories that match `query`, or all memories if it is "", for the Memory tab.
@@ -186,7 +197,9 @@ class MemoryWorker:
     def _find_merge_offers(self, draft: MemoryDraft, source: Source | None) -> MergeOffers:
         if not self._load_memories():
             return MergeOffers((), ())
-        offers = self._memories.find_similar(draft.text, source, draft.tags, draft.why) if draft.text.strip() else ()
+        if not draft.text.strip():
+            return MergeOffers((), self._list_tags())
+        offers = self._memories.find_similar(draft.text, source, draft.tags, draft.why, shared=draft.shared)
         return MergeOffers(offers, self._list_tags())
 
     def _load_memories(self) -> tuple[Memory, ...]:

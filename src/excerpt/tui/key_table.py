@@ -85,6 +85,7 @@ CONFIRM_KEYS: Sequence[KeyBinding] = (
 
 MEMORY_FORM_KEYS: Sequence[KeyBinding] = with_priority(
     KeyBinding("remember-keep", "ctrl+s", "keep", "keep", "Keep the memory"),
+    KeyBinding("remember-share", "ctrl+t", "share", "share", "Share the memory in the vault's store, or do not"),
     KeyBinding("remember-merge", "", "merge", "merge", "Merge the text into the memory selected below"),
 )
 

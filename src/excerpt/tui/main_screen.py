@@ -155,7 +155,7 @@ class MainScreen(LowLatencyScreen):
         self.index = IndexController(
             vaults, settings, user_paths, loop=self, notify=self.notify, on_state_change=self.show_index, store=store
         )
-        self.memories = MemoryController(vaults, settings, user_paths, loop=self)
+        self.memories = MemoryController(vaults, settings, user_paths, loop=self, store=store)
         self._settings = SettingsController(vaults.first, settings, user_paths)
         self._programs = ProgramLauncher(vaults, self._environment, notify=self.notify, suspend=self.app.suspend)
         self._session = SessionController(

@@ -136,7 +136,8 @@ class CompleteParams(VaultParams, frozen=True, kw_only=True):
 class RememberParams(VaultParams, frozen=True, kw_only=True):
     """Parameters of `remember`. Without `text`, the text of `source` is kept.
 
-    `replaces` are ids of memories that this one replaces.
+    `replaces` are ids of memories that this one replaces. `shared` saves it in the vault's store, for all who may read
+    its source; null means the setting `memory.location`.
     """
 
     text: Annotated[str, Meta(max_length=MAX_MEMORY_LENGTH)] = ""
@@ -144,6 +145,7 @@ class RememberParams(VaultParams, frozen=True, kw_only=True):
     why: str = ""
     source: str = ""
     replaces: list[str] = field(default_factory=list)
+    shared: bool | None = None
 
 
 class RecallParams(VaultParams, frozen=True, kw_only=True):

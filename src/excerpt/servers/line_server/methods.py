@@ -178,6 +178,7 @@ def answer_remember(snapshot: ServedSnapshot, params: RememberParams) -> JsonObj
         why=params.why,
         source=params.source or None,
         replaces=params.replaces,
+        shared=params.shared,
     )
     return saved.to_dict()
 

@@ -225,6 +225,8 @@ class MemoryForm(TypedDict):
     query: str
     replaced_by: str
     replaced_at: str
+    author: NotRequired[str]
+    shared: NotRequired[bool]
 
 
 class MemoryTextForm(TypedDict):

@@ -328,7 +328,8 @@ def format_memory(recalled: RecalledMemory) -> str:
     """Return a memory's text in a code fence, below a line with its id, date, tags and the status of its source."""
     memory = recalled.memory
     tags = "".join(f" #{tag}" for tag in memory.tags)
-    head = f"{memory.id} · {memory.created[:10]}{visible_line(tags)}"
+    author = f" · by {visible_line(memory.author)}" if memory.is_shared else ""
+    head = f"{memory.id} · {memory.created[:10]}{author}{visible_line(tags)}"
     if memory.replaced_by:
         head += visible_line(f" · replaced {memory.replaced_at[:10]} by {memory.replaced_by}")
     if memory.source is not None:

@@ -375,6 +375,7 @@ class Tools(Struct, frozen=True):
             Field(description="with id, if its source moved or changed: follow it, take its text, or keep this text"),
         ] = "",
         forget: Annotated[str, Field(description="id to move to the trash")] = "",
+        shared: Annotated[bool | None, Field(description="save for the team, in a store")] = None,
         vault: VaultName = "",
     ) -> str:
         """Keep a finding for later sessions. Never writes into the notes."""
@@ -387,14 +388,16 @@ class Tools(Struct, frozen=True):
             "replaces": replaces,
             "id": id,
             "stale": stale,
+            "shared": shared is not None,
         }
         given_names = [name for name, value in arguments.items() if value]
 
         def respond(snapshot: ServedSnapshot) -> str:
             if forget:
                 _refuse_unused(given_names, "forget takes only an id")
-                return f"Forgot {snapshot.vault.memories.forget(forget).id}; it is in the trash folder."
-            fields = _MemoryFields(text, tags, why, source, stale, replaces)
+                forgotten = snapshot.vault.memories.forget(forget)
+                return f"Forgot {forgotten.id}; it is in the {'store' if forgotten.is_shared else 'trash folder'}."
+            fields = _MemoryFields(text, tags, why, source, stale, replaces, shared)
             return _change_memory(snapshot.vault.memories, id, fields) if id else _save_memory(snapshot, fields)
 
         return await served.ask(respond, _progress_callback(ctx), writes=True)
@@ -650,6 +653,7 @@ class _MemoryFields(Struct, frozen=True):
     source: str
     stale: str
     replaces: Sequence[str]
+    shared: bool | None
 
 
 def _save_memory(snapshot: ServedSnapshot, fields: _MemoryFields) -> str:
@@ -663,6 +667,7 @@ def _save_memory(snapshot: ServedSnapshot, fields: _MemoryFields) -> str:
         why=fields.why,
         source=fields.source or None,
         replaces=fields.replaces,
+        shared=fields.shared,
     )
     memory_id = remembered.memory.id
     replaced = "".join(
@@ -670,7 +675,8 @@ def _save_memory(snapshot: ServedSnapshot, fields: _MemoryFields) -> str:
     )
     like = ", ".join(f"{offer.memory.id} ({_RELATIONS[offer.relation]})" for offer in remembered.similar)
     hint = f" Similar memories: {like}. If one is outdated, call with id={memory_id} and replaces." if like else ""
-    return f"Remembered as {memory_id} in vault {visible_line(snapshot.name)}.{replaced}{hint}"
+    shared = ", shared with its readers" if remembered.memory.is_shared else ""
+    return f"Remembered as {memory_id} in vault {visible_line(snapshot.name)}{shared}.{replaced}{hint}"
 
 
 _RELATIONS = {"lines": "same lines", "heading": "same heading", "why": "same why and tags", "text": "similar text"}
@@ -683,6 +689,7 @@ def _change_memory(memories: excerpt.Memories, memory_id: str, fields: _MemoryFi
     """
     text, tags, why, source, stale = fields.text, fields.tags, fields.why, fields.source, fields.stale
     _refuse_unused(["source"] if source else [], "the source of a memory cannot be set; use stale to follow it")
+    _refuse_unused([] if fields.shared is None else ["shared"], "only a new memory can be shared")
     _refuse_unused(["text"] if stale == "update" and text else [], "update already takes the text of the source")
     if text and not text.strip():
         raise ExcerptError("Nothing was done: there is no text.", "To remove a memory, forget it.")

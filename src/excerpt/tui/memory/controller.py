@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from excerpt.base.model import Hit, Memory, Source
     from excerpt.memory.results import SourceCheck
     from excerpt.service.memory_decisions import MemoryDraft
+    from excerpt.service.stores import StoreAddress
     from excerpt.tui.memory.form import RememberDialog
 
     OnAnswer = Callable[[MemoryDraft | None], None]
@@ -42,8 +43,9 @@ class MemoryController:
         user_paths: Paths,
         *,
         loop: EventLoop,
+        store: StoreAddress | None = None,
     ) -> None:
-        self.worker = MemoryWorker(vaults, user_paths, settings, loop)
+        self.worker = MemoryWorker(vaults, user_paths, settings, loop, store)
 
     def make_new_memory_form(self, request: RememberRequested) -> tuple[RememberDialog, OnAnswer]:
         """Return the form for a new memory, and the callback that keeps what the user wrote in the form."""
@@ -64,6 +66,7 @@ class MemoryController:
             text,
             location,
             request_offers=lambda draft, on_offers: self.worker.find_merge_offers(draft, source, on_offers),
+            shares=self.worker.shares_new,
         ), on_answer
 
     def make_edit_form(self, memory: Memory) -> tuple[RememberDialog, OnAnswer]:

@@ -146,7 +146,8 @@ class RememberDialog(Dialog[MemoryDraft]):
 
     `text`, `tags` and `why` are the first values of the fields. `source_text` says where the text came from, "" for the
     user's own thought. `request_offers` is called with what was written so far and a callback for similar memories and
-    tags in use. `offers_merge`: similar memories are shown; without it only the tags are used.
+    tags in use. `offers_merge`: similar memories are shown; without it only the tags are used. `shares`: whether a new
+    memory is first to be shared in the vault's store, None if it cannot be.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Remember")
@@ -180,6 +181,7 @@ class RememberDialog(Dialog[MemoryDraft]):
         why: str = "",
         request_offers: Callable[[MemoryDraft, Callable[[MergeOffers], object]], object] | None = None,
         offers_merge: bool = True,
+        shares: bool | None = None,
     ) -> None:
         super().__init__()
         self._text = text
@@ -189,6 +191,7 @@ class RememberDialog(Dialog[MemoryDraft]):
         self._why = why
         self._on_offer_request = request_offers
         self._offers_merge = offers_merge
+        self._shares = shares
         self._debouncer = Debouncer(self.set_timer)
         self._suggester = TagSuggester()
         self._first_draft: MemoryDraft | None = None
@@ -197,10 +200,7 @@ class RememberDialog(Dialog[MemoryDraft]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
             box.border_title = self._title
-            box.border_subtitle = Content(
-                f"{format_key('enter')} or {key_sign('remember-keep')} keep · {key_sign('dialog-next')} next field · "
-                f"{key_sign('dialog-leave')} leave"
-            )
+            box.border_subtitle = self._format_hints()
             if self._source_text:
                 yield Static(Content(visible_line(self._source_text)), id="source")
             yield Label("Tags", id="tags-label", markup=False)
@@ -225,6 +225,30 @@ class RememberDialog(Dialog[MemoryDraft]):
             )
             yield OfferList(id="offers")
             yield Static("", id="trouble", markup=False)
+
+    def _format_hints(self) -> Content:
+        keep = "share with its readers" if self._shares else "keep"
+        toggle = "keep for you alone" if self._shares else "share"
+        hints = [
+            f"{format_key('enter')} or {key_sign('remember-keep')} {keep}",
+            *([] if self._shares is None else [f"{key_sign('remember-share')} {toggle}"]),
+            f"{key_sign('dialog-next')} next field",
+            f"{key_sign('dialog-leave')} leave",
+        ]
+        return Content(" · ".join(hints))
+
+    def action_share(self) -> None:
+        if self._shares is not None:
+            self._shares = not self._shares
+            self.query_one(".box").border_subtitle = self._format_hints()
+            self._request_offers()
+
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `HasDisabledReason`'s name
+        return (
+            "only a new memory of a vault in a store can be shared"
+            if action == "share" and self._shares is None
+            else ""
+        )
 
     def on_mount(self) -> None:
         self.query_one("#tags" if self._text else "#text").focus()
@@ -279,7 +303,8 @@ class RememberDialog(Dialog[MemoryDraft]):
     def _read_draft(self) -> MemoryDraft:
         """Return what the fields hold now."""
         why = self.query_one("#why", Field).value.strip()
-        return MemoryDraft(self._text_to_keep(), split_tags(self.query_one("#tags", Field).value), why)
+        tags = split_tags(self.query_one("#tags", Field).value)
+        return MemoryDraft(self._text_to_keep(), tags, why, shared=bool(self._shares))
 
     def action_keep(self) -> None:
         self._submit(self._read_draft())

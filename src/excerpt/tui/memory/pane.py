@@ -134,7 +134,8 @@ class MemoryList(RowList):
             return self._draw_unreadable(self.unreadable[row - len(self.recalled)], bar, width, base)
         memory, spans = self.recalled[row].memory, self.recalled[row].spans
         text, matches = snippet(memory.text, spans, width)
-        vault = f" {visible_line(self.recalled[row].vault)} ·" if self.recalled[row].vault else ""
+        origins = filter(None, (self.recalled[row].vault, memory.author))
+        vault = "".join(f" {visible_line(origin)} ·" for origin in origins)
         when: list[StyledPart] = [(f"{vault} {local_day(memory.created)} ", self.style_of("row--faint"))]
         stale = self._stale_label(memory)
         if stale:

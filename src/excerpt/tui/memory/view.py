@@ -125,6 +125,8 @@ class MemoryView(LineView, can_focus=False):
             yield from self._draw_text(memory.text, content.spans, width)
 
     def _draw_details(self, memory: Memory, width: int) -> Iterator[Sequence[StyledPart]]:
+        if memory.is_shared:
+            yield from self._draw_field("author", memory.author, width)
         if memory.why:
             yield from self._draw_field("why", memory.why, width)
         if memory.tags:
