@@ -180,6 +180,9 @@ class CandidateTerms:
         """Number of fragments in the vault."""
         return self._statistics.count
 
+    def release_terms(self) -> None:
+        """Do nothing: only the postings of loaded fragments are in memory."""
+
     def prefetch_document_frequencies(self, terms: Sequence[str]) -> None:
         """Load, by one SQL query, the numbers of fragments and of notes that have each of `terms`."""
         self._known.prefetch(terms)

@@ -17,6 +17,7 @@ from excerpt.base.kinds import Strategy
 from excerpt.base.model import Hit, Result
 from excerpt.base.settings import BoostSettings, EmbeddingSettings, Fusion, SearchSettings, Settings
 from excerpt.index.build import build
+from excerpt.index.lexical import LexicalReader
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.vectors import multiply_in_numpy
 from excerpt.search.engine import Engine, search_by_strategy
@@ -67,6 +68,16 @@ def test_hits_highlighted_later_equal_those_highlighted_at_once(engine: Engine, 
 
 
 # --- ranking ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_engine_at_rest_keeps_no_postings_and_answers_the_same(engine: Engine) -> None:
+    before = engine.search("bees water")
+    lexical = engine.snapshot.lexical
+    assert isinstance(lexical, LexicalReader)
+    assert lexical._cache
+    engine.release_caches()
+    assert not lexical._cache
+    assert engine.search("bees water").hits == before.hits
 
 
 def test_the_fragment_that_answers_comes_first(engine: Engine) -> None:

@@ -14,8 +14,9 @@ import pytest
 import excerpt.service
 import excerpt.tui
 from excerpt.base.errors import ExcerptError
+from excerpt.service import request_queue
 from excerpt.service.event_loop import Failure
-from excerpt.service.request_queue import NotReadyError, Priority, Request, RequestQueue
+from excerpt.service.request_queue import NotReadyError, Priority, Request, RequestQueue, ignore_answer
 from tests.service.manual_loop import TIMEOUT_SECONDS, ManualLoop
 
 
@@ -217,6 +218,26 @@ def test_an_idle_thread_uses_no_cpu(bench: Bench) -> None:
     before = time.clock_gettime(clock)
     time.sleep(0.5)
     assert time.clock_gettime(clock) - before < 0.05
+
+
+def test_a_thread_without_requests_is_first_idle_and_then_at_rest_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_queue, "_IDLE_SECONDS", 0.001)
+    monkeypatch.setattr(request_queue, "_REST_SECONDS", 0.001)
+    calls: list[str] = []
+    loop, is_at_rest = ManualLoop(), threading.Event()
+
+    def rest() -> None:
+        calls.append("rest")
+        is_at_rest.set()
+
+    thread = RequestQueue("requests", loop, on_idle=lambda: calls.append("idle"), on_rest=rest)
+    for _ in range(2):
+        is_at_rest.clear()
+        thread.ask(Request("map", Priority.TAB, lambda: calls.append("request"), ignore_answer))
+        loop.step()
+        assert is_at_rest.wait(TIMEOUT_SECONDS)
+    thread.close(TIMEOUT_SECONDS)
+    assert calls == ["request", "idle", "rest"] * 2
 
 
 def test_nothing_is_started_before_the_first_request() -> None:

@@ -142,6 +142,10 @@ class Terms(TermReader, Protocol):
         """Key of the fragment in each row, ascending."""
         ...
 
+    def release_terms(self) -> None:
+        """Release the cached postings of terms, which the next query reads again."""
+        ...
+
     def prefetch_document_frequencies(self, terms: Sequence[str], /) -> None:
         """Load the document counts of `terms` into memory with one request, so that `count` needs no other."""
         ...

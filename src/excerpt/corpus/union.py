@@ -581,6 +581,11 @@ class UnionTerms:
     def doc_count(self) -> int:
         return len(self.keys)
 
+    def release_terms(self) -> None:
+        """Release the cached postings of each vault."""
+        for _, own_terms in self._parts:
+            own_terms.release_terms()
+
     def prefetch_document_frequencies(self, terms: Sequence[str]) -> None:
         """Load the document counts of `terms` from the stores."""
         for _, own_terms in self._parts:

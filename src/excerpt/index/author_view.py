@@ -182,6 +182,10 @@ class AuthorTerms(LexicalReader):
     def check(self) -> None:
         self._words.check()
 
+    def release_terms(self) -> None:
+        self._words.release_terms()
+        self._author_terms.clear()
+
     def close(self) -> None:
         self._words.close()
         self._author_terms.clear()

@@ -281,6 +281,11 @@ class LexicalReader:
         """Names of the segments; a segment of another index never has the same name."""
         return frozenset(segment.name for segment in self._segments)
 
+    def release_terms(self) -> None:
+        with self._lock:
+            self._cache.clear()
+            self._cached_bytes = 0
+
     def close(self) -> None:
         """Release the segments and caches; files that another generation shares stay open for that generation."""
         self._segments = []

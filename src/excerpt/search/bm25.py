@@ -249,6 +249,11 @@ class WordIndex:
         self._reader.lexicon("text")
         self._occurrence_weights  # noqa: B018
 
+    def release(self) -> None:
+        """Release the cached matches, which the next query computes again."""
+        self._matches_by_terms.clear()
+        self._cached_rows = 0
+
     def expand(
         self, query_words: Sequence[QueryWord], *, open_word: bool, fuzzy_threshold: float
     ) -> tuple[ExpandedWord, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -34,6 +34,8 @@ would not be ready sooner.
 """
 _IDLE_SECONDS = 0.5
 """Seconds without a request after which the thread calls `on_idle`."""
+_REST_SECONDS = 60.0
+"""Seconds after that without a request after which the thread calls `on_rest`."""
 _MAX_REQUESTS_BETWEEN_IDLE_CALLS = 16
 """Number of requests in immediate succession after which the thread calls `on_idle` although it is not idle."""
 
@@ -111,12 +113,18 @@ class RequestQueue:
         loop: EventLoop,
         *,
         on_idle: Callable[[], object] = lambda: None,
+        on_rest: Callable[[], object] = lambda: None,
         on_end: Callable[[], object] = lambda: None,
     ) -> None:
-        """Prepare the thread. It calls `on_idle` after `_IDLE_SECONDS` without a request, and `on_end` when it ends."""
+        """Prepare the thread.
+
+        It calls `on_idle` after `_IDLE_SECONDS` without a request, `on_rest` after `_REST_SECONDS` more, and `on_end`
+        when it ends.
+        """
         self._name = name
         self._loop = loop
         self._on_idle = on_idle
+        self._on_rest = on_rest
         self._on_end = on_end
         self._condition = threading.Condition()
         self._waiting_requests: dict[str, QueuedRequest] = {}
@@ -242,20 +250,26 @@ class RequestQueue:
     # --- in the thread ------------------------------------------------------------------------------------------------
 
     def _serve_requests(self) -> None:
-        idle_request = QueuedRequest(0, Request("idle", Priority.UPKEEP, self._on_idle, ignore_answer))
+        idle = QueuedRequest(0, Request("idle", Priority.UPKEEP, self._on_idle, ignore_answer))
+        rest = QueuedRequest(0, Request("rest", Priority.UPKEEP, self._on_rest, ignore_answer))
+        pauses = [(_IDLE_SECONDS, idle), (_REST_SECONDS, rest)]
+        left: Sequence[tuple[float, QueuedRequest]] = ()
         request_count = 0
-        while (queued_request := self._wait_for_request(idle_request if request_count else None)) is not None:
+        while (queued_request := self._wait_for_request(left)) is not None:
             self._run_request(queued_request)
-            request_count = 0 if queued_request is idle_request else request_count + 1
+            if left and queued_request is left[0][1]:
+                left, request_count = left[1:], 0
+            else:
+                left, request_count = pauses, request_count + 1
             if request_count == _MAX_REQUESTS_BETWEEN_IDLE_CALLS:
-                self._run_request(idle_request)
-                request_count = 0
+                self._run_request(idle)
+                left, request_count = pauses[1:], 0
         self._on_end()
 
-    def _wait_for_request(self, idle_request: QueuedRequest | None) -> QueuedRequest | None:
+    def _wait_for_request(self, pauses: Sequence[tuple[float, QueuedRequest]]) -> QueuedRequest | None:
         """Wait for a step or a request and return it; None if the thread is to end.
 
-        If no step or request comes for `_IDLE_SECONDS`, return `idle_request`, unless that is None.
+        If no step or request comes for the seconds of the first of `pauses`, return its request.
         """
         with self._condition:
             self._is_step_running = False
@@ -266,8 +280,8 @@ class RequestQueue:
                 if self._is_closed:
                     return None
                 if not self._waiting_requests:
-                    if not self._condition.wait(_IDLE_SECONDS if idle_request is not None else None):
-                        return idle_request
+                    if not self._condition.wait(pauses[0][0] if pauses else None):
+                        return pauses[0][1]
                     continue
                 queued_request = min(self._waiting_requests.values(), key=lambda each: each.request.priority)
                 pause = self._last_search_time + _PAUSE_SECONDS - time.monotonic()
