@@ -60,8 +60,8 @@ clients: $(READY) ## the MCP server and the Python API with clients and framewor
 team-test: $(READY) ## vaults on a real PostgreSQL, which it unpacks into build/team once (root on Debian; else TEST_DSN names one)
 	$(BIN)/pytest -m store tests/store
 
-team-soak: $(READY) ## 50 kills of what writes to a PostgreSQL, and of it; ten minutes of eight readers and two writers
-	EXCERPT_KILLS=50 EXCERPT_SOAK=600 $(BIN)/pytest --timeout 0 -m store tests/store/test_push_killed.py
+team-soak: $(READY) ## 50 kills of what writes to a PostgreSQL, and of it; ten minutes of eight readers and two writers, and of 48 clients' memories
+	EXCERPT_KILLS=50 EXCERPT_SOAK=600 $(BIN)/pytest --timeout 0 -m store tests/store/test_push_killed.py tests/store/test_memories.py
 
 # With --write a measurement keeps what it prints in benchmarks/results/ too.
 bench: $(READY) ## measure speed against peers in the same run

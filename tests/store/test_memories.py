@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import os
+import random
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +242,58 @@ def test_writers_at_the_same_time_lose_no_memory_and_no_version(memories_of: Ope
     with psycopg.connect(database) as connection:
         kept = connection.execute("SELECT count(*) FROM excerpt.memories WHERE id = %s", (saved.id,)).fetchall()
     assert kept == [(sum(changed) + 1,)]
+
+
+SECONDS = float(os.environ.get("EXCERPT_SOAK", "3"))
+CLIENTS = 48 if SECONDS > 60 else 9
+SOURCES = {"reader": "Bees.md", "nobody": "staff/Salaries.md", "writer": "kitchen/Tea.md"}
+"""What a client of each user writes memories about."""
+
+
+def with_text(text: str, memory: excerpt.Memory) -> excerpt.Memory:
+    return dataclasses.replace(memory, text=text)
+
+
+def work(store: MemoryStore, user: str, seed: int) -> dict[str, str]:
+    """Save, change, forget and read memories for SECONDS, and return the texts of those that must remain, by id."""
+    chosen, ends = random.Random(seed), time.monotonic() + SECONDS
+    kept: dict[str, str] = {}
+    with closing(store):
+        while time.monotonic() < ends or not kept:
+            if not kept or chosen.random() < 0.4:
+                saved = store.remember(f"{user} {seed} {chosen.random()}", source=source(SOURCES[user]))
+                kept[saved.id] = saved.text
+            elif chosen.random() < 0.7:
+                memory_id, text = chosen.choice(list(kept)), f"{user} {seed} {chosen.random()}"
+                store.change(memory_id, partial(with_text, text))
+                kept[memory_id] = text
+            elif len(kept) > 1:
+                memory_id = chosen.choice(list(kept))
+                store.forget(memory_id)
+                del kept[memory_id]
+            seen = {memory.id: memory for memory in store.all().memories}
+            assert kept.items() <= {memory_id: memory.text for memory_id, memory in seen.items()}.items()
+            hidden = {"reader": ("nobody",), "nobody": ("reader", "writer"), "writer": ()}[user]
+            assert not [memory for memory in seen.values() if memory.text.startswith(hidden)]
+    return kept
+
+
+def test_many_clients_beside_a_pusher_lose_no_memory_and_see_none_that_is_not_theirs(
+    memories_of: Opened, vault: Path, users: dict[str, str], guarded_addresses: dict[str, str], tmp_path: Path
+) -> None:
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        running = []
+        for number in range(CLIENTS):
+            user = list(SOURCES)[number % len(SOURCES)]
+            address = parse_address(guarded_addresses[user])
+            store = SharedMemoryStore(address, tmp_path / "clients" / str(number))
+            running.append(pool.submit(work, store, user, number))
+        while not all(each.done() for each in running):
+            note = vault / "kitchen" / "Tea.md"
+            note.write_text(f"{note.read_text(encoding='utf-8')}\nMore tea.\n", encoding="utf-8")
+            push_vault(vault, users["owner"])
+        kept = {memory_id: text for each in running for memory_id, text in each.result().items()}
+    assert {memory.id: memory.text for memory in memories_of("owner").all().memories} == kept
 
 
 def test_a_store_of_the_version_before_memories_is_upgraded_in_place(vault: Path, database: str) -> None:
