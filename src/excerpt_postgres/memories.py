@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, ClassVar
 from excerpt.base.errors import ExcerptError, MemoryUnusableError, ReadError, StoreUnusableError
 from excerpt.base.model import Memory, Source
 from excerpt.base.state_files import read_limited, replace_file
-from excerpt.memory.memory_file import format_current_time, normalise_memory, parse_memory, render_memory
+from excerpt.memory.memory_file import (
+    format_current_time,
+    normalise_memory,
+    parse_memory,
+    render_memory,
+    without_comments,
+)
 from excerpt.memory.store import (
     MAX_BYTES,
     FolderContents,
@@ -44,6 +50,7 @@ _READ = (
 class SharedMemoryStore(MemoryStore):
     """The memories of a vault in a store, with the rights of the role that connects.
 
+    Comments in a text are its author's alone, so they are not saved, unless `shows_comments` has everybody read them.
     The store has the file of each memory and its author. `folder` has a copy of what the role may read, only for the
     search index: it may be deleted at any time.
     """
@@ -76,10 +83,8 @@ class SharedMemoryStore(MemoryStore):
         shared: bool = True,  # noqa: ARG002 - as of a folder
     ) -> Memory:
         """Save `text` as a new memory of the role, and return it. It is for all who may read its source."""
-        if not text.strip():
-            raise MemoryUnusableError("There is no text to remember.", "Select a fragment or type a thought.")
         saved_at = format_current_time()
-        memory = normalise_memory(Memory("", text, tuple(tags), why, saved_at, saved_at, source, query))
+        memory = self._to_share(Memory("", text, tuple(tags), why, saved_at, saved_at, source, query))
         return self._save("", 0, memory, render_memory(memory), replaces)
 
     def replace_others(self, memory_id: str, replaces: Sequence[str]) -> Memory:
@@ -97,7 +102,7 @@ class SharedMemoryStore(MemoryStore):
         self._read_at = 0.0
         _, entry = self._find(memory_id)
         memory = entry.memory
-        changed = normalise_memory(
+        changed = self._to_share(
             replace(
                 change(memory),
                 id=memory.id,
@@ -184,6 +189,13 @@ class SharedMemoryStore(MemoryStore):
             if copy.name not in files:
                 with suppress(OSError):
                     copy.unlink()
+
+    def _to_share(self, memory: Memory) -> Memory:
+        """Return a memory as it is saved for all. Raises MemoryUnusableError if it has no text."""
+        shared = normalise_memory(memory if self.shows_comments else without_comments(memory))
+        if not shared.text.strip():
+            raise MemoryUnusableError("There is no text to share.", "Comments are not shared. Type a thought.")
+        return shared
 
     def _save(
         self, memory_id: str, version: int, memory: Memory, content: bytes | None, replaces: Sequence[str]

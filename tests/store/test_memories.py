@@ -155,6 +155,18 @@ def test_a_hidden_note_is_refused_as_a_source_like_a_missing_one(memories_of: Op
 # --- who may write one ------------------------------------------------------------------------------------------------
 
 
+def test_comments_of_a_memory_are_not_shared(memories_of: Opened, database: str) -> None:
+    store = memories_of("reader")
+    saved = store.remember("Bees winter. %% I doubt it. %%")
+    assert saved.text.strip() == "Bees winter."
+    store.change(saved.id, partial(with_text, "They do. <!-- Not sure. -->"))
+    with pytest.raises(MemoryUnusableError, match="no text to share"):
+        store.remember("%% Alone. %%")
+    with psycopg.connect(database) as connection:
+        contents = connection.execute("SELECT content FROM excerpt.memories").fetchall()
+    assert not [content for (content,) in contents if "doubt" in content or "sure" in content]
+
+
 def test_a_role_that_only_reads_recalls_and_is_told_what_it_needs_to_save(
     guarded_addresses: dict[str, str], tmp_path: Path
 ) -> None:

@@ -83,7 +83,9 @@ class OpenMemories:
         own = MemoryStore(vault.memory_folder, shows_comments=shows_comments)
         if vault.address is None:
             return own
-        shared = vault.address.open_memories(vault.shared_folder / "copy", shows_comments=shows_comments)
+        shared = vault.address.open_memories(
+            vault.shared_folder / "copy", shows_comments=vault.settings.text.shows_comments(for_author=False)
+        )
         if shared is None:
             return own
         from excerpt.memory.joined_store import TeamMemoryStore

@@ -63,7 +63,8 @@ class StoreAddress(Protocol):
     def open_memories(self, folder: Path, /, *, shows_comments: bool) -> MemoryStore | None:
         """Return the memories that the store shares, or None if it shares none; connects to nothing yet.
 
-        `folder` is for a copy of them, from which they are searched.
+        `folder` is for a copy of them, from which they are searched. Without `shows_comments`, comments in them are not
+        shared.
         """
         ...
 
