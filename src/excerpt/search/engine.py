@@ -58,7 +58,7 @@ from excerpt.search.interpretation import (
 )
 from excerpt.search.linked_passages import LinkedPassageFinder, LinkedRow
 from excerpt.search.list_order import IndexArray, join_orders, limit_hits_per_note, score_places
-from excerpt.search.prefetch import build_candidate_queries, build_note_query, build_period_query
+from excerpt.search.prefetch import build_candidate_query, build_note_query, build_period_query, outline_query
 from excerpt.search.query import (
     FILTER_KINDS,
     MAX_CONDITIONS,
@@ -271,7 +271,12 @@ class Engine:
 
         def requests(base: Corpus) -> list[CandidateQuery]:
             today = self._today()
-            needed = build_candidate_queries(queries, base, self._settings, today, pool, by_words=by_words)
+            outlines = [outline_query(query, base, self._settings, today, pool, by_words=by_words) for query in queries]
+            base.prefetch_outlines(outlines)
+            needed = [
+                build_candidate_query(query, outline, base, self._settings)
+                for query, outline in zip(queries, outlines, strict=True)
+            ]
             timely = [
                 build_period_query(query, candidate_query, base, today)
                 for query, candidate_query in zip(queries, needed, strict=True)
@@ -540,8 +545,9 @@ class Engine:
         matching = reduce(np.logical_or, [evidence.is_match for evidence in evidences])
         if (partial := self.snapshot.partial) is not None:
             counted: list[CandidateQuery] = []
-            each_needed = build_candidate_queries(queries, partial, self._settings, self._today(), POOL_SIZE)
-            for parsed, needed, evidence in zip(queries, each_needed, evidences, strict=True):
+            for parsed, evidence in zip(queries, evidences, strict=True):
+                outline = outline_query(parsed, partial, self._settings, self._today(), POOL_SIZE)
+                needed = build_candidate_query(parsed, outline, partial, self._settings)
                 if countable := _counting_query(parsed, needed, evidence):
                     counted.append(countable)
                     matching &= ~_flag_countable_rows(evidence)

@@ -26,22 +26,14 @@ POOL_FACTOR = 1.25
 """Number of fragments to load for each candidate: a store scores less precisely than the search."""
 
 
-def build_candidate_queries(
-    queries: Sequence[Query], corpus: Corpus, settings: Settings, today: date, pool: int, *, by_words: int = 0
-) -> list[CandidateQuery]:
-    """Return for each query which fragments must be loaded to find the best `pool` by words, and by meaning.
+def outline_query(
+    query: Query, corpus: Corpus, settings: Settings, today: date, pool: int, *, by_words: int = 0
+) -> QueryOutline:
+    """Return what a store can read first to find the best `pool` candidates by words, and by meaning.
 
     At least `by_words` fragments are loaded by words. Filters that test whole notes are applied here; relative dates
     count from `today`.
     """
-    outlines = [_outline_query(query, corpus, settings, today, pool, by_words=by_words) for query in queries]
-    corpus.prefetch_outlines(outlines)
-    return [_complete_query(*one, corpus, settings) for one in zip(queries, outlines, strict=True)]
-
-
-def _outline_query(
-    query: Query, corpus: Corpus, settings: Settings, today: date, pool: int, *, by_words: int
-) -> QueryOutline:
     query_words = analyze_text(query.words, corpus)
     meaning_factor = compute_meaning_factor(
         query.words, corpus.languages, trusted_languages(corpus, settings.embedding)
@@ -79,8 +71,8 @@ def _outline_query(
     )
 
 
-def _complete_query(query: Query, outline: QueryOutline, corpus: Corpus, settings: Settings) -> CandidateQuery:
-    """Return the query of an outline with the terms of the vault that match its words, and the notes that it names."""
+def build_candidate_query(query: Query, outline: QueryOutline, corpus: Corpus, settings: Settings) -> CandidateQuery:
+    """Return which fragments must be loaded: the outline with all terms that match and the notes that are named."""
     words = WordIndex(corpus.lexical).expand(
         analyze_text(query.words, corpus),
         open_word=query.open_word,
