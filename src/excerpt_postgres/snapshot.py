@@ -66,6 +66,8 @@ The index by meaning covers all fragments, so a search in it would pass over man
 """
 _MAX_SCANNED = 30_000
 """Maximum number of vectors in a scan: 180,000 of a million take 2 s."""
+_MAX_LISTED_NOTES = 500
+"""Maximum number of attachments of which the fragments are found by the numbers of the notes."""
 _MAX_NAMED_FRAGMENTS = 500
 """Maximum number of fragments that are loaded from notes that a query names."""
 _LIKELY_HITS = 60
@@ -717,7 +719,10 @@ class StoreSnapshot(NoteReader):
         kinds = {"": is_scannable}
         if attached_count:
             scan_limit = _SCAN_SHARE * statistics.count
-            kinds = {"NOT attached": is_scannable, "attached": is_scannable or attached_count <= scan_limit}
+            numbers = self._revision.notes.numbers[self._revision.notes.attached].tolist()
+            # The index by notes finds few of them at once, a condition on each row reads all fragments.
+            listed = f"note = ANY('{array_literal(numbers)}')" if len(numbers) <= _MAX_LISTED_NOTES else "attached"
+            kinds = {"NOT attached": is_scannable, listed: is_scannable or attached_count <= scan_limit}
         rankings: list[_RankedStatements] = []
         for kind, is_scanned in kinds.items():
             kind_conditions = [kind] if kind else []
