@@ -221,13 +221,13 @@ def test_a_search_by_filters_waits_for_the_server_four_times(folder_and_store: t
 
 
 @pytest.mark.store
-def test_no_transaction_is_open_after_a_search(folder_and_store: tuple[Vault, Vault], store: str) -> None:
+def test_no_transaction_is_open_after_a_search(folder_and_store: tuple[Vault, Vault]) -> None:
     _, stored = folder_and_store
     stored.search("token budget")
-    with psycopg.connect(store.partition("?")[0], autocommit=True) as other:
-        states = other.execute("SELECT state FROM pg_stat_activity WHERE application_name = 'excerpt'").fetchall()
-    assert ("idle",) in states
-    assert ("idle in transaction",) not in states
+    snapshot = stored._snapshot
+    assert isinstance(snapshot, StoreSnapshot)
+    answered = snapshot._connection._idle_connection
+    assert answered.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
 
 
 # --- agents -----------------------------------------------------------------------------------------------------------
