@@ -58,6 +58,7 @@ from excerpt.base.settings import BoostSettings as BoostSettings
 from excerpt.base.settings import Comments as Comments
 from excerpt.base.settings import EmbeddingSettings as EmbeddingSettings
 from excerpt.base.settings import Fusion as Fusion
+from excerpt.base.settings import MemoryLocation as MemoryLocation
 from excerpt.base.settings import MemorySettings as MemorySettings
 from excerpt.base.settings import Ocr as Ocr
 from excerpt.base.settings import PackSettings as PackSettings
