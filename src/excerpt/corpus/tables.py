@@ -102,9 +102,17 @@ class DocumentFrequency(Struct, frozen=True):
 def sorted_unique(values: NDArray[AnyInteger]) -> NDArray[AnyInteger]:
     """Return the distinct values, ascending: `np.unique`, which imports numpy's masked arrays first (.01 s)."""
     ordered = np.sort(values)
-    is_first = np.ones(len(ordered), np.bool_)
-    is_first[1:] = ordered[1:] != ordered[:-1]
-    return ordered[is_first]
+    return ordered[run_starts(ordered)]
+
+
+def run_starts(values: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Return the position of the first of each run of equal values.
+
+    `np.diff` with `prepend` takes three to four times as long for hundreds of values.
+    """
+    is_first = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=is_first[1:])
+    return np.flatnonzero(is_first)
 
 
 def run_offsets(counts: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from excerpt.corpus.interface import TermReader
-from excerpt.corpus.tables import TermEntries, TermTier, concat_ranges
+from excerpt.corpus.tables import TermEntries, TermTier, concat_ranges, run_starts
 from excerpt.text.folding import UNACCENTED_MARK, fold
 from excerpt.text.words import QueryWord
 
@@ -489,9 +489,7 @@ def _reduce_by_row(
     if unsorted:
         order = np.argsort(rows, kind="stable")
         rows, values, fields = rows[order], values[order], fields[order]
-    begins = np.ones(len(rows), np.bool_)
-    np.not_equal(rows[1:], rows[:-1], out=begins[1:])
-    first = np.flatnonzero(begins)
+    first = run_starts(rows)
     return TermScores(rows[first], combine.reduceat(values, first), np.bitwise_or.reduceat(fields, first))
 
 
@@ -506,7 +504,7 @@ def merge_rows(*row_sets: Rows) -> Rows:
     For hundreds of rows this is ten times as fast as numpy's `union1d`.
     """
     rows = np.sort(np.concatenate(row_sets), kind="stable")
-    return rows[np.flatnonzero(np.diff(rows, prepend=-1))]
+    return rows[run_starts(rows)]
 
 
 def sum_scores(matches: Sequence[WordMatches], count: int) -> Floats:

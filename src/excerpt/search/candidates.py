@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, Digests, NameTerms, digest_texts
-from excerpt.corpus.tables import TermTier, sorted_unique
+from excerpt.corpus.tables import TermTier, run_starts, sorted_unique
 from excerpt.search.bm25 import NO_ROWS, ExpandedWord, Rows, WordIndex, merge_rows
 from excerpt.search.evidence import POOL_SIZE, Evidence, Flags, Floats, QuerySimilarities, scale_above_mean
 from excerpt.search.proximity import FIELD_STARTS, flatten_positions, score_closeness
@@ -416,7 +416,7 @@ def _score_notes(words: Floats, notes: Rows, is_note: Flags) -> Floats:
     and not of an attachment.
     """
     order = np.lexsort((-words, notes))
-    first = np.flatnonzero(np.diff(notes[order], prepend=-1))
+    first = run_starts(notes[order])
     ranks = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
     counts = np.array([*NOTE_RANK_WEIGHTS, 0.0], np.float32)[np.minimum(ranks, len(NOTE_RANK_WEIGHTS))]
     sums = np.bincount(notes[order], counts * words[order]) if len(order) else np.zeros(0)

@@ -23,7 +23,7 @@ from excerpt.base.kinds import Confidence, FilterKind, Strategy
 from excerpt.base.model import Hit, HitOrders, LinkSource, PastUse, QueryPeriod, QuestionWord, Result, Signal, Span
 from excerpt.base.settings import Fusion, Settings
 from excerpt.corpus.interface import CandidateQuery, Corpus
-from excerpt.corpus.tables import sorted_unique
+from excerpt.corpus.tables import run_starts, sorted_unique
 from excerpt.search.accents import add_accents_signal
 from excerpt.search.bm25 import NO_ROWS, Rows, WordIndex
 from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNoteNames
@@ -854,7 +854,7 @@ class Engine:
         positions = np.concatenate([np.arange(len(scored_query.scored.rows)) for scored_query in scored_queries])
         if len(scored_queries) > 1:
             best_first = np.lexsort((scored_query_indices, -scores, rows))
-            unique = best_first[np.flatnonzero(np.diff(rows[best_first], prepend=-1))]
+            unique = best_first[run_starts(rows[best_first])]
             rows, scores, scored_query_indices, positions = (
                 rows[unique],
                 scores[unique],

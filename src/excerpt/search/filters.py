@@ -26,7 +26,7 @@ from excerpt.base.locations import first_page_of
 from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.facets import UNKNOWN_DAY, Facets, Ints
 from excerpt.corpus.interface import Corpus
-from excerpt.corpus.tables import sorted_unique
+from excerpt.corpus.tables import run_starts, sorted_unique
 from excerpt.search.bm25 import NO_ROWS, Rows
 from excerpt.search.proximity import AnalyzeWords, find_phrase_rows, find_word_sequence
 from excerpt.search.query import REPLACED_VALUE, Query, page_range
@@ -107,7 +107,7 @@ def sort_newest_first(flags: Flags, snapshot: Corpus) -> Rows:
     notes = snapshot.table.notes[rows]
     order = np.lexsort((snapshot.table.lines[rows], notes))
     rows, notes = rows[order], notes[order]
-    begins = np.flatnonzero(np.diff(notes, prepend=-1))
+    begins = run_starts(notes)
     ranks = np.arange(len(rows)) - np.repeat(begins, np.diff(begins, append=len(rows)))
     return rows[np.lexsort((notes, -snapshot.facets.modified[notes], ranks))]
 

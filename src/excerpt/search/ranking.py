@@ -17,6 +17,7 @@ from excerpt.base.kinds import Strategy
 from excerpt.base.settings import BoostSettings
 from excerpt.corpus.facets import flag_bulk
 from excerpt.corpus.interface import Corpus
+from excerpt.corpus.tables import run_starts
 from excerpt.search.bm25 import Rows
 
 # --- links and recency ------------------------------------------------------------------------------------------------
@@ -290,7 +291,7 @@ def _best_row_per_note(scores: Floats, notes: Rows) -> npt.NDArray[np.intp]:
     `notes` is the note number of each score.
     """
     order = np.lexsort((-scores, notes))
-    return order[np.flatnonzero(np.diff(notes[order], prepend=-1))]
+    return order[run_starts(notes[order])]
 
 
 def fuse_reciprocal_ranks(rows: Rows, signals: Floats) -> ScoredFragments:
