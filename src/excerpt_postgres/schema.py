@@ -396,7 +396,7 @@ def find_obstacles(connection: StoreConnection) -> Iterator[Obstacle]:
     if not extension.is_available:
         yield Obstacle(
             f"The server of this store has no pgvector, so {_COST_WITHOUT_EXTENSION}.",
-            f"The package postgresql-{version}-pgvector of Debian or apt.postgresql.org has it.",
+            f"The package postgresql-{version}-pgvector of apt.postgresql.org, or of Debian from 13 on, has it.",
             recommended=True,
         )
     elif not extension.may_use:

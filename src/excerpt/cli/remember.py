@@ -102,7 +102,7 @@ def remember_command(
         print_json(remembered.to_dict())
         return
     memory, similar = remembered.memory, remembered.similar
-    shared_note = " Who may read its source, or the store if it has none, reads it." if memory.is_shared else ""
+    shared_note = " All who may read its source, or the store if it has none, can read it." if memory.is_shared else ""
     print_line(visible_line(f"Remembered as {memory.id}.{shared_note}"))
     for old in remembered.replaces:
         print_line(visible_line(f"It replaces {old.id}: {format_beginning(old)}"))
