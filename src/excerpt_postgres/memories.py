@@ -13,6 +13,7 @@ from excerpt.base.errors import ExcerptError, MemoryUnusableError, ReadError, St
 from excerpt.base.model import Memory, Source
 from excerpt.base.state_files import read_limited, replace_file
 from excerpt.memory.memory_file import (
+    derive_id_from_name,
     format_current_time,
     normalise_memory,
     parse_memory,
@@ -171,7 +172,9 @@ class SharedMemoryStore(MemoryStore):
                 files[memory_id] = UnreadableFile((version, 0, 0), True, str(error))
                 continue
             memory = replace(parsed, id=memory_id, author=author, replaced_by=replaced_by, replaced_at=replaced_at)
-            files[memory_file_name(memory, memory_id)] = LoadedFile((version, 0, 0), True, memory, metadata)
+            # Who may push can write any id, and a copy must not leave its folder.
+            name = memory_file_name(memory, derive_id_from_name(memory_id))
+            files[name] = LoadedFile((version, 0, 0), True, memory, metadata)
         self._versions = {file.memory.id: file.stamp[0] for file in files.values() if isinstance(file, LoadedFile)}
         return files
 

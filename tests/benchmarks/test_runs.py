@@ -105,6 +105,7 @@ def room(data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     sys.setswitchinterval(switching)
     gc.set_threshold(*collecting)
+    gc.enable()
 
 
 SMALL: Mapping[object, Mapping[str, object]] = {

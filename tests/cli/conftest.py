@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -56,7 +57,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def excerpt(home: Path, capsys: pytest.CaptureFixture[str]) -> Excerpt:
+def excerpt(home: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Excerpt]:
     """Return a function that runs the command line in this process."""
 
     def call(*argv: str | Path) -> Answer:
@@ -64,7 +65,8 @@ def excerpt(home: Path, capsys: pytest.CaptureFixture[str]) -> Excerpt:
         captured = capsys.readouterr()
         return Answer(code, captured.out, captured.err)
 
-    return call
+    yield call
+    gc.enable()  # a command that opens the app disables it until the first frame
 
 
 @pytest.fixture

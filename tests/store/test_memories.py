@@ -69,6 +69,18 @@ def texts(store: MemoryStore) -> list[str]:
         return sorted(memory.text for memory in store.all().memories)
 
 
+def test_a_copy_stays_in_its_folder_whatever_the_id_of_a_memory(
+    memories_of: Opened, database: str, tmp_path: Path
+) -> None:
+    memories_of("writer").remember("Bees winter as a ball.")
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("UPDATE excerpt.memories SET id = '/../../outside'")
+    assert texts(memories_of("reader")) == ["Bees winter as a ball."]
+    copies = tmp_path / "copies"
+    files = [copy for copy in tmp_path.parent.rglob("*.md") if "winter" in copy.name]
+    assert {copy.parent for copy in files} == {copies / "reader", copies / "writer"}
+
+
 # --- who sees a memory ------------------------------------------------------------------------------------------------
 
 

@@ -293,12 +293,11 @@ class Paths(Struct, frozen=True):
         return self.cache / "memories" / vault_slug(vault)
 
     def shared_memory_folder(self, vault: Path) -> Path:
-        """Return the cache folder of a copy of the memories that a store shares; it may be deleted at any time."""
-        return self.cache / "shared-memories" / vault_slug(vault)
+        """Return the cache folder of a copy of the memories that a store shares, and of its index.
 
-    def shared_memory_index_folder(self, vault: Path) -> Path:
-        """Return the cache folder of the index of that copy; it may be deleted at any time."""
-        return self.cache / "shared-memories-index" / vault_slug(vault)
+        It may be deleted at any time.
+        """
+        return self.cache / "shared-memories" / vault_slug(vault)
 
     def marks_file(self, vault: Path) -> Path:
         """Return the file of the fragments that are marked in the app; it may be deleted at any time."""

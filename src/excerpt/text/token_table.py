@@ -49,6 +49,8 @@ _NO_RANK = 1 << 31
 _BUCKETS = 1 << 18
 _MAX_FILE_BYTES = 1 << 24
 _CRC_BYTES = 4
+_FORMAT = 1
+"""Version of the file's format, the start of its checksum: a file of another version counts as damaged."""
 
 
 class _Signs(dict[int, str]):
@@ -156,8 +158,8 @@ def _read_table(file: Path) -> _Table | None:
         content = memoryview(read_limited(file, _MAX_FILE_BYTES))
     except OSError:
         return None
-    data = content[_CRC_BYTES:]
-    return _Table(data) if data and zlib.crc32(data) == int.from_bytes(content[:_CRC_BYTES], "little") else None
+    checksum, data = int.from_bytes(content[:_CRC_BYTES], "little"), content[_CRC_BYTES:]
+    return _Table(data) if data and zlib.crc32(data, _FORMAT) == checksum else None
 
 
 def _write_table(file: Path, tokenizer: AnyTokenizer) -> None:
@@ -174,4 +176,4 @@ def _write_table(file: Path, tokenizer: AnyTokenizer) -> None:
     first = array("I", accumulate(first))
     ranks = array("I", [rank for _, rank, _ in tokens])
     data = first.tobytes() + ends.tobytes() + ranks.tobytes() + b"".join([token for *_, token in tokens])
-    swap_file(file, zlib.crc32(data).to_bytes(_CRC_BYTES, "little") + data)
+    swap_file(file, zlib.crc32(data, _FORMAT).to_bytes(_CRC_BYTES, "little") + data)
