@@ -129,6 +129,10 @@ def test_highlights_equal_those_of_the_full_analysis(text: str, data: st.DataObj
     assert TermSpanFinder().find(text, terms, "en") == expected
 
 
+def test_a_term_that_begins_with_a_dot_is_highlighted_with_it() -> None:
+    assert TermSpanFinder().find("Learn .NET now", frozenset({".net"}), "en") == (Span(6, 10),)
+
+
 @given(st.lists(st.sampled_from(CHARACTERS), max_size=20).map("".join), st.data())
 def test_highlights_in_scripts_without_spaces_include_those_of_the_full_analysis(
     text: str, data: st.DataObject

@@ -146,6 +146,7 @@ def test_fragments_are_ordered_and_disjoint(text: str, limits: FragmentLimits) -
 
 @given(NOTES, LIMITS)
 @example("---\ntitle: x\n---\n", SMALL)
+@example("===\n===\n", SMALL)
 def test_every_line_of_content_is_in_exactly_one_fragment(text: str, limits: FragmentLimits) -> None:
     note = parse_note("a.md", text)
     fragments = fragments_of(note, len, limits)
@@ -179,6 +180,7 @@ def _heading_lines(note: Note) -> set[int]:
     for section in note.sections[1:]:
         last = section.line_start
         if not re.match(r" {0,3}#{1,6}([ \t]|$)", note.lines[last - 1]):
+            last += 1  # the text of a heading may look like an underline itself
             while not re.fullmatch(r" {0,3}(=+|-+)[ \t]*", note.lines[last - 1]):
                 last += 1
         found.update(range(section.line_start, last + 1))

@@ -37,7 +37,7 @@ _TOKEN_END = lazy_pattern(rf"{_PLAIN_CHARACTER}*")
 _PLAIN_CHARACTERS = frozenset(c for c in map(chr, range(128)) if re.match(_PLAIN_CHARACTER, c))
 _LETTERS_END = lazy_pattern(r"[a-z0-9]*")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
-_TRAILING_MARKS = "-./\\@&'"  # no term begins or ends with these
+_TRAILING_MARKS = "-./\\@&'"  # no term ends with these
 # Languages in which a stem without its last letter begins the word: using, use; try, tri; not dying, die.
 _STEM_KEEPS_BEGINNING = frozenset({"en", ""})
 _DROPPED_JOINERS = "-_.'&+"  # left out of some compounds' terms
@@ -73,6 +73,7 @@ class TermSpanFinder:
         self._shortest_beginnings: tuple[str, ...] = ()
         self._longer_beginnings: tuple[str, ...] = ()
         self._compound_parts: tuple[str, ...] = ()
+        self._first_signs = "'"
         self._known_tokens: dict[tuple[str, str], SpanList] = {}
         self._known_words: dict[str, dict[str, bool | str]] = {}
 
@@ -92,6 +93,7 @@ class TermSpanFinder:
             self._compound_parts = tuple(
                 {part for beginning in beginnings for part in _beginnings_before_joiners(beginning)}
             )
+            self._first_signs = "'" + "".join({term[0] for term in terms if term[:1] in _DROPPED_JOINERS})
             self._known_tokens, self._known_words = {}, {}
         joined = join_marked_words(text)
         if joined is None:
@@ -144,7 +146,7 @@ class TermSpanFinder:
                 if (
                     is_match is _NEEDS_ANALYSIS
                     or at + len(beginning) > end
-                    or _is_in_compound(lowered, start, end, compound_parts)
+                    or _is_in_compound(lowered, start, end, compound_parts, self._first_signs)
                 ):
                     while start and lowered[start - 1] in _PLAIN_CHARACTERS:
                         start -= 1
@@ -204,12 +206,13 @@ def _has_joiners_within(beginnings: Iterable[str], text: str, without_joiners: s
     )
 
 
-def _is_in_compound(lowered: str, start: int, end: int, compound_parts: tuple[str, ...]) -> bool:
+def _is_in_compound(lowered: str, start: int, end: int, compound_parts: tuple[str, ...], first_signs: str) -> bool:
     """Return whether the word from `start` to `end` may be a part of a compound or contraction that matches.
 
-    `compound_parts` are endings of a word after which a matching compound may continue with a joiner.
+    `compound_parts` are endings of a word after which a matching compound may continue with a joiner, `first_signs`
+    the joiners that may stand before the word in it, such as the dot of ".net".
     """
-    if start and lowered[start - 1] == "'":
+    if start and lowered[start - 1] in first_signs:
         return True
     next_character = lowered[end : end + 1]
     return (
