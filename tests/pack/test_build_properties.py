@@ -36,7 +36,7 @@ from excerpt.text.line_context import find_table_header
 from excerpt.text.tokens import Tokenizer, open_tokenizer
 from excerpt.vault.known_vaults import VaultFolders
 from tests.pack.check.lookups import Notes
-from tests.pack.vaults import Case, Vault, cases, patient_renderer, sentence, tokenizers
+from tests.pack.vaults import SWELLING, Case, Vault, cases, long_table, patient_renderer, sentence, tokenizers
 
 PLENTY = 1_000_000
 OWN = """Notes for {{ question }}:
@@ -165,6 +165,16 @@ def test_every_scope_contains_at_least_as_much_of_the_first_hits_as_the_scope_no
     grown = packed(case, options, tokenizer, marks, renderer=renderer)
     alone = packed(case, replace(options, scope=Scope.NONE), tokenizer, marks, renderer=renderer)
     assert grown.value >= alone.value
+
+
+def test_context_that_does_not_fit_takes_no_hit_from_a_pack() -> None:
+    vault = Vault({"a.md": f"{long_table('釘', 90)}\n\n{long_table('Nägel', 90)}"})
+    case = Case(vault, tuple(Hit(vault.fragments[ordinal], 1.0) for ordinal in (1, 3, 0, 2)))
+    packs = [
+        packed(case, PackSettings(budget=2731, scope=scope), SWELLING, renderer=XmlRenderer(("What is it?",)))
+        for scope in (Scope.NEIGHBORS, Scope.NONE)
+    ]
+    assert packs[0].value == packs[1].value
 
 
 @pytest.mark.programs

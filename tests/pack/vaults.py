@@ -174,10 +174,10 @@ def _word_at(text: str, place: float) -> tuple[Span, ...]:
     return (Span(*words[int(place * (len(words) - 1))]),) if words and place else ()
 
 
-def tokenizers() -> st.SearchStrategy[Tokenizer]:
-    """Return a strategy of the supported tokenizers, and one whose token counts do not add up.
+SWELLING = Tokenizer("swelling", lambda text: int((len(text) / 4) ** 1.2))
+"""A tokenizer of whose counts that of a whole is larger than those of its parts together."""
 
-    The whole has more tokens than its parts together.
-    """
-    swelling = Tokenizer("swelling", lambda text: int((len(text) / 4) ** 1.2))
-    return st.one_of(st.sampled_from(["o200k", "cl100k", "chars/4"]).map(open_tokenizer), st.just(swelling))
+
+def tokenizers() -> st.SearchStrategy[Tokenizer]:
+    """Return a strategy of the supported tokenizers, and one whose token counts do not add up."""
+    return st.one_of(st.sampled_from(["o200k", "cl100k", "chars/4"]).map(open_tokenizer), st.just(SWELLING))

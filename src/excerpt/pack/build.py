@@ -346,7 +346,8 @@ def _fill_budget(
 ) -> tuple[_PackChoice, Sequence[bool]]:
     """Return the pack of as many pieces as fit, and whether each is in.
 
-    Token counts of parts do not add up exactly: if the rendered text is too long, it is counted for each piece.
+    Token counts of parts do not add up exactly: if the rendered text is too long, it is counted for each addition, of
+    context alone if the hits without it are not too long.
     """
     settings, notes, costs = gathered.settings, gathered.notes, gathered.costs
     room = settings.budget - (_count_shared_tokens(pieces[0], notes, costs) if pieces else 0)
@@ -359,14 +360,20 @@ def _fill_budget(
         check_cancelled()
         return count(in_order(drafts))[1] <= settings.budget
 
-    for check in (None, is_within_budget):
-        filling = Filling(gathered.hit_spans, notes, costs, room, check)
-        taken = filling.add_all(pieces)
+    filling = Filling(gathered.hit_spans, notes, costs, room)
+    taken = filling.add_all(pieces)
+    without_context = filling.copy(is_within_budget)
+    filling.add_context(pieces, settings.neighbors)
+    packs = in_order(filling.drafts)
+    text, tokens = count(packs)
+    if tokens > settings.budget and packs:
+        filling = without_context
+        if not is_within_budget(filling.drafts):
+            filling = Filling(gathered.hit_spans, notes, costs, room, is_within_budget)
+            taken = filling.add_all(pieces)
         filling.add_context(pieces, settings.neighbors)
         packs = in_order(filling.drafts)
         text, tokens = count(packs)
-        if tokens <= settings.budget or not packs:
-            break
     return _PackChoice(filling, packs, text, tokens, _compute_value(pieces, taken, filling)), taken
 
 

@@ -82,6 +82,12 @@ class Filling:
         self._drafts: dict[str, list[DraftPack]] = {}
         self._used = 0
 
+    def copy(self, is_within_budget: Callable[[Sequence[DraftPack]], bool]) -> Filling:
+        """Return a filling with the same passages, in which every addition is checked by `is_within_budget`."""
+        copy = Filling(self._hit_spans, self._notes, self._costs, self._room, is_within_budget)
+        copy._drafts, copy._used = dict(self._drafts), self._used
+        return copy
+
     @property
     def drafts(self) -> list[DraftPack]:
         """The passages, by note."""
