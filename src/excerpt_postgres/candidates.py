@@ -22,6 +22,10 @@ Rows = NDArray[np.int32]
 Floats = NDArray[np.float32]
 
 
+CountRows = Callable[[Sequence[str]], tuple[int, int] | None]
+"""A function that counts the fragments with any of some terms, and those of attachments; None without postings."""
+
+
 class LoadedFragments(Struct, frozen=True):
     """Fragments that were loaded from a store, one row each, in the order of their keys.
 
@@ -161,7 +165,10 @@ class TermCache:
 class CandidateTerms:
     """The terms of the loaded fragments, with the interface of a lexical index; counts are over all fragments."""
 
-    def __init__(self, loaded: LoadedFragments, known: TermCache, statistics: VaultStatistics) -> None:
+    def __init__(
+        self, loaded: LoadedFragments, known: TermCache, statistics: VaultStatistics, count_rows: CountRows
+    ) -> None:
+        """Use the terms of `loaded`, the counts in `known`, and `count_rows` for terms whose postings were read."""
         self.keys = loaded.keys
         self.lines = loaded.lines
         self._lengths = {field: loaded.lengths[:, number].astype(np.float32) for number, field in enumerate(FIELDS)}
@@ -169,6 +176,7 @@ class CandidateTerms:
         self._known = known
         self._known_entries: dict[str, TermEntries] = {}
         self._statistics = statistics
+        self._count_rows = count_rows
 
     @property
     def doc_count(self) -> int:
@@ -190,12 +198,16 @@ class CandidateTerms:
     def document_frequency(self, terms: Sequence[str]) -> DocumentFrequency:
         """Return the number of fragments of the vault that have any of `terms`, the stems of one word.
 
-        It is the sum over the terms. The language of a note decides which stem its fragments have, so hardly any
-        fragment has two of them.
+        Without their postings it is the sum over the terms. The language of a note decides which stem its fragments
+        have, so few fragments have two of them.
         """
-        self._known.prefetch(terms)
-        known = [self._known.count(term) for term in terms]
-        with_terms, attached = sum(counts[0] for counts in known), sum(counts[1] for counts in known)
+        counted_rows = self._count_rows(terms) if len(terms) > 1 else None
+        if counted_rows is not None:
+            with_terms, attached = counted_rows
+        else:
+            self._known.prefetch(terms)
+            known = [self._known.count(term) for term in terms]
+            with_terms, attached = sum(counts[0] for counts in known), sum(counts[1] for counts in known)
         counted = attached if self._statistics.is_attachments else with_terms - attached
         sample_size = self._statistics.counted
         return DocumentFrequency(min(with_terms, self.corpus_size), min(counted, sample_size), sample_size)

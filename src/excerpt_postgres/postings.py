@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from excerpt.corpus.tables import FIELDS
+from excerpt.corpus.tables import FIELDS, run_starts
 from excerpt.search.bm25 import FIELD_WEIGHTS, K1
 from excerpt_postgres.connection import StoreConnection
 from excerpt_postgres.words import TOKEN_DTYPE, stored_tokens, word_lengths
@@ -121,12 +121,17 @@ class KeyScores(Struct, frozen=True):
     scores: Floats
 
     def best(self, is_wanted: NDArray[np.bool_], limit: int) -> list[int]:
-        """Return the keys of the `limit` highest scores, of those that `is_wanted` flags, best first."""
+        """Return the keys of the `limit` highest scores, of those that `is_wanted` flags, best first.
+
+        Ties go to the lower key, as in an index.
+        """
         keys, scores = self.keys[is_wanted], self.scores[is_wanted]
         if len(keys) > limit:
-            highest = np.argpartition(-scores, limit)[:limit]
-            keys, scores = keys[highest], scores[highest]
-        best: list[int] = keys[np.argsort(-scores)].tolist()
+            lowest = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+            is_best = scores > lowest
+            is_best[np.flatnonzero(scores == lowest)[: limit - int(np.count_nonzero(is_best))]] = True
+            keys, scores = keys[is_best], scores[is_best]
+        best: list[int] = keys[np.argsort(-scores, kind="stable")].tolist()
         return best
 
 
@@ -145,11 +150,13 @@ class WordRanking:
         self._bases = np.array([1 - shape.b for shape in shapes], np.float32)
         self._slopes = np.array([shape.b / mean for shape, mean in zip(shapes, mean_lengths, strict=True)], np.float32)
         self._known: dict[str, KeyScores] = {}
+        self._size = 0
 
     def forget_if_many(self) -> None:
         """Forget all postings if they are many."""
-        if sum(len(known.keys) for known in self._known.values()) > _MAX_CACHED_POSTINGS:
+        if self._size > _MAX_CACHED_POSTINGS:
             self._known.clear()
+            self._size = 0
 
     def missing_tokens(self, terms: Iterable[str]) -> list[str]:
         """Return the tokens of `terms` of which the postings are not known yet."""
@@ -161,7 +168,13 @@ class WordRanking:
         for block in blocks:
             if block.token in by_token:
                 by_token[block.token].append(block)
-        self._known.update((token, self._count(token_blocks)) for token, token_blocks in by_token.items())
+        added = {token: self._count(token_blocks) for token, token_blocks in by_token.items()}
+        self._size += sum(len(counts.keys) for token, counts in added.items() if token not in self._known)
+        self._known.update(added)
+
+    def knows(self, terms: Iterable[str]) -> bool:
+        """Return whether the postings of all `terms` are known."""
+        return all(token in self._known for token in stored_tokens(terms))
 
     def keys_with(self, terms: Iterable[str]) -> Longs:
         """Return the keys of the fragments that have any of `terms`, ascending."""
@@ -204,5 +217,5 @@ def _reduce_by_key(parts: Sequence[KeyScores], combine: np.ufunc) -> KeyScores:
     if np.any(keys[1:] < keys[:-1]):
         order = np.argsort(keys, kind="stable")
         keys, scores = keys[order], scores[order]
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    first = run_starts(keys)
     return KeyScores(keys[first], combine.reduceat(scores, first))

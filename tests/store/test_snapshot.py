@@ -17,7 +17,7 @@ import pytest
 from mcp import Client
 
 import excerpt
-from excerpt import Result, Span, Vault
+from excerpt import Hit, Result, Span, Vault
 from excerpt.base.errors import NotFoundError
 from excerpt.base.kinds import Confidence
 from excerpt.base.settings import Settings
@@ -647,3 +647,28 @@ def test_a_store_marks_the_same_notes_as_replaced(running: Servers, tmp_path: Pa
                 ("Now.md", False),
                 ("Then.md", True),
             ]
+
+
+@pytest.mark.store
+def test_a_passage_with_two_stems_of_a_word_counts_once(running: Servers, tmp_path: Path) -> None:
+    vault = tmp_path / "cats"
+    vault.mkdir()
+    for number in range(4):
+        (vault / f"Katze {number}.md").write_text("Die Katzen und der Hund schlafen auf dem Sofa.\n", encoding="utf-8")
+        (vault / f"Cat {number}.md").write_text("The katz is with the katzen and the dogs.\n", encoding="utf-8")
+        (vault / f"Dog {number}.md").write_text("The dogs are asleep in the shade.\n", encoding="utf-8")
+        (vault / f"Bird {number}.md").write_text("The birds are in the garden.\n", encoding="utf-8")
+    build(vault, tmp_path / "index", Settings())
+    with (
+        temporary_database(running, f"excerpt_cats_{os.getpid()}") as database,
+        closing(Snapshot.open(tmp_path / "index", Settings())) as snapshot,
+    ):
+        address = parse_address(f"{database}?vault=cats")
+        push(snapshot, address, tmp_path / "records")
+        with closing(StoreSnapshot.open(address, Settings())) as stored:
+            own, in_store = (Engine(corpus, Settings()).search("katzen dogs").hits for corpus in (snapshot, stored))
+            assert [_coverage(hit) for hit in in_store] == [_coverage(hit) for hit in own]
+
+
+def _coverage(hit: Hit) -> float:
+    return next(signal.value for signal in hit.signals if signal.name == "coverage")
