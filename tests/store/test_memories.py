@@ -6,11 +6,15 @@ import dataclasses
 import json
 import os
 import random
+import signal
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
+from datetime import date
 from functools import partial
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +26,8 @@ import excerpt
 from excerpt.base.errors import ExcerptError, MemoryUnusableError
 from excerpt.base.settings import Settings, change_settings
 from excerpt.cli.main import run
+from excerpt.insight.completions import complete
+from excerpt.insight.corrections import correct
 from excerpt.memory.store import MemoryStore
 from excerpt.servers.mcp.server import build_server
 from excerpt.servers.served_vaults import ServedVaults
@@ -32,7 +38,7 @@ from excerpt_postgres.connection import StoreConnection
 from excerpt_postgres.memories import SharedMemoryStore
 from tests.servers.mcp.conftest import failure_text, tool_caller
 from tests.store.test_push import push_vault, vault
-from tests.store.test_rights import change_rights, guarded_addresses, name_of, users
+from tests.store.test_rights import STAFF, change_rights, guarded_addresses, name_of, users
 
 __all__ = ["guarded_addresses", "users", "vault"]
 pytestmark = pytest.mark.store
@@ -268,13 +274,40 @@ def test_writers_at_the_same_time_lose_no_memory_and_no_version(memories_of: Ope
 
 
 SECONDS = float(os.environ.get("EXCERPT_SOAK", "3"))
+KILLS = int(os.environ.get("EXCERPT_KILLS", "4"))
 CLIENTS = 48 if SECONDS > 60 else 9
+READERS = 2
 SOURCES = {"reader": "Bees.md", "nobody": "staff/Salaries.md", "writer": "kitchen/Tea.md"}
 """What a client of each user writes memories about."""
+BEGUN = (("", "zan"), ("", "col"), ("#", ""), ("path", ""), ("title", "s"), ("zanzibar", ""))
+"""Operators and beginnings of words that are completed."""
 
 
 def with_text(text: str, memory: excerpt.Memory) -> excerpt.Memory:
     return dataclasses.replace(memory, text=text)
+
+
+def view(vault: excerpt.Vault) -> list[object]:
+    """Return completions, corrections and the results of searches, with confidences and scores, of the newest state."""
+    vault.reload()
+    engine = vault._load_engine()
+    answers: list[object] = [complete(engine.snapshot, *each, date(2026, 1, 1)) for each in BEGUN]
+    answers += [correct(engine, query) for query in ("zanzibra", "colnoy")]
+    for query in ("how does a colony winter", "zanzibar", "honey insects", "path:staff"):
+        result = vault.search(query)
+        answers += [result.confidence, result.notice, result.matched]
+        answers += [(hit.fragment.path, hit.fragment.text, hit.score, hit.confidence) for hit in result.hits]
+    return answers
+
+
+def look(address: str, bare: str) -> int:
+    """Compare what a reader sees with a vault without the hidden folder for SECONDS, and return how often."""
+    ends, times = time.monotonic() + SECONDS, 0
+    with excerpt.open(address) as guarded, excerpt.open(bare) as expected:
+        while time.monotonic() < ends or not times:
+            assert view(guarded) == view(expected)
+            times += 1
+    return times
 
 
 def work(store: MemoryStore, user: str, seed: int) -> dict[str, str]:
@@ -304,19 +337,96 @@ def work(store: MemoryStore, user: str, seed: int) -> dict[str, str]:
 def test_many_clients_beside_a_pusher_lose_no_memory_and_see_none_that_is_not_theirs(
     memories_of: Opened, vault: Path, users: dict[str, str], guarded_addresses: dict[str, str], tmp_path: Path
 ) -> None:
-    with ThreadPoolExecutor(CLIENTS) as pool:
+    with ThreadPoolExecutor(CLIENTS + READERS) as pool:
+        looking = [pool.submit(look, guarded_addresses["reader"], guarded_addresses["bare"]) for _ in range(READERS)]
         running = []
         for number in range(CLIENTS):
             user = list(SOURCES)[number % len(SOURCES)]
             address = parse_address(guarded_addresses[user])
             store = SharedMemoryStore(address, tmp_path / "clients" / str(number))
             running.append(pool.submit(work, store, user, number))
+        note, pushes = vault / "staff" / "Salaries.md", 0
         while not all(each.done() for each in running):
-            note = vault / "kitchen" / "Tea.md"
-            note.write_text(f"{note.read_text(encoding='utf-8')}\nMore tea.\n", encoding="utf-8")
+            pushes += 1
+            lines = f"## Zanzibar {pushes}\n\nA colony of honey bees has zanzibar{pushes} insects.\n"
+            note.write_text(f"{STAFF['staff/Salaries.md']}\n{lines * (pushes % 7)}", encoding="utf-8")
             push_vault(vault, users["owner"])
+        assert all(each.result() for each in looking)
         kept = {memory_id: text for each in running for memory_id, text in each.result().items()}
     assert {memory.id: memory.text for memory in memories_of("owner").all().memories} == kept
+
+
+def write_memories(address: str, seed: int, states: Connection, steps: int) -> None:
+    """Save, change, replace, merge and forget shared memories; before each step, send the texts that it may leave.
+
+    After the last step, only the texts that are there are sent.
+    """
+    chosen = random.Random(seed)
+    with excerpt.open(address) as stored:
+        memories = stored.memories
+        for step in range(steps):
+            loaded = memories.all()
+            kept = {memory.id: memory.text for memory in loaded.memories}
+            new, before = f"Text {seed} {step}.", [*kept.values()]
+            first, second = chosen.sample([*kept, "", ""], 2)
+            others = [text for memory_id, text in kept.items() if memory_id != first]
+            if not first:
+                states.send([before, [*before, new]])
+                memories.remember(new, tags=[f"t{step}"], shared=True)
+            elif not second:
+                current_again = [memory.text for memory in loaded.replaced if memory.replaced_by == first]
+                states.send([before, [*others, *current_again]])
+                memories.forget(first)
+            elif step % 3 == 0:
+                merged = [*others, f"{kept[first]}\n\n{kept[second]}"]
+                states.send([before, merged, [text for text in merged if text != kept[second]]])
+                memories.edit(first, merge=second)
+            elif step % 3 == 1:
+                states.send([before, [*others, new]])
+                memories.remember(new, replaces=[first], shared=True)
+            else:
+                states.send([before, [*others, new]])
+                memories.edit(first, text=new)
+        states.send([[memory.text for memory in memories.all().memories]])
+
+
+_BROKEN_VERSIONS = """
+SELECT id FROM (
+    SELECT id, version, ended, replaced_by, max(version) OVER w AS last, count(*) OVER w AS versions
+    FROM excerpt.memories WINDOW w AS (PARTITION BY id)) AS m
+WHERE last <> versions OR version < 1 OR (ended IS NULL AND version <> last)
+    OR (replaced_by <> '' AND NOT EXISTS (SELECT FROM excerpt.memories n WHERE n.id = m.replaced_by))
+"""
+"""Memories with a version that is missing or current before the last one, or replaced by one that never was."""
+
+
+def test_a_killed_program_leaves_each_shared_memory_as_before_or_after_a_step(
+    guarded_addresses: dict[str, str], database: str, tmp_path: Path
+) -> None:
+    chosen, spawn, owner = random.Random(55), get_context("spawn"), name_of(guarded_addresses["owner"])
+    for seed in range(KILLS + 1):
+        is_killed = seed < KILLS
+        received, sent = spawn.Pipe(duplex=False)
+        arguments = guarded_addresses["owner"], seed, sent, 1_000 if is_killed else 20
+        program = spawn.Process(target=write_memories, args=arguments)
+        program.start()
+        sent.close()
+        possible = [received.recv() for _ in range(chosen.randrange(5, 25) if is_killed else 21)][-1]
+        if is_killed:
+            time.sleep(chosen.uniform(0.0, 0.03))
+            program.kill()
+        with suppress(EOFError, OSError):  # the last one may have been cut
+            while True:
+                possible = received.recv()
+        program.join()
+        with psycopg.connect(database, autocommit=True) as connection:
+            # The server may still execute the last statement of the killed program.
+            while connection.execute("SELECT FROM pg_stat_activity WHERE usename = %s", (owner,)).fetchall():
+                time.sleep(0.01)
+            assert connection.execute(_BROKEN_VERSIONS).fetchall() == []
+        found = texts(SharedMemoryStore(parse_address(guarded_addresses["owner"]), tmp_path / f"after-{seed}"))
+        assert found in [sorted(state) for state in possible]
+        assert program.exitcode == (-signal.SIGKILL if is_killed else 0)
 
 
 def test_a_store_of_the_version_before_memories_is_upgraded_in_place(vault: Path, database: str) -> None:
