@@ -37,8 +37,8 @@ from excerpt_postgres.address import parse_address
 from excerpt_postgres.connection import StoreConnection
 from excerpt_postgres.memories import SharedMemoryStore
 from tests.servers.mcp.conftest import failure_text, tool_caller
-from tests.store.test_push import push_vault, vault
-from tests.store.test_rights import STAFF, change_rights, guarded_addresses, name_of, users
+from tests.store.test_push import NOTES, push_vault, upgrade_tables, vault
+from tests.store.test_rights import STAFF, change_rights, guarded_addresses, name_of, users, with_roles
 
 __all__ = ["guarded_addresses", "users", "vault"]
 pytestmark = pytest.mark.store
@@ -429,17 +429,48 @@ def test_a_killed_program_leaves_each_shared_memory_as_before_or_after_a_step(
         assert program.exitcode == (-signal.SIGKILL if is_killed else 0)
 
 
+def drop_memories(connection: psycopg.Connection, version: int) -> None:
+    """Give a store the tables that it had before it shared memories, of the version `version`."""
+    connection.execute("DROP FUNCTION excerpt_vault.memories, excerpt_vault.save_memory")
+    connection.execute("DROP FUNCTION excerpt_vault.forget_memory, excerpt_vault.restore_memory")
+    connection.execute("DROP TABLE excerpt.memories")
+    connection.execute("UPDATE excerpt.store SET version = %s", (version,))
+
+
 def test_a_store_of_the_version_before_memories_is_upgraded_in_place(vault: Path, database: str) -> None:
     push_vault(vault, database)
     with psycopg.connect(database) as connection:
-        connection.execute("DROP FUNCTION excerpt_vault.memories, excerpt_vault.save_memory")
-        connection.execute("DROP FUNCTION excerpt_vault.forget_memory, excerpt_vault.restore_memory")
-        connection.execute("DROP TABLE excerpt.memories")
-        connection.execute("UPDATE excerpt.store SET version = %s", (schema.VERSION - 1,))
-    with closing(StoreConnection(parse_address(database), writes=True)) as connection:
-        schema.create_or_upgrade(connection)
+        drop_memories(connection, schema.VERSION - 1)
+    upgrade_tables(database)
     with excerpt.open(f"{database}?vault=notes") as stored:
         assert stored.memories.remember("Bees winter.", source="Bees.md:1", shared=True).memory.is_shared
+
+
+def test_a_store_made_with_pg_textsearch_is_upgraded_with_its_rights_and_then_shares_memories(
+    guarded_addresses: dict[str, str], vault: Path, database: str, users: dict[str, str]
+) -> None:
+    with excerpt.open(guarded_addresses["bare"]) as bare:
+        expected = view(bare)
+    with psycopg.connect(database) as connection:
+        drop_memories(connection, 4)
+        connection.execute("DROP TABLE excerpt.postings")
+        for table in ("links", "labels"):
+            connection.execute(f"ALTER TABLE excerpt.{table} ALTER rowid DROP DEFAULT")
+            connection.execute(f"ALTER TABLE excerpt.{table} ALTER rowid ADD GENERATED ALWAYS AS IDENTITY")
+        for (area,) in connection.execute("SELECT id FROM excerpt.areas").fetchall():
+            connection.execute(f"CREATE INDEX fragments_{area}_words ON excerpt.fragments_{area} (md5(words))")
+    (vault / "staff" / "lists" / "Bees.md").write_text("# Bees\n\nSee [[Honey]] #zanzibar\n", encoding="utf-8")
+    report = change_rights(vault, users["owner"], allowed=[f"{name_of(users['nobody'])}=staff/lists"])
+    assert (report.changed, report.unchanged) == (1, len(NOTES) + len(STAFF))
+    with psycopg.connect(database, autocommit=True) as connection:
+        assert connection.execute("SELECT FROM pg_class WHERE relname LIKE 'fragments_%_words'").fetchall() == []
+        connection.execute(f"GRANT excerpt_memories TO {name_of(users['reader'])}")
+    with excerpt.open(guarded_addresses["reader"]) as guarded:
+        assert view(guarded) == expected
+        with pytest.raises(MemoryUnusableError, match="not write any"):
+            guarded.memories.remember("Bees winter.", shared=True)
+        with_roles(vault, users["owner"])
+        assert guarded.memories.remember("Bees winter.", source="Bees.md:1", shared=True).memory.is_shared
 
 
 def test_memories_of_a_lost_server_are_none_with_the_reason(tmp_path: Path) -> None:
