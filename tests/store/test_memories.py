@@ -34,7 +34,6 @@ from excerpt.servers.served_vaults import ServedVaults
 from excerpt.service.memory_decisions import MemoryDraft, make_edit_decision
 from excerpt_postgres import schema
 from excerpt_postgres.address import parse_address
-from excerpt_postgres.connection import StoreConnection
 from excerpt_postgres.memories import SharedMemoryStore
 from tests.servers.mcp.conftest import failure_text, tool_caller
 from tests.store.test_push import NOTES, push_vault, upgrade_tables, vault
