@@ -8,7 +8,15 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from excerpt.corpus.tables import FIELDS, DocumentFrequency, Positions, TermEntries, TermOccurrences, TermPostings
+from excerpt.corpus.tables import (
+    FIELDS,
+    DocumentFrequency,
+    Positions,
+    TermEntries,
+    TermOccurrences,
+    TermPostings,
+    run_starts,
+)
 from excerpt.index.vectors import QuantisedVectors
 from excerpt.search.bm25 import MAX_COMPLETIONS, compute_idf
 from excerpt.text.folding import UNACCENTED_MARK
@@ -234,8 +242,9 @@ class CandidateTerms:
     def _count_entries(self, term: str) -> TermEntries:
         at = self._entries.find(term)
         docs, fields = self._entries.docs[at], self._entries.fields[at]
-        first = np.flatnonzero(np.diff(docs.astype(np.int64) * len(FIELDS) + fields, prepend=-1))
-        return TermEntries(docs[first], fields[first], np.diff(first, append=len(at)).astype(np.int32))
+        offsets = np.append(run_starts(docs * np.int64(len(FIELDS)) + fields), len(at))
+        first = offsets[:-1]
+        return TermEntries(docs[first], fields[first], (offsets[1:] - first).astype(np.int32))
 
     def postings(self, field: str, term: str) -> TermPostings:
         entries = self.entries(term)
@@ -255,7 +264,7 @@ class CandidateTerms:
     def positions(self, field: str, term: str) -> Positions:
         at = self._entries.find(term)
         at = at[self._entries.fields[at] == FIELDS.index(field)]
-        first = np.flatnonzero(np.diff(self._entries.docs[at], prepend=-1))
+        first = run_starts(self._entries.docs[at])
         return Positions(np.append(first, len(at)).astype(np.int64), self._entries.positions[at])
 
     def count(self, term: str) -> int:

@@ -28,6 +28,7 @@ _TOKEN_BYTES = _TOKEN_LETTERS + 1
 _UNACCENTED_LETTER = "z"
 TOKEN_DTYPE = np.dtype([("head", "<u8"), ("tail", "<u2")])
 _CACHED_TOKENS = 1 << 18
+_NO_ROWS = np.zeros(0, np.intp)
 POSITION_DTYPE = np.dtype("<u2")
 _MAX_POSITION = np.iinfo(POSITION_DTYPE).max
 
@@ -185,6 +186,8 @@ class DecodedTokens:
 
     def find(self, term: str) -> NDArray[np.intp]:
         """Return the rows that have a token of `term`, ascending by fragment, field and position."""
+        if not len(self._heads):
+            return _NO_ROWS
         tokens = "".join(f"{token} " for token in stored_tokens([term]))
         entries = np.frombuffer(tokens.encode("ascii"), TOKEN_DTYPE)
         same_head: NDArray[np.intp] = np.flatnonzero(self._heads == entries["head"][0])
