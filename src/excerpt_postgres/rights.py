@@ -12,7 +12,7 @@ notes; at first, `excerpt_reader` may read it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 WRITER = "excerpt_writer"
 READER = "excerpt_reader"
 MEMORIES = "excerpt_memories"
+_ROLES = (WRITER, READER, MEMORIES)
 
 _SCHEMAS = "'excerpt'::regnamespace, 'excerpt_vault'::regnamespace"
 _CHANGE_OWNERS = f"""
@@ -37,6 +38,35 @@ SELECT format('ALTER ROUTINE %s OWNER TO {WRITER}', oid::regprocedure)
 FROM pg_proc WHERE pronamespace IN ({_SCHEMAS}) AND proowner <> '{WRITER}'::regrole
 """
 """A query that returns statements: each makes `excerpt_writer` the owner of a table, view or function."""
+
+
+def find_obstacles(connection: StoreConnection) -> Iterator[schema.Obstacle]:
+    """Yield what keeps the user of a connection from creating roles for others or, if others push, sharing memories."""
+    ((role, can_create, existing, may_push, may_share),) = connection.rows(
+        "SELECT quote_ident(current_user),"
+        " (SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user),"
+        " ARRAY(SELECT rolname::text FROM pg_roles WHERE rolname = ANY (%s)),"
+        f" (SELECT bool_and(pg_has_role(relowner, {schema.SET_ROLE_PRIVILEGE})) FROM pg_class c JOIN pg_namespace n"
+        " ON n.oid = relnamespace WHERE relname = 'store' AND nspname = 'excerpt'),"
+        " (SELECT bool_and(has_function_privilege(p.oid, 'EXECUTE')) FROM pg_proc p JOIN pg_namespace n"
+        " ON n.oid = pronamespace WHERE proname = ANY (%s) AND nspname = 'excerpt_vault')",
+        *([*_ROLES], [*schema.MEMORY_WRITERS]),
+    )
+    if may_push is False and not may_share:
+        yield schema.Obstacle(
+            f"The role {role} may not share memories in this store.",
+            f"Push to it with --roles. Then grant {MEMORIES} to {role}.",
+            f"GRANT {MEMORIES} TO {role}" if MEMORIES in existing else "",
+            recommended=True,
+        )
+    elif may_push is not False and len(existing) < len(_ROLES) and not can_create:
+        yield schema.Obstacle(
+            f"The role {role} may not create the roles by which others push, read and share memories"
+            f" ({', '.join(_ROLES)}).",
+            "",
+            f"ALTER ROLE {role} CREATEROLE",
+            recommended=True,
+        )
 
 
 def assume_owner_role(connection: StoreConnection) -> None:
@@ -59,13 +89,12 @@ def create_roles(connection: StoreConnection) -> None:
     rows = connection.rows
     with connection.transaction():
         rows("RESET ROLE")
-        roles = (WRITER, READER, MEMORIES)
-        existing = {row[0] for row in rows("SELECT rolname FROM pg_roles WHERE rolname = ANY (%s)", [*roles])}
+        existing = {row[0] for row in rows("SELECT rolname FROM pg_roles WHERE rolname = ANY (%s)", [*_ROLES])}
         ((can_create, has_grant_options),) = rows(
             "SELECT rolsuper OR rolcreaterole, current_setting('server_version_num')::integer >= 160000"
             " FROM pg_roles WHERE rolname = current_user"
         )
-        missing = [role for role in roles if role not in existing]
+        missing = [role for role in _ROLES if role not in existing]
         if missing and not can_create:
             raise StoreUnusableError(
                 f"The user of this address may not create the role {missing[0]}.",

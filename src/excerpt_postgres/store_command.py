@@ -59,14 +59,14 @@ def setup_command(address: str) -> int:
 
     The SQL is for the one who keeps the server, to be read and then run there by `psql`.
     """
-    from excerpt_postgres import schema
+    from excerpt_postgres import rights, schema
     from excerpt_postgres.address import parse_address
     from excerpt_postgres.connection import StoreConnection
 
     parsed = parse_address(address)
     try:
         with closing(StoreConnection(parsed, timeout=0)) as connection:
-            obstacles = tuple(schema.find_obstacles(connection))
+            obstacles = *rights.find_obstacles(connection), *schema.find_obstacles(connection)
     except StoreUnusableError as error:
         if error.__cause__ is None:  # the driver is not installed
             raise

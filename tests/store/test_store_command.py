@@ -144,7 +144,8 @@ def test_setup_prints_sql_that_creates_the_missing_database_and_its_role(
             assert connect_and_extend == f'\\connect "{name}"\nCREATE EXTENSION IF NOT EXISTS vector;'
             server.execute(f"ALTER ROLE \"{role}\" PASSWORD '{password}'")
             lacking = excerpt("store", "setup", address)
-            assert (lacking.code, lacking.out) == (0, f"{connect_and_extend}\n")
+            connect, extend = connect_and_extend.splitlines()
+            assert (lacking.code, lacking.out.splitlines()[::2]) == (0, [connect, extend])
             assert "may not create the extension pgvector" in lacking.err
             with psycopg.connect(f"{database.rpartition('/')[0]}/{quote(name)}", autocommit=True) as inside:
                 inside.execute(connect_and_extend.partition("\n")[2])
@@ -170,9 +171,31 @@ def test_setup_names_what_a_role_may_not_do_and_prints_the_grant(
     name, role = database.rpartition("/")[2], name_of(users["reader"])
     answer = excerpt("store", "setup", users["reader"])
     assert answer.code == 3
-    assert answer.err == f"excerpt: The role {role} may not create a schema in the database {name}.\n"
-    assert answer.out == f'\\connect "{name}"\nGRANT CREATE ON DATABASE {name} TO {role};\n'
+    assert f"excerpt: The role {role} may not create a schema in the database {name}.\n" in answer.err
+    grants = f"ALTER ROLE {role} CREATEROLE;\nGRANT CREATE ON DATABASE {name} TO {role};\n"
+    assert answer.out == f'\\connect "{name}"\n{grants}'
     assert excerpt("store", "setup", users["owner"]).code == 0
+
+
+def test_setup_prints_what_lets_a_role_create_the_roles_of_others_and_them_share_memories(
+    excerpt: Excerpt, vault: Path, database: str, users: dict[str, str]
+) -> None:
+    def run_setup(user: str) -> str:
+        answer = excerpt("store", "setup", users[user])
+        with psycopg.connect(database, autocommit=True) as connection:
+            for statement in answer.out.splitlines()[1:]:
+                if "excerpt_writer" not in statement:
+                    connection.execute(statement)
+        return answer.err
+
+    push_vault(vault, users["owner"])
+    assert "and share memories" in run_setup("owner")
+    with_roles(vault, users["owner"])
+    add_members(database, users)
+    assert "may not share memories" in run_setup("reader")
+    assert "share memories" not in run_setup("owner") + run_setup("reader")
+    with api.open(f"{users['reader']}?vault=notes") as stored:
+        assert stored.memories.remember("Bees winter.", source="Bees.md:1", shared=True).memory.is_shared
 
 
 def test_setup_names_who_may_not_push_to_a_store_and_prints_the_grant(
