@@ -279,9 +279,6 @@ class CandidateTerms:
     def lexicon(self, field: str) -> list[str]:
         return self._known.lexicon(field)
 
-    def check(self) -> None:
-        """Do nothing: no stored file could be damaged."""
-
 
 class CandidateVectors:
     """The vectors of the loaded fragments, their cosines with queries, and the mean vector of the vault."""

@@ -16,6 +16,7 @@ from excerpt.corpus.queries import LABEL_SEPARATOR, REPLACED_BY, REPLACES, TARGE
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.catalog_rows import decompress_text
 from excerpt.index.queries import fragment_from_row, section_from_row
+from excerpt.text.folding import fold
 from excerpt_postgres import schema
 from excerpt_postgres.connection import Row, Statement, StoreConnection, replace_unstorable
 
@@ -313,8 +314,9 @@ class StoreQueries:
             heading_rows = self.rows(sql, array_literal(notes))
         return [(note, heading, line_start, line_end) for note, heading, line_start, line_end in heading_rows]
 
-    def names(self) -> list[tuple[str, int]]:
-        return [(name, note) for name, note in self.rows("SELECT name, note FROM names")]
+    def names(self, folded: Collection[str] | None = None) -> list[tuple[str, int]]:
+        names = self.rows("SELECT name, note FROM names")
+        return [(name, note) for name, note in names if folded is None or fold(name) in folded]
 
     def link_targets(self, notes: Sequence[int] | None = None) -> list[tuple[int, str]]:
         if notes is None:

@@ -327,6 +327,9 @@ class StoreSnapshot(NoteReader):
             self._revision.languages = tuple(sorted(counts, key=lambda language: (-counts[language], language)))
         return self._revision.languages
 
+    def check(self) -> None:
+        """Do nothing: no stored file could be damaged."""
+
     def notes_named(self, name: str) -> tuple[int, ...]:
         """Return the notes called `name` as positions in `table.paths`."""
         if not (named := self._revision.queries.note_numbers_named(fold_name(name))):

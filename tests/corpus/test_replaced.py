@@ -27,6 +27,9 @@ NOTES = {
     "Plan B.md": "Supersedes [[Plan A]].\n\nReplaced by [[Plan C]].\n",
     "Plan C.md": "---\naliases: [The plan]\n---\nGo.\n",
     "Draft plan.md": "---\nsuperseded_by: The plan\n---\nGo?\n",
+    "Cafe prices.md": "---\nsuperseded_by: Menu du cafe\n---\nTea: two euros.\n",
+    "Menu.md": "---\naliases: [Menu du café, Öl und Essig]\n---\nTea: three euros.\n",
+    "Salads.md": "---\nsuperseded_by: Ol und Essig\n---\nOne salad.\n",
 }
 
 
@@ -56,6 +59,8 @@ def replaced_paths(corpus: Corpus) -> Mapping[str, tuple[tuple[str, ...], str, s
         ("Plan A.md", ("Plan B.md",), "Replaced by [[Plan B]]", ""),
         ("Plan B.md", ("Plan C.md",), "Replaced by [[Plan C]]", ""),
         ("Draft plan.md", ("Plan C.md",), "superseded_by: The plan", ""),
+        ("Cafe prices.md", ("Menu.md",), "superseded_by: Menu du cafe", ""),
+        ("Salads.md", ("Menu.md",), "superseded_by: Ol und Essig", ""),
     ],
 )
 def test_an_index_has_what_replaces_a_note(

@@ -28,6 +28,8 @@ _TABLES = {
 def content(index: Path, settings: Settings) -> dict[str, object]:
     """Return fragments, postings with positions, vectors, texts, and the catalog's other data about notes."""
     with closing(Snapshot.open(index, settings)) as snapshot:
+        _ = snapshot.vectors
+        snapshot.check()
         rows = snapshot.table.notes.tolist()
         fragments: list[Fragment] = snapshot.fragments(snapshot.lexical.keys.tolist())
         words = {

@@ -86,10 +86,16 @@ def _alter(index: Path, table: str, column: str, chance: random.Random) -> None:
         connection.execute(f"UPDATE OR REPLACE {table} SET {column} = ? WHERE {where}", (_flip(value, chance), *values))
 
 
+def _checked(one: Snapshot) -> Snapshot:
+    """Return a snapshot after what is behind the first answer: until then, names and paths only lead to notes."""
+    one.check()
+    return one
+
+
 READS: dict[str, Callable[[Snapshot], object]] = {
     "hits": lambda one: one.fragments(one.lexical.keys.tolist()),
     "a hit by its id": lambda one: [one.fragment(f.id) for f in one.fragments(one.lexical.keys.tolist())],
-    "notes": lambda one: one.table.paths,
+    "notes": lambda one: _checked(one).table.paths,
     "fragments of notes": lambda one: [one.note_fragments(path) for path in one.table.paths],
     "parts": lambda one: one.fragment_infos([(path, 0, None) for path in one.table.paths]),
     "sections": lambda one: [one.sections(path) for path in one.table.paths],
@@ -97,7 +103,7 @@ READS: dict[str, Callable[[Snapshot], object]] = {
     "texts": lambda one: [one.note_text(path) for path in one.table.paths],
     "facts of notes": lambda one: [one.note_info(path) for path in one.table.paths],
     "tokens of notes": lambda one: [one.note_tokens(path) for path in one.table.paths],
-    "notes named": lambda one: [one.notes_named(name) for name in ("tea", "chai", "roses")],
+    "notes named": lambda one: [_checked(one).notes_named(name) for name in ("tea", "chai", "roses")],
     "links": lambda one: [part.tolist() for part in one.facets.links],
     "written links": lambda one: one.facets.written_links(np.arange(2, dtype=np.int32)),
     "labels": lambda one: one.facets.tags_and_properties(np.arange(2, dtype=np.int32)),

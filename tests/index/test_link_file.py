@@ -14,6 +14,7 @@ from excerpt.index.build import build
 from excerpt.index.link_file import LINKS_FILE
 from excerpt.index.queries import CatalogQueries
 from excerpt.index.snapshot import Snapshot
+from excerpt.search.engine import Engine
 
 TEA = {"tea.md": "# Tea\n\n[[water]]", "water.md": "# Water\n\n[[leaf]]", "deep/leaf.md": "# Leaf\n\nNo link."}
 LINKS = {("tea.md", "water.md"), ("water.md", "deep/leaf.md")}
@@ -57,6 +58,14 @@ def resolved(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_the_next_process_reads_no_link_of_a_note(index: Path, settings: Settings, resolved: list[int]) -> None:
     assert read_links(index, settings) == LINKS
+    assert resolved == []
+
+
+def test_the_first_search_of_the_next_process_resolves_no_link(
+    index: Path, settings: Settings, resolved: list[int]
+) -> None:
+    with closing(Snapshot.open(index, settings)) as snapshot:
+        assert Engine(snapshot, settings).search("water").hits
     assert resolved == []
 
 

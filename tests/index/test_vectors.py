@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from excerpt.index.files import DamagedFileError, DerivedFile
+from excerpt.index.files import DamagedFileError, DerivedFile, extend_crc
 from excerpt.index.vectors import (
     CHUNK_ROWS,
     MatrixSource,
@@ -17,6 +17,7 @@ from excerpt.index.vectors import (
     QuantisedVectors,
     VectorMatrix,
     multiply_in_numpy,
+    pack_block,
     quantise,
 )
 
@@ -63,6 +64,42 @@ def test_similarities_are_cosines_with_the_rows(tmp_path: Path) -> None:
 def test_the_mean_is_the_mean_of_the_rows(tmp_path: Path) -> None:
     matrix = read(tmp_path, write_rows(tmp_path, 10_000), key_range(1, 10_000))
     np.testing.assert_allclose(matrix.mean, matrix.vectors.mean(axis=0), atol=1e-6)
+
+
+def test_the_sums_in_a_file_give_exactly_the_mean_of_a_file_without_them(tmp_path: Path) -> None:
+    count, gone = 10_000, 300
+    file = write_rows(tmp_path, count)
+    quantised = quantise(random_vectors(count))
+    earlier = tmp_path / "earlier"
+    earlier.write_bytes(pack_block(key_range(1, count), quantised))
+    for living in (key_range(1, count), key_range(gone, count)):
+        without_sums = read(tmp_path, DerivedFile("earlier", earlier.stat().st_size, 0), living)
+        assert read(tmp_path, file, living).mean.tobytes() == without_sums.mean.tobytes()
+
+
+def test_a_file_of_an_earlier_version_grows_by_blocks_with_sums(tmp_path: Path) -> None:
+    quantised = quantise(random_vectors(20))
+    first = QuantisedVectors(quantised.scales[:12], quantised.rows[:12])
+    data = pack_block(key_range(1, 12), first)
+    (tmp_path / "vectors-1").write_bytes(data)
+    writer = MatrixWriter(tmp_path, DerivedFile("vectors-1", len(data), extend_crc(0, data)), WIDE)
+    added = QuantisedVectors(quantised.scales[12:], quantised.rows[12:])
+    file = writer.commit(2, key_range(1, 20), key_range(13, 20), added)
+    matrix = read(tmp_path, file, key_range(1, 20))
+    assert matrix.vectors.tobytes() == quantised.floats.tobytes()
+    np.testing.assert_allclose(matrix.mean, quantised.floats.mean(axis=0), atol=1e-7)
+
+
+def test_blocks_checked_later_are_read_at_once_and_found_damaged_by_the_check(tmp_path: Path) -> None:
+    file = write_rows(tmp_path, 20)
+    data = bytearray((tmp_path / file.name).read_bytes())
+    data[-WIDE * 10] ^= 1
+    (tmp_path / file.name).write_bytes(data)
+    source = MatrixSource(tmp_path, file, is_checked_later=True)
+    assert len(VectorMatrix.read(source, key_range(1, 20), WIDE).vectors) == 20
+    with pytest.raises(DamagedFileError, match="broken block"):
+        source.check()
+    source.close()
 
 
 def test_similarities_of_selected_rows_equal_the_ones_computed_for_all_rows_exactly(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ A note's number is its position in the paths of the fragment table. Each part is
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cached_property, partial
 from typing import NamedTuple, Protocol
@@ -412,7 +412,7 @@ class Facets:
     @cached_property
     def names(self) -> Mapping[str, Ints]:
         """Note numbers of each folded title, file name and alias."""
-        return _group_by_name([(fold(name), self._note_numbers[note]) for name, note in self.queries.names()])
+        return _read_names(self.queries, self._note_numbers)
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
@@ -450,14 +450,17 @@ class Facets:
             for kind, words, value, note in self.queries.replacements()
             for target, _, day in [value.partition(LABEL_SEPARATOR)]
         ]
-        return resolve_replacements(rows, self._find_named_note) if rows else {}
+        # The names of all notes would take half a second to read in a vault of 100,000, and a first query waits.
+        targets = frozenset(_fold_value(row.target) for row in rows)
+        names = LazyMapping(partial(_read_names, self.queries, self._note_numbers, targets))
+        return resolve_replacements(rows, partial(self._find_named_note, names)) if rows else {}
 
-    def _find_named_note(self, target: str, note: int) -> int:
+    def _find_named_note(self, names: Mapping[str, Ints], target: str, note: int) -> int:
         """Return the number of the note that a target means in a note, by link, name or number; -1 if none does."""
         number = self.resolve_target(target, note)
         if number < 0:
             number = find_numbered_note(target, self._paths[note], self._paths)
-        if number < 0 and len(named := self.names.get(" ".join(fold(target).split()), NO_NOTES)) == 1:
+        if number < 0 and len(named := names.get(_fold_value(target), NO_NOTES)) == 1:
             number = int(named[0])
         return number
 
@@ -472,13 +475,11 @@ class Facets:
 
         Each pair occurs once, in ascending order. Links of a note to itself are left out.
         """
-        before, self._older_links = self._older_links, None
-        if before is None and self._stored_links is not None:
-            before = self._stored_links.load(self._notes)
-        changed = self._notes.changed_since(before.notes) if before is not None else None
-        if before is not None and changed is not None and not len(changed):
+        is_current, before, self._older_links = self._are_links_stored, self._older_links, None
+        if before is not None and is_current:
             self._link_targets_depend_on_contents |= before.depends_on_contents
             return before.links
+        changed = self._notes.changed_since(before.notes) if before is not None else None
         if before is None or changed is None or len(changed) > len(self._paths) // 2 or before.depends_on_contents:
             links = self._resolve_link_rows(self.queries.link_targets())
         else:
@@ -486,6 +487,16 @@ class Facets:
         if self._stored_links is not None:
             self._stored_links.save(CachedLinks(self._notes, links, self._link_targets_depend_on_contents))
         return links
+
+    @cached_property
+    def _are_links_stored(self) -> bool:
+        """Whether the links of these notes are known from before, so that none has to be resolved."""
+        if self._older_links is None and self._stored_links is not None:
+            self._older_links = self._stored_links.load(self._notes)
+        if self._older_links is None:
+            return False
+        changed = self._notes.changed_since(self._older_links.notes)
+        return changed is not None and not len(changed)
 
     def _update_links(self, before: tuple[Ints, Ints], changed: Ints) -> tuple[Ints, Ints]:
         """Return `links`, given those of an older generation with the same notes, of which some have changed."""
@@ -509,7 +520,7 @@ class Facets:
 
         Only the links of these notes are read. If all links of the vault have been read already, all are returned.
         """
-        if "links" in self.__dict__:
+        if "links" in self.__dict__ or self._are_links_stored:
             return self.links
         unique_notes = sorted_unique(notes)
         missing = np.array([note for note in unique_notes.tolist() if note not in self._targets_by_source], np.int32)
@@ -716,6 +727,13 @@ def _read_identifiers(
     """Yield (id, path) of the notes that have an id as a property, or headings or blocks with one."""
     for identifier, note in _read_values(queries, "id"):
         yield identifier, paths[numbers[note]]
+
+
+def _read_names(
+    queries: FacetQueries, numbers: Mapping[int, int], folded: Collection[str] | None = None
+) -> Mapping[str, Ints]:
+    """Return the note numbers of each folded name, or of the names `folded`; `numbers` maps catalog rows to them."""
+    return _group_by_name([(fold(name), numbers[note]) for name, note in queries.names(folded)])
 
 
 def _read_tags(queries: FacetQueries, numbers: Mapping[int, int]) -> Mapping[str, Ints]:

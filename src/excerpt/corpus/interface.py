@@ -165,10 +165,6 @@ class Terms(TermReader, Protocol):
         """Return the distinct terms of `field` that start with `prefix`, sorted."""
         ...
 
-    def check(self) -> None:
-        """Compare all postings with their checksums. Raises DamagedFileError if the files of an index are damaged."""
-        ...
-
 
 class Vectors(Protocol):
     """The vectors of the loaded fragments, one for each row, and the mean of all vectors of the vault."""
@@ -350,6 +346,13 @@ class Corpus(Notes, Protocol):
     @property
     def is_possible_result(self) -> Flags | None:
         """Mask of the rows that may be results; None if all may. The other rows were loaded for context only."""
+        ...
+
+    def check(self) -> None:
+        """Compare with checksums what leads a search to the passages that it shows, behind its first answer.
+
+        Raises IndexUnusableError if an index is damaged. Of the passages themselves nothing is shown unchecked.
+        """
         ...
 
     @property

@@ -76,8 +76,11 @@ class FacetQueries(Protocol):
         """
         ...
 
-    def names(self) -> list[tuple[str, int]]:
-        """Return (folded name, note) for every title, file name and alias."""
+    def names(self, folded: Collection[str] | None = None) -> list[tuple[str, int]]:
+        """Return (name as of `fold_name`, note) for every title, file name and alias.
+
+        With `folded`, only the names of which `fold` makes one of these are returned.
+        """
         ...
 
     def link_targets(self, notes: Sequence[int] | None = None) -> list[tuple[int, str]]:

@@ -544,6 +544,10 @@ class UnionCorpus:
         current = part.corpus.current_path(own_path)
         return None if current is None else part.path_in_union(current)
 
+    def check(self) -> None:
+        for part in self.vaults:
+            part.corpus.check()
+
     def notes_named(self, name: str) -> tuple[int, ...]:
         return tuple(number + part.first_note for part in self.vaults for number in part.corpus.notes_named(name))
 
@@ -666,10 +670,6 @@ class UnionTerms:
         if field not in self._lexicons:
             self._lexicons[field] = sorted({term for _, terms in self._parts for term in terms.lexicon(field)})
         return self._lexicons[field]
-
-    def check(self) -> None:
-        for _, terms in self._parts:
-            terms.check()
 
 
 def _flag_rows(terms: Terms, wanted: Sequence[str]) -> Flags:
@@ -907,8 +907,8 @@ class _UnionQueries:
             for note, heading, first_line, last_line in queries.year_headings(own_notes)
         ]
 
-    def names(self) -> list[tuple[str, int]]:
-        return self._renumber_notes(queries.names() for _, queries in self._parts)
+    def names(self, folded: Collection[str] | None = None) -> list[tuple[str, int]]:
+        return self._renumber_notes(queries.names(folded) for _, queries in self._parts)
 
     def link_targets(self, notes: Sequence[int] | None = None) -> list[tuple[int, str]]:
         return [

@@ -179,9 +179,6 @@ class AuthorTerms(LexicalReader):
     def lexicon(self, field: str) -> list[str]:
         return self._text_lexicon if field == "text" else self._words.lexicon(field)
 
-    def check(self) -> None:
-        self._words.check()
-
     def release_terms(self) -> None:
         self._words.release_terms()
         self._author_terms.clear()

@@ -11,6 +11,7 @@ from excerpt.corpus.queries import LABEL_SEPARATOR, REPLACED_BY, REPLACES, TARGE
 from excerpt.index import names, renames
 from excerpt.index.catalog_rows import MAX_SQL_VALUES, DamagedRowError, decompress_text, heading_path_from_row
 from excerpt.index.checksums import FRAGMENT_CHECKSUM_COLUMNS, FRAGMENT_TABLES_SQL, checksum, read_checked_notes
+from excerpt.text.folding import fold
 from excerpt.text.fragments import digest_of_text
 
 _FRAGMENT_SQL = f"SELECT {FRAGMENT_CHECKSUM_COLUMNS}, f.crc, f.text FROM {FRAGMENT_TABLES_SQL}"
@@ -27,6 +28,7 @@ _YEAR_HEADINGS_SQL = (
     "SELECT note, heading, line_start, line_end FROM sections WHERE heading GLOB '*[12][0-9][0-9][0-9]*'"
 )
 _NO_END = 1 << 62
+_FIRST_BEYOND_ASCII, _LAST_LETTER = "\x80", "\U0010ffff"
 
 
 class CheckedRows(Protocol):
@@ -126,9 +128,10 @@ class CatalogQueries:
         return [path for (path,) in self._rows("SELECT path FROM notes ORDER BY path")]
 
     def notes_named(self, folded_name: str) -> list[str]:
-        self._rows.check("names")
-        sql = "SELECT path FROM names JOIN notes ON notes.id = note WHERE name = ?"
-        return [path for (path,) in self._rows(sql, folded_name)]
+        rows = self._rows("SELECT path, note FROM names JOIN notes ON notes.id = note WHERE name = ?", folded_name)
+        # Only these: the first search does not wait for the names of all notes.
+        self._rows.check("names", [note for _, note in rows])
+        return [path for path, _ in rows]
 
     def name_terms(self, notes: Sequence[int]) -> dict[int, NameTerms]:
         return names.read_names(self._rows, notes)
@@ -157,6 +160,7 @@ class CatalogQueries:
         return [(note, mtime_ns) for note, mtime_ns in self._rows("SELECT id, mtime_ns FROM notes")]
 
     def kinds(self) -> list[tuple[int, str]]:
+        self._rows.check("notes")
         return [(note, kind) for note, kind in self._rows("SELECT id, kind FROM notes")]
 
     def fragment_places(self) -> list[tuple[int, str]]:
@@ -176,9 +180,18 @@ class CatalogQueries:
             )
         return [(note, heading, line_start, line_end) for note, heading, line_start, line_end in heading_rows]
 
-    def names(self) -> list[tuple[str, int]]:
-        self._rows.check("names")
-        return [(name, note) for name, note in self._rows("SELECT name, note FROM names")]
+    def names(self, folded: Collection[str] | None = None) -> list[tuple[str, int]]:
+        if folded is None:
+            self._rows.check("names")
+            return [(name, note) for name, note in self._rows("SELECT name, note FROM names")]
+        # A letter of ASCII is not changed by folding, so only names with the same first one are read, and those with
+        # another.
+        sql = "SELECT name, note FROM names WHERE name >= ? AND name < ?"
+        initials = sorted({name[0] for name in folded if name and name[0].isascii()})
+        ranges = [*((letter, chr(ord(letter) + 1)) for letter in initials), (_FIRST_BEYOND_ASCII, _LAST_LETTER)]
+        names = [row for limits in ranges for row in self._rows(sql, *limits) if fold(row[0]) in folded]
+        self._rows.check("names", [note for _, note in names])
+        return [(name, note) for name, note in names]
 
     def link_targets(self, notes: Sequence[int] | None = None) -> list[tuple[int, str]]:
         if notes is None:
@@ -231,6 +244,7 @@ class CatalogQueries:
         return [(kind, words, value, note) for kind, words, value, note in rows]
 
     def titles(self) -> list[tuple[str, int]]:
+        self._rows.check("notes")
         self._rows.check("labels")
         sql = "SELECT title, id FROM notes UNION ALL SELECT value, note FROM labels WHERE kind = 'alias'"
         return [(title, note) for title, note in self._rows(sql)]

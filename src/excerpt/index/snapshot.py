@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from copy import copy
 from functools import cached_property, reduce
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from excerpt.corpus.facets import CachedLinks, Facets, NumberedNotes
 from excerpt.corpus.interface import CandidateQuery, Corpus, QueryEmbedder
 from excerpt.corpus.notes import NoteReader
 from excerpt.corpus.queries import NoteRow
-from excerpt.corpus.tables import FragmentTable, sorted_unique
+from excerpt.corpus.tables import FragmentTable, run_starts, sorted_unique
 from excerpt.encoders.model_names import hide_secrets, is_static_model, model_label, static_model_name
 from excerpt.encoders.static_model import Embedder, model_source, open_embedder
 from excerpt.index import renames
@@ -83,7 +85,7 @@ class Snapshot(NoteReader):
         if len(files) != 1:
             raise DamagedFileError("The catalog does not name its file of vectors.")
         # The matrix is opened now and read later: after two more commits, the file may be gone.
-        self._matrix = MatrixSource(folder, files[0])
+        self._matrix = MatrixSource(folder, files[0], is_checked_later=True)
         self.model_id = catalog.meta("model_id")
         self._last_move_number = renames.last_move_number(self._rows)
         self.is_unfinished = catalog.is_unfinished
@@ -310,8 +312,8 @@ class Snapshot(NoteReader):
     @cached_property
     def languages(self) -> tuple[str, ...]:
         """Language codes of the notes, the most frequent first."""
-        sql = "SELECT language FROM notes WHERE language <> '' GROUP BY language ORDER BY count(*) DESC, language"
-        return tuple(row[0] for row in self._rows(sql))
+        counts = Counter(filter(None, self.table.languages))
+        return tuple(sorted(counts, key=lambda language: (-counts[language], language)))
 
     def prefetch(self, _requests: Callable[[Corpus], Sequence[CandidateQuery]]) -> Snapshot:
         """Return this snapshot, which already has all fragments; a store would load the requested ones."""
@@ -338,19 +340,22 @@ class Snapshot(NoteReader):
 
     @cached_property
     def table(self) -> FragmentTable:
-        """The note, first line and key of the fragment in each row, and the data of each note; read on first use."""
-        with self._convert_errors():
-            checked = read_checked_notes(self._rows)
-        notes = sorted((path, language, number, kind) for number, path, _, language, _, kind, *_ in checked)
+        """The note, first line and key of the fragment in each row, and the data of each note; read on first use.
+
+        `check` compares the data of the notes with their checksums.
+        """
+        notes = sorted(self._rows("SELECT path, language, id, kind FROM notes"), key=itemgetter(0))
         numbers = np.array([row[2] for row in notes], np.int64)
         by_number = np.argsort(numbers)
-        at = by_number[np.searchsorted(numbers, self.lexical.notes, sorter=by_number)].astype(np.int32)
+        # A note's fragments follow each other, so it is looked up once for all of them.
+        starts = run_starts(self.lexical.notes)
+        at = by_number[np.searchsorted(numbers, self.lexical.notes[starts], sorter=by_number)].astype(np.int32)
         first_fragment_keys = np.full(len(notes), -1, np.int64)
         # From the last row to the first: of several assignments to one note, the last remains.
-        first_fragment_keys[at[::-1]] = self.lexical.keys[::-1]
+        first_fragment_keys[at[::-1]] = self.lexical.keys[starts[::-1]]
         return FragmentTable(
             keys=self.lexical.keys,
-            notes=at,
+            notes=np.repeat(at, np.diff(starts, append=len(self.lexical.notes))),
             lines=self.lexical.lines,
             paths=tuple(row[0] for row in notes),
             languages=tuple(row[1] for row in notes),
@@ -426,6 +431,17 @@ class Snapshot(NoteReader):
                 self._catalog.check_rows()
             for number in notes or ():
                 self._catalog.check_note_rows(number)
+
+    def check(self) -> None:
+        """Compare words, vectors, and the paths and names of all notes with their checksums.
+
+        Raises IndexUnusableError if the index is damaged.
+        """
+        self._words.check()
+        with self._convert_errors():
+            self._matrix.check()
+        self._rows.check("notes")
+        self._rows.check("names")
 
     # --- the vault ----------------------------------------------------------------------------------------------------
 
@@ -530,7 +546,10 @@ class _CatalogReader:
         if table in self._checked_tables:
             return
         with _convert_database_errors(self._folder):
-            check_rows(self, table, notes)
+            if table == "notes":
+                read_checked_notes(self)
+            else:
+                check_rows(self, table, notes)
         if notes is None:
             self._checked_tables.add(table)
 

@@ -23,13 +23,15 @@ from excerpt.text.display import format_count
 # --- on disk ----------------------------------------------------------------------------------------------------------
 # The vector matrix on disk: int8 with one scale for each row.
 #
-# The file consists of blocks, one for each commit: a head (magic, dimensions, rows, checksum), then keys, scales and
-# rows. It only grows, so that the cost of a commit depends on what it adds. The catalog records how many bytes are
-# valid, so a block that is incomplete, or of a build that was killed before its commit, is ignored. Rows of deleted
-# fragments stay until they are a quarter of the file; then all is written again under another name.
+# The file consists of blocks, one for each commit: a head (magic, dimensions, rows, checksum), then keys, scales, rows
+# and the sum of the vectors, for which a first search would wait (it is missing in files of earlier versions). The file
+# only grows, so that the cost of a commit depends on what it adds. The catalog records how many bytes are valid, so a
+# block that is incomplete, or of a build that was killed before its commit, is ignored. Rows of deleted fragments stay
+# until they are a quarter of the file; then all is written again under another name.
 
 BLOCK_HEAD = struct.Struct("<4sIII")
 BLOCK_MAGIC = b"EXV1"
+_BLOCK_MAGIC_WITH_SUM = b"EXV2"
 # All rows are written again once deleted ones are a quarter of the file, or its blocks are a few hundred.
 _MAX_DELETED_SHARE = 0.25
 _MAX_BLOCKS = 500
@@ -38,10 +40,11 @@ _NO_KEYS: Keys = np.zeros(0, np.int64)
 
 
 class QuantisedVectors(Struct, frozen=True):
-    """Vectors as stored on disk: row i is `rows[i] * scales[i]`."""
+    """Vectors as stored on disk: row i is `rows[i] * scales[i]`. `total` is their sum if it was stored with them."""
 
     scales: NDArray[np.float32]
     rows: NDArray[np.int8]
+    total: NDArray[np.float64] | None = None
 
     @property
     def floats(self) -> NDArray[np.float32]:
@@ -96,9 +99,14 @@ class RowSource(Protocol):
 class MatrixSource:
     """An open matrix file, which can be read later even if newer generations have deleted the file by then."""
 
-    def __init__(self, index: Path, file: DerivedFile) -> None:
-        """Open the recorded matrix `file` in the folder `index`. Raises DamagedFileError if it cannot be read."""
+    def __init__(self, index: Path, file: DerivedFile, *, is_checked_later: bool = False) -> None:
+        """Open the recorded matrix `file` in the folder `index`. Raises DamagedFileError if it cannot be read.
+
+        With `is_checked_later`, blocks are compared with their checksums by `check` and not before.
+        """
         self._record = file
+        self._is_checked_later = is_checked_later
+        self._unchecked: list[tuple[int, int, int]] = []
         try:
             self._file = io.BufferedReader(open_regular(index / file.name))
         except OSError as error:
@@ -131,15 +139,35 @@ class MatrixSource:
                 magic, width, count, crc = BLOCK_HEAD.unpack(self._file.read(BLOCK_HEAD.size))
             except struct.error as error:
                 raise DamagedFileError(f"{record.name} has a broken block.") from error
-            size = count * (12 + width)
-            at += BLOCK_HEAD.size + size
+            has_total = magic == _BLOCK_MAGIC_WITH_SUM
+            size = count * (12 + width) + 8 * width * has_total
+            body_at = at + BLOCK_HEAD.size
+            at = body_at + size
             body = memoryview(self._file.read(size if at <= record.size else 0))
-            if magic != BLOCK_MAGIC or width != dimensions or len(body) < size or zlib.crc32(body) != crc:
+            if not (has_total or magic == BLOCK_MAGIC) or width != dimensions or len(body) < size:
                 raise DamagedFileError(f"{record.name} has a broken block.")
-            scales_at, rows_at = 8 * count, 12 * count
+            if self._is_checked_later:
+                self._unchecked.append((body_at, size, crc))
+            else:
+                self._check_block(body, crc)
+            scales_at, rows_at, total_at = 8 * count, 12 * count, count * (12 + width)
             keys = np.frombuffer(body[:scales_at], "<i8").astype(np.int64)
             scales = np.frombuffer(body[scales_at:rows_at], "<f4").astype(np.float32)
-            yield keys, QuantisedVectors(scales, np.frombuffer(body[rows_at:], np.int8).reshape(count, width))
+            rows = np.frombuffer(body[rows_at:total_at], np.int8).reshape(count, width)
+            total = np.frombuffer(body[total_at:], "<f8").astype(np.float64) if has_total else None
+            yield keys, QuantisedVectors(scales, rows, total)
+
+    def check(self) -> None:
+        """Compare the blocks that were read with their checksums. Raises DamagedFileError."""
+        while self._unchecked:
+            at, size, crc = self._unchecked[-1]
+            self._file.seek(at)
+            self._check_block(self._file.read(size), crc)
+            self._unchecked.pop()
+
+    def _check_block(self, body: bytes | memoryview, crc: int) -> None:
+        if zlib.crc32(body) != crc:
+            raise DamagedFileError(f"{self._record.name} has a broken block.")
 
 
 class MatrixWriter:
@@ -180,7 +208,7 @@ class MatrixWriter:
             source.close()
 
     def _append(self, file: DerivedFile, keys: Keys, added: QuantisedVectors) -> DerivedFile:
-        data = pack_block(keys, added)
+        data = pack_block(keys, added, _sum_rows(added))
         with (self._index / file.name).open("rb+") as out:
             out.truncate(file.size)
             out.seek(file.size)
@@ -199,7 +227,8 @@ class MatrixWriter:
         keys = np.concatenate([keys for keys, _ in blocks])
         quantised = QuantisedVectors.concatenate([part for _, part in blocks])
         keep = np.isin(keys, live_keys)
-        data = pack_block(keys[keep], QuantisedVectors(quantised.scales[keep], quantised.rows[keep]))
+        kept = QuantisedVectors(quantised.scales[keep], quantised.rows[keep])
+        data = pack_block(keys[keep], kept, _sum_rows(kept))
         name = f"vectors-{generation}"
         (self._index / name).write_bytes(data)
         self._file = sync_and_record(self._index, name)
@@ -208,10 +237,15 @@ class MatrixWriter:
         return self._file
 
 
-def pack_block(keys: Keys, quantised: QuantisedVectors) -> bytes:
-    """Return a block of the file: its head, the keys, and their vectors."""
-    body = b"".join((keys.astype("<i8").tobytes(), quantised.scales.astype("<f4").tobytes(), quantised.rows.tobytes()))
-    return BLOCK_HEAD.pack(BLOCK_MAGIC, quantised.rows.shape[1], len(keys), zlib.crc32(body)) + body
+def pack_block(keys: Keys, quantised: QuantisedVectors, total: NDArray[np.float64] | None = None) -> bytes:
+    """Return a block of the file: its head, the keys, their vectors and, if given, the sum of these."""
+    parts = [keys.astype("<i8").tobytes(), quantised.scales.astype("<f4").tobytes(), quantised.rows.tobytes()]
+    magic = BLOCK_MAGIC
+    if total is not None:
+        parts.append(total.astype("<f8").tobytes())
+        magic = _BLOCK_MAGIC_WITH_SUM
+    body = b"".join(parts)
+    return BLOCK_HEAD.pack(magic, quantised.rows.shape[1], len(keys), zlib.crc32(body)) + body
 
 
 # --- in memory --------------------------------------------------------------------------------------------------------
@@ -516,14 +550,20 @@ def _read_vectors(source: RowSource, keys: Keys, dimensions: int, start: int = 0
     """
     is_found = np.zeros(len(keys), bool)
     for block_keys, quantised in source.blocks(dimensions, start) if len(keys) else ():
+        # New keys are above all older ones, so the blocks in sequence are in the order of keys.
+        first = int(np.searchsorted(keys, block_keys[0])) if len(block_keys) else 0
+        if np.array_equal(keys[first : first + len(block_keys)], block_keys):
+            is_found[first : first + len(block_keys)] = True
+            yield quantised
+            continue
         at = np.searchsorted(keys, block_keys)
         alive = np.zeros(len(block_keys), bool)
         inside = at < len(keys)
         alive[inside] = keys[at[inside]] == block_keys[inside]
         is_found[at[alive]] = True
-        whole = bool(alive.all())
-        # New keys are above all older ones, so the blocks in sequence are in the order of keys.
-        yield quantised if whole else QuantisedVectors(quantised.scales[alive], quantised.rows[alive])
+        dead = QuantisedVectors(quantised.scales[~alive], quantised.rows[~alive])
+        total = None if quantised.total is None else quantised.total - _sum_rows(dead)
+        yield QuantisedVectors(quantised.scales[alive], quantised.rows[alive], total)
     if not is_found.all():
         raise DamagedFileError(f"{np.count_nonzero(~is_found)} vectors are missing from the matrix.")
 
@@ -531,7 +571,7 @@ def _read_vectors(source: RowSource, keys: Keys, dimensions: int, start: int = 0
 def _add_to_total(total: NDArray[np.float64], parts: Iterable[QuantisedVectors]) -> Iterator[QuantisedVectors]:
     """Yield the parts unchanged, and add the sum of the vectors of each part to `total`, in place."""
     for part in parts:
-        total += _sum_rows(part)
+        total += _sum_rows(part) if part.total is None else part.total
         yield part
 
 

@@ -320,7 +320,7 @@ class Engine:
             step()
 
     def _warm_steps_without_model(self) -> tuple[Callable[[], object], ...]:
-        steps = (self._load_vectors, self.index.warm, self.snapshot.lexical.check, self._load_tables)
+        steps = (self._load_vectors, self.index.warm, self.snapshot.check, self._load_tables)
         links = (self._load_links,) if self._settings.search.boosts.links else ()
         learned = (self._learned.load,) if self._learned is not None else ()
         return *steps, *links, *learned, self._linked_passages.warm
