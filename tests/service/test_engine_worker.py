@@ -23,7 +23,7 @@ from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.event_loop import Failure, IndexOpened, ServiceEvent
 from excerpt.service.note_questions import AskWindow, Location
 from excerpt.service.packer import LOW_SCORE_REASON, AskCost, AskPack, Packer, PackRequest
-from excerpt.service.questions import AskHighlights, AskSearch, AskWhy
+from excerpt.service.questions import AskHighlights, AskMoreHits, AskSearch, AskWhy
 from excerpt.service.request_queue import Answer, Priority, Question
 from excerpt.tui.note.window import draw_note
 from excerpt.tui.pack.controller import mark_hit
@@ -132,6 +132,22 @@ def test_a_search_is_answered_before_a_waiting_pack(opened_worker: Worker, packe
     for _ in range(2):
         opened_worker.loop.step()
     assert order == ["search", "pack"]
+
+
+def test_a_passage_and_a_pack_are_answered_before_hits_that_fill_the_list(
+    opened_worker: Worker, packer: Packer
+) -> None:
+    hits = opened_worker.search("lentils").hits
+    order: list[str] = []
+    release = opened_worker.hold()
+    request = PackRequest(("lentils",), Strategy.AUTO, hits, (), PackSettings(scope=Scope.NONE))
+    opened_worker.ask(AskMoreHits("lentils", Strategy.AUTO, 100, 50), lambda _: order.append("more hits"))
+    opened_worker.ask(AskPack(packer, request), lambda _: order.append("pack"))
+    opened_worker.ask(AskWindow(draw_note, Location.from_hit(hits[0])), lambda _: order.append("passage"))
+    release.set()
+    for _ in range(3):
+        opened_worker.loop.step()
+    assert order == ["passage", "pack", "more hits"]
 
 
 def test_the_lines_shown_around_a_hit_are_lines_of_its_note(opened_worker: Worker) -> None:

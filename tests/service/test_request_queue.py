@@ -170,6 +170,25 @@ def test_hits_are_drawn_before_the_next_request_starts(bench: Bench, monkeypatch
     assert order == ["search", "drawn", "pack"]
 
 
+def test_a_pack_waits_while_passages_are_requested_one_after_the_other(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_queue, "_PAUSE_SECONDS", TIMEOUT_SECONDS)
+    release = bench.hold()
+    bench.ask("pack", lambda: "pack", Priority.PACK)
+    bench.ask("window", lambda: "first passage", Priority.PASSAGE)
+    release.set()
+    bench.loop.step()
+    bench.ask("window", lambda: "second passage", Priority.PASSAGE)
+    bench.loop.step()
+    assert bench.answers == ["first passage", "second passage"]
+    monkeypatch.setattr(request_queue, "_PAUSE_SECONDS", 0)
+    bench.ask("badges", lambda: "badges", Priority.BADGES)
+    bench.loop.step()
+    bench.loop.step()
+    assert bench.answers[2:] == ["badges", "pack"]
+
+
 def test_a_request_that_cannot_be_answered_yet_waits_silently(bench: Bench) -> None:
     def not_ready() -> None:
         raise NotReadyError

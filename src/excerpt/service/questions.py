@@ -53,6 +53,13 @@ class AskSearch(Struct, frozen=True):
         )
 
 
+class AskMoreHits(AskSearch, frozen=True):
+    """Question for more hits of an answered query, to fill the list; passages and packs are answered before it."""
+
+    kind: ClassVar[str] = "more-hits"
+    priority: ClassVar[Priority] = Priority.UPKEEP
+
+
 class AskHighlights(Struct, frozen=True):
     """Question for the same search result with highlights (spans of matched words) in all of its hits."""
 

@@ -22,9 +22,10 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 Source_contra = TypeVar("Source_contra", contravariant=True)
 
 _PAUSE_SECONDS = 0.1
-"""Seconds to wait after a search before requests of low priority are started.
+"""Seconds to wait after a search or a passage before requests of low priority are started.
 
-If the next letter is typed within this time, the thread is free for its search, and not busy with an outdated pack.
+If the next letter is typed or the next row selected within this time, the thread is free for its search or passage, and
+not busy with a pack that nobody looks at.
 """
 _MAX_DRAW_WAIT_SECONDS = 0.05
 """Maximum seconds to wait until hits are drawn before the next request is started.
@@ -44,7 +45,7 @@ class Priority(IntEnum):
     """Priorities of waiting requests, the most urgent first: the order in which the user looks at the answers.
 
     Of requests with the same priority the oldest comes first. `PACK` and `UPKEEP` wait until `_PAUSE_SECONDS` after a
-    search.
+    search or a passage.
     """
 
     INDEX = 0
@@ -132,7 +133,7 @@ class RequestQueue:
         self._is_step_running = False
         self._is_closed = False
         self._thread: threading.Thread | None = None
-        self._last_search_time = 0.0
+        self._pause_start = 0.0
         self._drawn_number = 0
         # Used only on the event loop.
         self._last_number = 0
@@ -284,7 +285,7 @@ class RequestQueue:
                         return pauses[0][1]
                     continue
                 queued_request = min(self._waiting_requests.values(), key=lambda each: each.request.priority)
-                pause = self._last_search_time + _PAUSE_SECONDS - time.monotonic()
+                pause = self._pause_start + _PAUSE_SECONDS - time.monotonic()
                 if queued_request.request.priority < Priority.PACK or pause <= 0:
                     return self._waiting_requests.pop(queued_request.request.kind)
                 self._condition.wait(pause)
@@ -303,6 +304,8 @@ class RequestQueue:
             self._loop.call_from_thread(lambda: self._deliver(queued_request, answer))
         if request.priority is Priority.HITS:
             self._wait_until_drawn(queued_request)
+        if request.priority in (Priority.HITS, Priority.PASSAGE):
+            self._pause_start = time.monotonic()
 
     def _wait_until_drawn(self, queued_request: QueuedRequest) -> None:
         """Wait until the answer is drawn or a newer request of its kind comes, at most `_MAX_DRAW_WAIT_SECONDS`."""
@@ -314,4 +317,3 @@ class RequestQueue:
                 ),
                 _MAX_DRAW_WAIT_SECONDS,
             )
-            self._last_search_time = time.monotonic()

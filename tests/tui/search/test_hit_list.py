@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 
@@ -17,7 +17,9 @@ from textual.strip import Strip
 from excerpt.base.kinds import Confidence, Strategy
 from excerpt.base.model import Fragment, Hit, LinkSource, PastUse, Replaced, Result, Span
 from excerpt.pack.memory_fragment import memory_name
+from excerpt.search.engine import Engine
 from excerpt.service.questions import AskSearch
+from excerpt.service.request_queue import Question
 from excerpt.tui.common.split import Split
 from excerpt.tui.search.hit_list import (
     HitList,
@@ -714,6 +716,32 @@ async def test_a_list_that_folded_hits_leave_short_is_filled_after_a_pause(
         pane_of(scripted)._handle_built_pack()
         assert 100 not in asked
         await until(pilot, lambda: 100 in asked, "the question for more hits")
+
+
+@pytest.mark.programs
+async def test_while_the_list_is_filled_keys_act_on_its_rows(
+    scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: dict[str, Callable[[Result], object]] = {}
+
+    def ask(question: Question[Engine, object], on_answer: Callable[[Result], object], *_: object) -> None:
+        answers[question.kind] = on_answer
+
+    async with scripted.run_test(size=(140, 45)) as pilot:
+        await show(pilot, [hit(f"{at % 9}.md", at + 1) for at in range(50)], matched=118)
+
+        pane = pane_of(scripted)
+        monkeypatch.setattr(pane._engine, "ask", ask)
+        monkeypatch.setattr(pane._engine, "is_waiting", answers.__contains__)
+        pane._fill_list()
+        assert not pane.has_to_wait("move")
+        await pilot.press("down")
+        selected = pane.selected
+        result = pane.result
+        assert result is not None
+        more = tuple(hit(f"{at}.md", at + 1) for at in range(50, 100))
+        answers.pop("more-hits")(replace(result, hits=(*result.hits, *more)))
+        assert (hit_list_of(scripted).row_count, pane.selected) == (59, selected)
 
 
 @pytest.mark.programs

@@ -95,6 +95,25 @@ def test_a_vault_without_dates_and_queries_has_headings_to_search_for() -> None:
     assert not engine.questions
 
 
+def test_headings_to_search_for_are_requested_once() -> None:
+    controller, engine = make_controller()
+    controller.request(())
+    engine.answer("newest", ())
+    engine.answer("first_queries", ("How do I sync?", "Lentil soup"))
+    controller.request(())
+    engine.answer("newest", ())
+    assert not engine.questions
+    assert texts(controller) == ["How do I sync?", "Lentil soup"]
+
+
+def test_a_typed_query_cancels_the_requests_for_notes_and_memories() -> None:
+    controller, engine = make_controller()
+    controller.request(())
+    controller.check_memories([make_memory(0)])
+    controller.stop()
+    assert not engine.questions
+
+
 def test_sources_are_checked_in_small_groups_newest_memories_first() -> None:
     controller, engine = make_controller()
     memories = [make_memory(number) for number in range(20)]
@@ -137,6 +156,17 @@ def app_with_start_list(scripted: ScriptedApp) -> ScriptedApp:
     source = Source("Sync/Conflicts.md", 8, 8, "", ("Conflicts",))
     MemoryStore(scripted.scripted_places.memory_folder(VAULT)).remember("The newer one is kept.", source=source)
     return scripted
+
+
+async def test_a_query_stops_the_requests_of_the_start_list(
+    scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await show_start_list(pilot)
+        cancelled: list[str] = []
+        monkeypatch.setattr(pane_of(scripted)._engine, "cancel", cancelled.append)
+        await type_query(pilot, "sync")
+        assert "newest" in cancelled
 
 
 async def test_an_empty_query_lists_recent_queries_stale_memories_and_new_notes(

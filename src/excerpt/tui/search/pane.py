@@ -273,7 +273,8 @@ class SearchPane(Vertical):
     @property
     def is_filling(self) -> bool:
         """Whether more hits may still be requested to fill the list."""
-        return self._fill_timer.is_pending or not self.is_up_to_date
+        is_waiting = self._fill_timer.is_pending or self._engine.is_waiting("more-hits")
+        return is_waiting or not self.is_up_to_date
 
     def apply_settings(self, settings: Settings) -> None:
         """Apply `settings`. A value that the user has set by a key stays if its setting has not changed."""
@@ -369,6 +370,7 @@ class SearchPane(Vertical):
     def search(self) -> None:
         """Request the hits of the current query, and show when they arrive; clear the list if the query is empty."""
         self._fill_timer.stop()
+        self._engine.cancel("more-hits")
         if not self.is_populated:
             return
         query = self.query_text.strip()
@@ -383,6 +385,7 @@ class SearchPane(Vertical):
             self._ask_start()
             return
         self.orders.stop()
+        self.hits.start.stop()
         visible_rows = self.size.height
         from excerpt.service.questions import AskSearch
 
@@ -541,19 +544,31 @@ class SearchPane(Vertical):
     @on(HitList.EndReached)
     def _extend_list(self, event: HitList.EndReached) -> None:
         event.stop()
-        self._request_more_hits()
-
-    def _fill_list(self) -> None:
-        """Request more hits if the rows of the hits do not fill the list, because further hits of a note are folded."""
-        if self.hits.hit_list.display and self.hits.hit_list.has_room:
-            self._request_more_hits()
-
-    def _request_more_hits(self) -> None:
-        """Request as many more hits if more fragments match."""
-        result = self.result
-        if result is not None and len(result.hits) == self._hit_limit < result.matched and not self._is_searching:
+        if self._has_more_hits:
             self._hit_limit += self._settings.search.limit
             self.search()
+
+    def _fill_list(self) -> None:
+        """Request more hits if the rows of the hits do not fill the list, because further hits of a note are folded.
+
+        Meanwhile keys act on the rows shown: nobody waits for these hits, so passages are answered before them.
+        """
+        if self.hits.hit_list.display and self.hits.hit_list.has_room and self._has_more_hits:
+            from excerpt.service.questions import AskMoreHits
+
+            limit, visible_rows = self._hit_limit + self._settings.search.limit, self.size.height
+            question = AskMoreHits(self.query_text.strip(), self.strategy, limit, visible_rows)
+            self._engine.ask(question, partial(self._handle_more_hits, limit, visible_rows))
+
+    def _handle_more_hits(self, limit: int, visible_rows: int, result: Result) -> None:
+        self._hit_limit = limit
+        self._handle_result(visible_rows, result)
+
+    @property
+    def _has_more_hits(self) -> bool:
+        """Whether more fragments match than the newest search was to find."""
+        result = self.result
+        return result is not None and len(result.hits) == self._hit_limit < result.matched and not self._is_searching
 
     @on(RowList.Moved)
     def _handle_cursor_move(self, event: RowList.Moved) -> None:

@@ -81,6 +81,14 @@ class StartController:
         self._store(_QUERIES, [StartRow(_QUERIES, query, query=query) for query in queries[:MAX_ROWS]])
         self._engine.ask(AskNewestNotes(MAX_ROWS), self._store_notes)
 
+    def stop(self) -> None:
+        """Cancel the requests for notes and memories, because a query was typed.
+
+        Headings are still stored: they take .13 s in cpp-docs, and so are requested once.
+        """
+        self._engine.cancel("newest")
+        self._engine.cancel("stale_memories")
+
     def check_memories(self, memories: Sequence[Memory]) -> None:
         """Request which of all `memories` have a changed source. Until the answer arrives, the previous rows stay."""
         newest = sorted(memories, key=lambda memory: memory.created, reverse=True)
@@ -113,7 +121,7 @@ class StartController:
         )
         if notes or self._parts[_QUERIES]:
             self._store(_HEADINGS, ())
-        else:
+        elif len(self._parts[_HEADINGS]) < _MAX_HEADINGS:
             self._engine.ask(AskFirstQueries(_MAX_HEADINGS), self._store_headings)
 
     def _store_headings(self, headings: Sequence[str]) -> None:
