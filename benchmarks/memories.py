@@ -29,6 +29,7 @@ from excerpt.memory import recall
 from excerpt.memory.memory_file import format_current_time, render_memory
 from excerpt.memory.recall import Recaller
 from excerpt.memory.results import RecalledMemory
+from excerpt.memory.store import FolderMemoryStore
 
 SEED = 6
 ASKED, HELD = 400, 1_000
@@ -90,12 +91,12 @@ def speed(vault: Path, scratch: Path, count: int) -> None:
     snapshot.close()
     print(f"\n## Recall of {len(list(folder.iterdir())):,} memories\n")
     begun = time.process_time(), time.perf_counter()
-    recaller = Recaller(folder, scratch / "memory-index", Settings())
+    recaller = Recaller(FolderMemoryStore(folder), scratch / "memory-index", Settings())
     recaller.recall("a")
     print(f"first, index made: {time.process_time() - begun[0]:.1f} s CPU, {time.perf_counter() - begun[1]:.1f} s\n")
     recaller.close()
     begun = time.process_time(), time.perf_counter()
-    recaller = Recaller(folder, scratch / "memory-index", Settings())
+    recaller = Recaller(FolderMemoryStore(folder), scratch / "memory-index", Settings())
     recaller.recall("a")
     print(f"first of a process: {time.process_time() - begun[0]:.1f} s CPU, {time.perf_counter() - begun[1]:.1f} s\n")
     print("| | ms p50 | p95 |\n|---|---|---|")
@@ -190,7 +191,7 @@ def meaning(vault: Path, queries: Path, strange: Path, scratch: Path) -> None:
     others = [json.loads(line)["query"] for line in strange.read_text(encoding="utf-8").splitlines()]
     folder = scratch / f"{vault.name}-memories"
     remember_all(folder, list(fragments.values()))
-    recaller = Recaller(folder, scratch / f"{vault.name}-memory-index", Settings())
+    recaller = Recaller(FolderMemoryStore(folder), scratch / f"{vault.name}-memory-index", Settings())
     print(f"\n## Meaning, {vault.name}: {len(fragments):,} memories, {len(asked)} queries of other words\n")
     print("| cosine from | found among ten | memories, median | other vault's queries: none | memories, median |")
     print("|---|---|---|---|---|")

@@ -22,7 +22,8 @@ from textual.widgets import Input, TextArea
 from excerpt.base.model import Source
 from excerpt.base.settings import ScreenSettings, Settings, user_paths
 from excerpt.memory import store as store_module
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.memory_file import make_memory
+from excerpt.memory.store import FolderMemoryStore
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.index.dialog import IndexDialog
@@ -105,7 +106,7 @@ async def remember(pilot: Pilot[None]) -> None:
 
 def some_memories() -> None:
     """Create three memories with fixed times; the source of the newest has changed since."""
-    store = MemoryStore(user_paths().memory_folder(DEMO))
+    store = FolderMemoryStore(user_paths().memory_folder(DEMO))
     kept = (
         ("2026-02-16", "Paste packs below the question for long prompts.", "howto", "Grace tried both", "", ""),
         ("2026-02-27", "Marks outlive the query: collect first, then copy.", "packs", "for the talk", "", "marks"),
@@ -114,7 +115,7 @@ def some_memories() -> None:
     for day, text, tags, why, path, query in kept:
         source = Source(path, 5, 5, digest_of_text(text)) if path else None
         setattr(store_module, "format_current_time", lambda day=day: f"{day}T09:30:00+00:00")  # noqa: B010
-        store.remember(text, tags.split(","), why, source, query=query)
+        store.remember(make_memory(text, tags.split(","), why, source, query=query))
 
 
 _OUTDATED = "The budget is the most tokens a pack may hold. It counts the passages, but no source lines."

@@ -19,7 +19,9 @@ from mcp import Client
 import excerpt
 from excerpt.base.kinds import Strategy
 from excerpt.base.settings import PackSettings, load_vault_settings, user_paths
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.joined_store import JoinedMemoryStore
+from excerpt.memory.memory_file import make_memory
+from excerpt.memory.store import FolderMemoryStore
 from excerpt.pack.memory_fragment import memory_name
 from excerpt.pack.selection import MarkedFragment
 from excerpt.search.engine import Engine
@@ -482,8 +484,8 @@ def test_no_pack_of_the_app_has_a_comment_of_a_memory(
 
 def test_a_decision_of_the_app_and_its_undo_keep_comments_that_nobody_reads(tmp_path: Path) -> None:
     text = "Goats need %% walrus %% hay."
-    store = MemoryStore(tmp_path)
-    kept = store.remember(text)
+    store = JoinedMemoryStore({"": FolderMemoryStore(tmp_path)})
+    kept = store.remember(make_memory(text))
     shown = store.all().memories[0]
     assert shown.text == "Goats need hay."
     decided = make_edit_decision(shown, MemoryDraft(shown.text, ("farm",), ""))(store)
@@ -495,4 +497,4 @@ def test_a_decision_of_the_app_and_its_undo_keep_comments_that_nobody_reads(tmp_
     assert store.get(kept.id).text == "Goats eat hay.\n\n%% walrus %%"
     reworded.undo(store)
     assert store.get(kept.id).text == text
-    assert store.update(replace(store.get(kept.id), why="winter")).text == text
+    assert store.change(kept.id, lambda memory: replace(memory, why="winter")).text == text

@@ -16,7 +16,7 @@ from excerpt.corpus.interface import Corpus
 from excerpt.index.build import build
 from excerpt.index.events import CrashHandler, EventHandler
 from excerpt.index.snapshot import Snapshot
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.joined_store import ConnectedMemoryStore
 from excerpt.service.findings import Finding, ok
 from excerpt.service.stores import ChangePusher
 
@@ -53,7 +53,7 @@ class TinyStore(Struct, frozen=True):
         build(vault, vault.with_suffix(".index"), settings)
         return Snapshot.open(vault.with_suffix(".index"), settings)
 
-    def open_memories(self, folder: Path, *, shows_comments: bool) -> MemoryStore | None:
+    def open_memories(self, folder: Path, *, shows_comments: bool) -> ConnectedMemoryStore | None:
         return None
 
     def check(self, settings: Settings) -> Iterator[Finding]:

@@ -7,10 +7,10 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from excerpt.base.errors import ExcerptError, MemoryUnusableError, ReadError, StoreUnusableError
-from excerpt.base.model import Memory, Source
+from excerpt.base.model import Memory
 from excerpt.base.state_files import read_limited, replace_file
 from excerpt.memory.memory_file import (
     derive_id_from_name,
@@ -24,7 +24,7 @@ from excerpt.memory.store import (
     MAX_BYTES,
     FolderContents,
     LoadedFile,
-    MemoryStore,
+    LoadedMemories,
     UnreadableFile,
     index_by_id,
     memory_file_name,
@@ -48,7 +48,7 @@ _READ = (
 )
 
 
-class SharedMemoryStore(MemoryStore):
+class SharedMemoryStore:
     """The memories of a vault in a store, with the rights of the role that connects.
 
     Comments in a text are its author's alone, so they are not saved, unless `shows_comments` has everybody read them.
@@ -56,11 +56,11 @@ class SharedMemoryStore(MemoryStore):
     search index: it may be deleted at any time.
     """
 
-    shares: ClassVar[bool] = True
-
     def __init__(self, address: PostgresAddress, folder: Path, *, shows_comments: bool = False) -> None:
         """Connect to nothing yet."""
-        super().__init__(folder, shows_comments=shows_comments)
+        self.folder = folder
+        self.shows_comments = shows_comments
+        self._contents = FolderContents({}, {}, shows_comments)
         self._address = address
         self._connection: StoreConnection | None = None
         self._versions: dict[str, int] = {}
@@ -72,21 +72,10 @@ class SharedMemoryStore(MemoryStore):
             self._connection.close()
         self._connection = None
 
-    def remember(
-        self,
-        text: str,
-        tags: Sequence[str] = (),
-        why: str = "",
-        source: Source | None = None,
-        query: str = "",
-        *,
-        replaces: Sequence[str] = (),
-        shared: bool = True,  # noqa: ARG002 - as of a folder
-    ) -> Memory:
-        """Save `text` as a new memory of the role, and return it. It is for all who may read its source."""
-        saved_at = format_current_time()
-        memory = self._to_share(Memory("", text, tuple(tags), why, saved_at, saved_at, source, query))
-        return self._save("", 0, memory, render_memory(memory), replaces)
+    def remember(self, memory: Memory, replaces: Sequence[str] = ()) -> Memory:
+        """Save a new memory of the role, and return it with its id. It is for all who may read its source."""
+        shared = self._to_share(memory)
+        return self._save("", 0, shared, render_memory(shared), replaces)
 
     def replace_others(self, memory_id: str, replaces: Sequence[str]) -> Memory:
         """Let a memory replace others that the store shares, and return it."""
@@ -101,7 +90,7 @@ class SharedMemoryStore(MemoryStore):
         Raises MemoryUnusableError if the role is not its author, or somebody has changed it meanwhile.
         """
         self._read_at = 0.0
-        _, entry = self._find(memory_id)
+        _, entry = self.contents().find(memory_id)
         memory = entry.memory
         changed = self._to_share(
             replace(
@@ -129,6 +118,15 @@ class SharedMemoryStore(MemoryStore):
         """Make a forgotten or replaced memory of the role current again, and return it."""
         self._call("restore_memory", memory_id)
         return self.get(memory_id)
+
+    def all(self) -> LoadedMemories:
+        """Return all memories as shown, newest first, or why they cannot be read."""
+        return self.contents().loaded
+
+    def get(self, memory_id: str) -> Memory:
+        """Return the whole memory with this id. Raises MemoryUnusableError if there is none."""
+        _, entry = self.contents().find(memory_id)
+        return entry.memory
 
     def contents(self) -> FolderContents:
         """Return the memories that the role may read; only changed ones are loaded.

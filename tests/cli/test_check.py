@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from excerpt.base.settings import user_paths
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.memory_file import make_memory
+from excerpt.memory.store import FolderMemoryStore
 from excerpt.pack.memory_fragment import memory_name
 from excerpt.pack.selection import MarkedFragment, SavedMarks, write_marks
 from tests.cli.conftest import Excerpt, Piped
@@ -301,8 +302,8 @@ def test_control_characters_are_shown_and_no_file_outside_the_vault_is_read(
 def test_a_cited_memory_is_compared_with_the_saved_memory(
     excerpt: Excerpt, vault: Path, tmp_path: Path, change: str, told: tuple[int, str]
 ) -> None:
-    store = MemoryStore(user_paths().memory_folder(vault))
-    memory = store.remember("Soup keeps for three days in the fridge.", why="plan the shopping")
+    store = FolderMemoryStore(user_paths().memory_folder(vault))
+    memory = store.remember(make_memory("Soup keeps for three days in the fridge.", why="plan the shopping"))
     write_marks(user_paths().marks_file(vault), SavedMarks("soup", (MarkedFragment(memory_name(memory.id), ""),)))
     pack, answer = tmp_path / "pack", tmp_path / "answer.md"
     pack.write_text(excerpt("pack", "--from-marks", "--vault", vault).out, encoding="utf-8")

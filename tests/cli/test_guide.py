@@ -22,7 +22,7 @@ from excerpt.base.model import Note
 from excerpt.base.settings import Settings
 from excerpt.base.settings_file import all_settings
 from excerpt.cli.main import COMMANDS, program
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.store import FolderMemoryStore
 from excerpt.search.ranking import BOOST_WEIGHTS, SIGNALS
 from excerpt.text.markdown import parse_note
 from excerpt.text.tokens import TOKENIZERS
@@ -225,7 +225,7 @@ def test_the_memory_file_shown_in_the_guide_can_be_parsed(tmp_path: Path) -> Non
     example = re.search(r"^```markdown\n(.*?)^```", (DEMO / "Memories.md").read_text(encoding="utf-8"), re.M | re.S)
     assert example
     (tmp_path / "shown.md").write_text(example[1], encoding="utf-8")
-    memories = MemoryStore(tmp_path).all()
+    memories = FolderMemoryStore(tmp_path).all()
     assert not memories.unreadable
     (memory,) = memories.memories
     shown = yaml.safe_load(example[1].split("---")[1])

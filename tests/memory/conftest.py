@@ -11,6 +11,7 @@ from excerpt.base.settings import Settings
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.memory.recall import Recaller
+from excerpt.memory.store import FolderMemoryStore
 
 NOTES = {
     "Guides/Sync.md": (
@@ -58,7 +59,7 @@ def recaller_in(tmp_path: Path) -> Iterator[Callable[[], Recaller]]:
     made: list[Recaller] = []
 
     def another() -> Recaller:
-        made.append(Recaller(tmp_path / "memories", tmp_path / "memory-index", Settings()))
+        made.append(Recaller(FolderMemoryStore(tmp_path / "memories"), tmp_path / "memory-index", Settings()))
         return made[-1]
 
     yield another

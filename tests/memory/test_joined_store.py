@@ -10,25 +10,26 @@ import pytest
 from excerpt.base.errors import MemoryUnusableError
 from excerpt.base.model import Source
 from excerpt.memory.joined_store import JoinedMemoryStore
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.memory_file import make_memory
+from excerpt.memory.store import FolderMemoryStore
 
 SOURCE = Source("work/Plan.md", 3, 4, "d1")
 
 
 @pytest.fixture
-def stores(tmp_path: Path) -> dict[str, MemoryStore]:
-    return {name: MemoryStore(tmp_path / name) for name in ("family", "work")}
+def stores(tmp_path: Path) -> dict[str, FolderMemoryStore]:
+    return {name: FolderMemoryStore(tmp_path / name) for name in ("family", "work")}
 
 
 @pytest.fixture
-def joined_store(stores: dict[str, MemoryStore]) -> JoinedMemoryStore:
+def joined_store(stores: dict[str, FolderMemoryStore]) -> JoinedMemoryStore:
     return JoinedMemoryStore(stores)
 
 
 def test_a_memory_is_saved_in_the_vault_of_its_source_under_its_path_there(
-    joined_store: JoinedMemoryStore, stores: dict[str, MemoryStore]
+    joined_store: JoinedMemoryStore, stores: dict[str, FolderMemoryStore]
 ) -> None:
-    memory = joined_store.remember("Paint on Friday.", source=SOURCE)
+    memory = joined_store.remember(make_memory("Paint on Friday.", source=SOURCE))
     assert memory.source == SOURCE
     (kept,) = stores["work"].all().memories
     assert kept.source == replace(SOURCE, path="Plan.md")
@@ -36,16 +37,19 @@ def test_a_memory_is_saved_in_the_vault_of_its_source_under_its_path_there(
 
 
 def test_a_memory_without_a_source_is_saved_in_the_first_vault(
-    joined_store: JoinedMemoryStore, stores: dict[str, MemoryStore]
+    joined_store: JoinedMemoryStore, stores: dict[str, FolderMemoryStore]
 ) -> None:
-    memory = joined_store.remember("Buy rope.")
+    memory = joined_store.remember(make_memory("Buy rope."))
     assert stores["family"].all().memories == (memory,)
 
 
 def test_all_memories_are_listed_newest_first_with_the_vault_of_their_file(
-    joined_store: JoinedMemoryStore, stores: dict[str, MemoryStore]
+    joined_store: JoinedMemoryStore, stores: dict[str, FolderMemoryStore]
 ) -> None:
-    first, second = joined_store.remember("First."), joined_store.remember("Second.", source=SOURCE)
+    first, second = (
+        joined_store.remember(make_memory("First.")),
+        joined_store.remember(make_memory("Second.", source=SOURCE)),
+    )
     (stores["work"].folder / "broken.md").write_text("---\nid: [\n---\n")
     loaded = joined_store.all()
     assert {memory.id for memory in loaded.memories} == {first.id, second.id}
@@ -54,9 +58,9 @@ def test_all_memories_are_listed_newest_first_with_the_vault_of_their_file(
 
 
 def test_a_memory_is_changed_forgotten_and_restored_in_its_vault(
-    joined_store: JoinedMemoryStore, stores: dict[str, MemoryStore]
+    joined_store: JoinedMemoryStore, stores: dict[str, FolderMemoryStore]
 ) -> None:
-    memory = joined_store.remember("Paint on Friday.", source=SOURCE)
+    memory = joined_store.remember(make_memory("Paint on Friday.", source=SOURCE))
     changed = joined_store.change(memory.id, lambda before: replace(before, why="weather"))
     assert changed.source == SOURCE
     assert stores["work"].get(memory.id).why == "weather"
@@ -67,7 +71,7 @@ def test_a_memory_is_changed_forgotten_and_restored_in_its_vault(
 
 
 def test_a_memory_does_not_follow_its_source_into_another_vault(joined_store: JoinedMemoryStore) -> None:
-    memory = joined_store.remember("Paint on Friday.", source=SOURCE)
+    memory = joined_store.remember(make_memory("Paint on Friday.", source=SOURCE))
     elsewhere = replace(SOURCE, path="family/Plan.md")
     with pytest.raises(MemoryUnusableError, match="now in the vault family"):
         joined_store.change(memory.id, lambda before: replace(before, source=elsewhere))
@@ -81,9 +85,9 @@ def test_an_unknown_id_is_an_error(joined_store: JoinedMemoryStore) -> None:
 
 
 def test_a_memory_is_shown_and_changed_by_the_rule_of_its_own_vault(tmp_path: Path) -> None:
-    stores = {name: MemoryStore(tmp_path / name, shows_comments=name == "bees") for name in ("bees", "garden")}
+    stores = {name: FolderMemoryStore(tmp_path / name, shows_comments=name == "bees") for name in ("bees", "garden")}
     joined = JoinedMemoryStore(stores)
-    shown, hidden = (stores[name].remember("Home %%secret%% again.") for name in ("bees", "garden"))
+    shown, hidden = (stores[name].remember(make_memory("Home %%secret%% again.")) for name in ("bees", "garden"))
     assert joined.as_shown(shown).text == "Home %%secret%% again."
     assert "secret" not in joined.as_shown(hidden).text
     assert joined.replace_text(shown, "Out.").text == "Out."

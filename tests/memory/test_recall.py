@@ -13,6 +13,7 @@ import pytest
 from excerpt.base.errors import MemoryUnusableError
 from excerpt.base.kinds import Confidence
 from excerpt.base.model import Memory, Source
+from excerpt.memory.memory_file import make_memory
 from excerpt.memory.recall import (
     MAX_RECALL_WORDS,
     MAX_SHOWN_ANSWERS,
@@ -82,16 +83,16 @@ def test_memories_are_found_by_words_inflections_names_and_filters(
 
 
 def test_a_memory_similar_in_meaning_is_found_without_shared_words(recaller: Recaller) -> None:
-    recaller.store.remember("The cat sleeps on the sofa all day")
-    recaller.store.remember("Interest rates rose again")
+    recaller.store.remember(make_memory("The cat sleeps on the sofa all day"))
+    recaller.store.remember(make_memory("Interest rates rose again"))
     (found,) = recaller.recall("kitten couch")
     assert found.memory.text == "The cat sleeps on the sofa all day"
     assert found.answers
 
 
 def test_a_memory_that_shares_only_stop_words_is_not_an_answer(recaller: Recaller) -> None:
-    recaller.store.remember("The printer on the second floor needs the old driver")
-    recaller.store.remember("The bread rises best in the cellar")
+    recaller.store.remember(make_memory("The printer on the second floor needs the old driver"))
+    recaller.store.remember(make_memory("The bread rises best in the cellar"))
     assert recaller.recall("what is the capital of the moon") == []
     assert texts(recaller, "what does the bread need") == ["The bread rises best in the cellar"]
     assert len(recaller.recall("the")) == 2  # all of it that was asked
@@ -106,7 +107,7 @@ def test_of_forty_questions_only_one_is_shown_a_wrong_memory(
 ) -> None:
     memories: list[str] = QUESTIONS["memories"]
     for text in memories:
-        recaller.store.remember(text)
+        recaller.store.remember(make_memory(text))
     shown = {
         (each["question"], found.text)
         for each in QUESTIONS["questions"]
@@ -121,8 +122,10 @@ def test_of_forty_questions_only_one_is_shown_a_wrong_memory(
 
 
 def test_the_best_answer_comes_first_with_its_confidence(recaller: Recaller) -> None:
-    recaller.store.remember("Backups of the database run at night, and the database is copied to a second disk")
-    recaller.store.remember("The database has a backup")
+    recaller.store.remember(
+        make_memory("Backups of the database run at night, and the database is copied to a second disk")
+    )
+    recaller.store.remember(make_memory("The database has a backup"))
     found = recaller.recall("when do backups of the database run")
     assert found[0].memory.text.startswith("Backups")
     assert found[0].score > found[-1].score
@@ -148,7 +151,7 @@ def test_if_no_memory_answers_memories_that_share_a_word_are_listed_and_flagged_
 
 
 def test_spans_mark_the_words_in_the_text_of_the_memory(recaller: Recaller) -> None:
-    recaller.store.remember("First line\n\n## Heading\n\nthe conflict is here")
+    recaller.store.remember(make_memory("First line\n\n## Heading\n\nthe conflict is here"))
     (found,) = recaller.recall("conflict")
     assert [found.memory.text[span.start : span.end] for span in found.spans] == ["conflict"]
 
@@ -241,9 +244,9 @@ def test_an_invalid_date_is_reported(three_memories: Recaller) -> None:
 
 
 def test_changes_by_this_program_appear_at_the_next_recall(recaller: Recaller) -> None:
-    memory = recaller.store.remember("the conflict of versions")
+    memory = recaller.store.remember(make_memory("the conflict of versions"))
     assert texts(recaller, "conflict") == ["the conflict of versions"]
-    second = recaller.store.remember("another conflict")
+    second = recaller.store.remember(make_memory("another conflict"))
     assert set(texts(recaller, "conflict")) == {"the conflict of versions", "another conflict"}
     recaller.store.forget(memory.id)
     assert texts(recaller, "conflict") == ["another conflict"]
@@ -266,15 +269,15 @@ def test_an_edit_that_keeps_the_size_appears_at_the_next_recall(recaller: Recall
 
 def test_two_recallers_of_one_folder_see_each_others_changes(recaller_in: Others) -> None:
     first, second = recaller_in(), recaller_in()
-    first.store.remember("the conflict of versions")
+    first.store.remember(make_memory("the conflict of versions"))
     assert texts(second, "conflict") == texts(first, "conflict") == ["the conflict of versions"]
-    second.store.remember("a second conflict")
+    second.store.remember(make_memory("a second conflict"))
     assert texts(second, "second") == texts(first, "second") == ["a second conflict"]
 
 
 def test_a_deleted_index_is_built_again(recaller_in: Others, tmp_path: Path) -> None:
     first = recaller_in()
-    first.store.remember("the conflict of versions")
+    first.store.remember(make_memory("the conflict of versions"))
     assert first.recall("conflict")
     first.close()
     for file in sorted((tmp_path / "memory-index").rglob("*"), reverse=True):
@@ -287,7 +290,7 @@ def test_if_the_index_cannot_be_used_memories_are_found_by_words_with_a_warning(
 ) -> None:
     (tmp_path / "memory-index").write_text("a file where the folder should be")
     recaller = recaller_in()
-    recaller.store.remember("the conflict of versions")
+    recaller.store.remember(make_memory("the conflict of versions"))
     assert texts(recaller, "conflicts") == ["the conflict of versions"]
     assert "memory-index" in recaller.unranked
 
@@ -304,24 +307,24 @@ def test_a_memory_with_properties_only_is_found_by_them(recaller: Recaller) -> N
 
 
 def test_forgotten_memories_and_broken_files_are_not_recalled(recaller: Recaller) -> None:
-    memory = recaller.store.remember("the conflict of versions")
+    memory = recaller.store.remember(make_memory("the conflict of versions"))
     recaller.store.forget(memory.id)
     write(recaller, "broken.md", "---\nwhy: [\n---\nthe conflict\n")
-    recaller.store.remember("something else")
+    recaller.store.remember(make_memory("something else"))
     assert texts(recaller, "conflict") == []
 
 
 def test_the_requested_number_of_nearest_memories_is_given_in_order(recaller: Recaller) -> None:
-    recaller.store.remember("Soup on Friday", source=Source("a.md", 1, 1, ""))
-    recaller.store.remember("We ship the release on the 12th of March")
-    recaller.store.remember("The release ships on the 12th of March, as agreed")
+    recaller.store.remember(make_memory("Soup on Friday", source=Source("a.md", 1, 1, "")))
+    recaller.store.remember(make_memory("We ship the release on the 12th of March"))
+    recaller.store.remember(make_memory("The release ships on the 12th of March, as agreed"))
     found = recaller.find_similar("We ship the release on the 12th of March", 0.8)
     assert [memory.text[:6] for memory, _ in found] == ["We shi", "The re"]
     assert found[0][1] == pytest.approx(1, abs=0.001)
 
 
 def test_only_the_first_words_of_a_long_question_are_compared(recaller: Recaller) -> None:
-    recaller.store.remember("The keeper of the lighthouse writes a log.")
+    recaller.store.remember(make_memory("The keeper of the lighthouse writes a log."))
     words = " ".join(f"w{number}" for number in range(MAX_RECALL_WORDS))
     assert recaller.recall(f"lighthouse keeper {words}")
     assert recaller.is_query_cut
@@ -379,9 +382,9 @@ def memory(text: str, source: Source | None = None, why: str = "", tags: tuple[s
 
 
 def test_a_memory_of_the_same_lines_is_offered_for_merging_before_a_similar_memory(recaller: Recaller) -> None:
-    alike = recaller.store.remember("The release ships on the 12th of March, we agreed")
-    same = recaller.store.remember("something else entirely", source=HERE)
-    recaller.store.remember("Soup on Friday", source=Source("Guides/Sync.md", 11, 12, "e"))
+    alike = recaller.store.remember(make_memory("The release ships on the 12th of March, we agreed"))
+    same = recaller.store.remember(make_memory("something else entirely", source=HERE))
+    recaller.store.remember(make_memory("Soup on Friday", source=Source("Guides/Sync.md", 11, 12, "e")))
     found = find_similar_memories(
         "We agreed: the release ships on the 12th of March", Source("Guides/Sync.md", 9, 10, "f"), recaller
     )
@@ -392,9 +395,11 @@ def test_a_memory_of_the_same_lines_is_offered_for_merging_before_a_similar_memo
 
 def test_memories_below_the_same_heading_or_with_the_same_why_and_tags_are_offered(recaller: Recaller) -> None:
     conflicts = ("Sync", "Conflicts")
-    below = recaller.store.remember("something else", source=Source("Guides/Sync.md", 7, 7, "d", conflicts))
-    purpose = recaller.store.remember("Simmer lentils", ("price", "storage"), why="Budget")
-    recaller.store.remember("Bread on Friday", ("price",), why="Budget")
+    below = recaller.store.remember(
+        make_memory("something else", source=Source("Guides/Sync.md", 7, 7, "d", conflicts))
+    )
+    purpose = recaller.store.remember(make_memory("Simmer lentils", ("price", "storage"), why="Budget"))
+    recaller.store.remember(make_memory("Bread on Friday", ("price",), why="Budget"))
     source = Source("Guides/Sync.md", 9, 9, "e", conflicts)
     found = find_similar_memories("6 euros", source, recaller, tags=("storage", "#Price"), why="budget")
     assert [(offer.memory, offer.relation) for offer in found] == [
@@ -404,13 +409,13 @@ def test_memories_below_the_same_heading_or_with_the_same_why_and_tags_are_offer
 
 
 def test_memories_without_tags_are_not_offered_for_the_same_why(recaller: Recaller) -> None:
-    recaller.store.remember("Simmer lentils", why="Budget")
+    recaller.store.remember(make_memory("Simmer lentils", why="Budget"))
     assert find_similar_memories("6 euros", None, recaller, why="Budget") == []
 
 
 def test_a_replaced_memory_is_recalled_and_offered_only_if_asked_for(recaller: Recaller) -> None:
-    old = recaller.store.remember("Storage costs 4 euros a month", ("price",))
-    new = recaller.store.remember("Storage costs 6 euros a month", ("price",), replaces=[old.id])
+    old = recaller.store.remember(make_memory("Storage costs 4 euros a month", ("price",)))
+    new = recaller.store.remember(make_memory("Storage costs 6 euros a month", ("price",)), replaces=[old.id])
 
     def recall(query: str, *, replaced: bool = False) -> list[str]:
         return [each.memory.id for each in recaller.recall(query, replaced=replaced)]
@@ -424,7 +429,7 @@ def test_a_replaced_memory_is_recalled_and_offered_only_if_asked_for(recaller: R
 
 
 def test_a_memory_that_says_something_else_is_not_offered_for_merging(recaller: Recaller) -> None:
-    recaller.store.remember("The release ships on the 12th of March")
+    recaller.store.remember(make_memory("The release ships on the 12th of March"))
     assert find_similar_memories("Simmer red lentils with cumin", None, recaller) == []
 
 
@@ -432,7 +437,7 @@ def test_a_memory_of_lines_that_have_moved_is_offered_for_merging_at_the_new_lin
     recaller: Recaller, vault: Vault
 ) -> None:
     source, _ = source_from_lines(vault.snapshot(), "Sync:13")
-    kept = recaller.store.remember("Each device keeps its own history of changes.", source=source)
+    kept = recaller.store.remember(make_memory("Each device keeps its own history of changes.", source=source))
     vault.write("Guides/Sync.md", NOTES["Guides/Sync.md"].replace("# Sync\n", "# Sync\n\nOne.\n\nTwo.\n"))
     badges = MemoriesByLocation([kept], vault.snapshot())
     now, _ = source_from_lines(vault.snapshot(), "Sync:17")

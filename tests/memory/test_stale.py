@@ -9,25 +9,26 @@ import pytest
 from excerpt.base.errors import MemoryUnusableError
 from excerpt.base.model import Memory, Source
 from excerpt.memory import stale
+from excerpt.memory.joined_store import JoinedMemoryStore
+from excerpt.memory.memory_file import make_memory
 from excerpt.memory.recall import Recaller
 from excerpt.memory.results import SourceStatus
 from excerpt.memory.stale import check_source, source_from_fragment, source_from_lines
-from excerpt.memory.store import MemoryStore
 from tests.memory.conftest import NOTES, Vault
 
 SYNC = "Guides/Sync.md"
 
 
 @pytest.fixture
-def store(recaller: Recaller) -> MemoryStore:
-    return recaller.store
+def store(recaller: Recaller) -> JoinedMemoryStore:
+    return JoinedMemoryStore({"": recaller.store})
 
 
 @pytest.fixture
-def conflict_memory(vault: Vault, store: MemoryStore) -> Memory:
+def conflict_memory(vault: Vault, store: JoinedMemoryStore) -> Memory:
     """Remember lines 7 to 9 of a note with that source."""
     source, text = source_from_lines(vault.snapshot(), f"{SYNC}:7-9")
-    return store.remember(text, source=source)
+    return store.remember(make_memory(text, source=source))
 
 
 def replace_in_note(vault: Vault, old: str, new: str) -> None:
@@ -54,8 +55,8 @@ def test_missing_lines_are_an_error(vault: Vault, place: str) -> None:
         source_from_lines(vault.snapshot(), place)
 
 
-def test_a_memory_without_a_source_has_the_status_none(vault: Vault, store: MemoryStore) -> None:
-    assert check_source(store.remember("a thought"), vault.snapshot()).kind is SourceStatus.NONE
+def test_a_memory_without_a_source_has_the_status_none(vault: Vault, store: JoinedMemoryStore) -> None:
+    assert check_source(store.remember(make_memory("a thought")), vault.snapshot()).kind is SourceStatus.NONE
 
 
 def test_an_unchanged_source_is_fresh(vault: Vault, conflict_memory: Memory) -> None:
@@ -63,7 +64,7 @@ def test_an_unchanged_source_is_fresh(vault: Vault, conflict_memory: Memory) -> 
     assert (found.kind, found.source, found.now) == (SourceStatus.FRESH, conflict_memory.source, conflict_memory.text)
 
 
-def test_lines_that_moved_down_are_followed(vault: Vault, store: MemoryStore, conflict_memory: Memory) -> None:
+def test_lines_that_moved_down_are_followed(vault: Vault, store: JoinedMemoryStore, conflict_memory: Memory) -> None:
     replace_in_note(vault, "# Sync\n", "# Sync\n\nA new beginning.\n")
     found = check_source(conflict_memory, vault.snapshot())
     assert found.kind is SourceStatus.MOVED
@@ -101,10 +102,10 @@ def test_a_changed_line_is_shown_with_its_present_text(vault: Vault, conflict_me
 
 
 def test_a_source_of_one_line_that_was_reworded_counts_as_changed_and_not_as_gone(
-    vault: Vault, store: MemoryStore
+    vault: Vault, store: JoinedMemoryStore
 ) -> None:
     source, text = source_from_lines(vault.snapshot(), "Soup:3")
-    memory = store.remember(text, source=source)
+    memory = store.remember(make_memory(text, source=source))
     vault.write("Soup.md", "# Lentil soup\n\nServe hot.\n\nSimmer brown lentils with salt until they are very soft.\n")
     found = check_source(memory, vault.snapshot())
     assert (found.kind, found.now) == (SourceStatus.CHANGED, "Simmer brown lentils with salt until they are very soft.")
@@ -124,7 +125,7 @@ def test_a_source_without_remaining_text_is_gone_and_the_memory_keeps_its_text(
 
 
 def test_a_memory_in_the_users_own_words_is_stale_if_its_source_lines_change(
-    vault: Vault, store: MemoryStore, conflict_memory: Memory
+    vault: Vault, store: JoinedMemoryStore, conflict_memory: Memory
 ) -> None:
     own = store.change(conflict_memory.id, lambda memory: replace(memory, text="newest wins"))
     assert check_source(own, vault.snapshot()).kind is SourceStatus.FRESH
@@ -146,7 +147,7 @@ def test_a_handwritten_source_is_fresh_while_its_note_exists(vault: Vault) -> No
 # --- the user's decisions ---------------------------------------------------------------------------------------------
 
 
-def test_updating_saves_the_new_text_and_lines(vault: Vault, store: MemoryStore, conflict_memory: Memory) -> None:
+def test_updating_saves_the_new_text_and_lines(vault: Vault, store: JoinedMemoryStore, conflict_memory: Memory) -> None:
     replace_in_note(vault, "The newer version wins.", "The longer version wins.")
     updated = stale.replace_text_with_source(store, check_source(conflict_memory, vault.snapshot()))
     assert updated.text == conflict_memory.text.replace("newer", "longer")
@@ -154,7 +155,7 @@ def test_updating_saves_the_new_text_and_lines(vault: Vault, store: MemoryStore,
 
 
 def test_confirming_keeps_the_text_until_the_source_changes_again(
-    vault: Vault, store: MemoryStore, conflict_memory: Memory
+    vault: Vault, store: JoinedMemoryStore, conflict_memory: Memory
 ) -> None:
     replace_in_note(vault, "The newer version wins.", "The longer version wins.")
     kept = stale.confirm_text(store, check_source(conflict_memory, vault.snapshot()))
@@ -165,7 +166,7 @@ def test_confirming_keeps_the_text_until_the_source_changes_again(
 
 
 def test_a_confirmed_missing_source_is_no_longer_stale(
-    vault: Vault, store: MemoryStore, conflict_memory: Memory
+    vault: Vault, store: JoinedMemoryStore, conflict_memory: Memory
 ) -> None:
     (vault.folder / SYNC).unlink()
     kept = stale.confirm_text(store, check_source(conflict_memory, vault.snapshot()))
@@ -175,14 +176,14 @@ def test_a_confirmed_missing_source_is_no_longer_stale(
 
 @pytest.mark.parametrize("decide", [stale.update_source_location, stale.replace_text_with_source, stale.confirm_text])
 def test_a_fresh_memory_needs_no_decision(
-    vault: Vault, store: MemoryStore, conflict_memory: Memory, decide: object
+    vault: Vault, store: JoinedMemoryStore, conflict_memory: Memory, decide: object
 ) -> None:
     assert callable(decide)
     assert decide(store, check_source(conflict_memory, vault.snapshot())) == conflict_memory
 
 
 def test_a_decision_about_a_memory_edited_meanwhile_is_refused(
-    vault: Vault, store: MemoryStore, conflict_memory: Memory
+    vault: Vault, store: JoinedMemoryStore, conflict_memory: Memory
 ) -> None:
     replace_in_note(vault, "The newer version wins.", "The longer version wins.")
     found = check_source(conflict_memory, vault.snapshot())

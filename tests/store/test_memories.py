@@ -28,7 +28,8 @@ from excerpt.base.settings import Settings, change_settings
 from excerpt.cli.main import run
 from excerpt.insight.completions import complete
 from excerpt.insight.corrections import correct
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.joined_store import ConnectedMemoryStore, JoinedMemoryStore
+from excerpt.memory.memory_file import make_memory
 from excerpt.servers.mcp.server import build_server
 from excerpt.servers.served_vaults import ServedVaults
 from excerpt.service.memory_decisions import MemoryDraft, make_edit_decision
@@ -42,7 +43,7 @@ from tests.store.test_rights import STAFF, change_rights, guarded_addresses, nam
 __all__ = ["guarded_addresses", "users", "vault"]
 pytestmark = pytest.mark.store
 
-Opened = Callable[[str], MemoryStore]
+Opened = Callable[[str], ConnectedMemoryStore]
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def memories_of(
         for user in ("reader", "nobody"):
             connection.execute(f"GRANT excerpt_memories TO {name_of(guarded_addresses[user])}")
 
-    def open_store(user: str) -> MemoryStore:
+    def open_store(user: str) -> ConnectedMemoryStore:
         return SharedMemoryStore(parse_address(guarded_addresses[user]), tmp_path / "copies" / user)
 
     return open_store
@@ -69,7 +70,7 @@ def source(path: str) -> excerpt.Source:
     return excerpt.Source(path, 1, 1, "")
 
 
-def texts(store: MemoryStore) -> list[str]:
+def texts(store: ConnectedMemoryStore) -> list[str]:
     with closing(store):
         return sorted(memory.text for memory in store.all().memories)
 
@@ -77,7 +78,7 @@ def texts(store: MemoryStore) -> list[str]:
 def test_a_copy_stays_in_its_folder_whatever_the_id_of_a_memory(
     memories_of: Opened, database: str, tmp_path: Path
 ) -> None:
-    memories_of("writer").remember("Bees winter as a ball.")
+    memories_of("writer").remember(make_memory("Bees winter as a ball."))
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("UPDATE excerpt.memories SET id = '/../../outside'")
     assert texts(memories_of("reader")) == ["Bees winter as a ball."]
@@ -89,7 +90,9 @@ def test_a_copy_stays_in_its_folder_whatever_the_id_of_a_memory(
 
 
 def test_a_shared_memory_has_its_author_and_is_read_by_all_who_read_its_source(memories_of: Opened) -> None:
-    saved = memories_of("reader").remember("Bees winter as a ball.", ["bees"], "for the talk", source("Bees.md"))
+    saved = memories_of("reader").remember(
+        make_memory("Bees winter as a ball.", ["bees"], "for the talk", source("Bees.md"))
+    )
     assert saved.author.startswith("reader_")
     assert saved.tags == ("bees",)
     for user in ("owner", "writer", "reader"):
@@ -97,15 +100,15 @@ def test_a_shared_memory_has_its_author_and_is_read_by_all_who_read_its_source(m
 
 
 def test_a_memory_is_hidden_from_who_may_not_read_its_source(memories_of: Opened) -> None:
-    memories_of("nobody").remember("Zanzibar is paid.", source=source("staff/Salaries.md"))
-    memories_of("reader").remember("Bees winter.", source=source("Bees.md"))
+    memories_of("nobody").remember(make_memory("Zanzibar is paid.", source=source("staff/Salaries.md")))
+    memories_of("reader").remember(make_memory("Bees winter.", source=source("Bees.md")))
     assert texts(memories_of("reader")) == ["Bees winter."]
     assert texts(memories_of("nobody")) == ["Zanzibar is paid."]
     assert texts(memories_of("writer")) == ["Bees winter.", "Zanzibar is paid."]
 
 
 def test_a_memory_without_a_source_is_read_by_all_who_read_a_part_of_the_vault(memories_of: Opened) -> None:
-    memories_of("nobody").remember("We meet on Mondays.")
+    memories_of("nobody").remember(make_memory("We meet on Mondays."))
     for user in ("owner", "reader", "nobody"):
         assert texts(memories_of(user)) == ["We meet on Mondays."]
 
@@ -113,7 +116,7 @@ def test_a_memory_without_a_source_is_read_by_all_who_read_a_part_of_the_vault(m
 def test_a_memory_is_hidden_as_soon_as_the_folder_of_its_source_is(
     memories_of: Opened, vault: Path, users: dict[str, str]
 ) -> None:
-    memories_of("reader").remember("Tea is green.", source=source("kitchen/Tea.md"))
+    memories_of("reader").remember(make_memory("Tea is green.", source=source("kitchen/Tea.md")))
     change_rights(vault, users["owner"], allowed=[f"{name_of(users['nobody'])}=kitchen"])
     assert texts(memories_of("reader")) == []
     assert texts(memories_of("nobody")) == ["Tea is green."]
@@ -125,7 +128,7 @@ def test_a_memory_is_hidden_as_soon_as_the_folder_of_its_source_is(
 def test_a_memory_is_hidden_when_its_source_moves_into_a_hidden_folder(
     memories_of: Opened, vault: Path, users: dict[str, str]
 ) -> None:
-    memories_of("reader").remember("Bees winter.", source=source("Bees.md"))
+    memories_of("reader").remember(make_memory("Bees winter.", source=source("Bees.md")))
     (vault / "Bees.md").rename(vault / "staff" / "Hive.md")
     push_vault(vault, users["owner"])
     assert texts(memories_of("reader")) == []
@@ -135,7 +138,7 @@ def test_a_memory_is_hidden_when_its_source_moves_into_a_hidden_folder(
 def test_hidden_memories_change_no_answer_of_the_server(
     memories_of: Opened, guarded_addresses: dict[str, str], users: dict[str, str]
 ) -> None:
-    memories_of("reader").remember("Bees winter.", source=source("Bees.md"))
+    memories_of("reader").remember(make_memory("Bees winter.", source=source("Bees.md")))
     with psycopg.connect(users["reader"], autocommit=True) as connection:
         ((number,),) = connection.execute("SELECT id FROM excerpt_vault.vaults() WHERE name = 'notes'").fetchall()
 
@@ -147,7 +150,9 @@ def test_hidden_memories_change_no_answer_of_the_server(
             return [plan, connection.execute(f"SELECT * FROM {query}").fetchall()]
 
         before = answers()
-        hidden = memories_of("nobody").remember("The zanzibar list is long.", source=source("staff/Salaries.md"))
+        hidden = memories_of("nobody").remember(
+            make_memory("The zanzibar list is long.", source=source("staff/Salaries.md"))
+        )
         assert answers() == before
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("SELECT count(*) FROM excerpt.memories")
@@ -155,7 +160,7 @@ def test_hidden_memories_change_no_answer_of_the_server(
     refusals: list[Callable[[], object]] = [
         lambda: reader.forget(hidden.id),
         lambda: reader.restore(hidden.id),
-        lambda: reader.remember("Mine.", replaces=[hidden.id]),
+        lambda: reader.remember(make_memory("Mine."), replaces=[hidden.id]),
     ]
     for refused in refusals:
         with pytest.raises(MemoryUnusableError, match=f"There is no memory {hidden.id}"):
@@ -165,7 +170,7 @@ def test_hidden_memories_change_no_answer_of_the_server(
 @pytest.mark.parametrize("path", ["staff/Salaries.md", "staff/Nothing.md", "elsewhere/Nothing.md"])
 def test_a_hidden_note_is_refused_as_a_source_like_a_missing_one(memories_of: Opened, path: str) -> None:
     with pytest.raises(MemoryUnusableError, match=f"The store has no note {path}"):
-        memories_of("reader").remember("A guess.", source=source(path))
+        memories_of("reader").remember(make_memory("A guess.", source=source(path)))
 
 
 # --- who may write one ------------------------------------------------------------------------------------------------
@@ -173,11 +178,11 @@ def test_a_hidden_note_is_refused_as_a_source_like_a_missing_one(memories_of: Op
 
 def test_comments_of_a_memory_are_not_shared(memories_of: Opened, database: str) -> None:
     store = memories_of("reader")
-    saved = store.remember("Bees winter. %% I doubt it. %%")
+    saved = store.remember(make_memory("Bees winter. %% I doubt it. %%"))
     assert saved.text.strip() == "Bees winter."
     store.change(saved.id, partial(with_text, "They do. <!-- Not sure. -->"))
     with pytest.raises(MemoryUnusableError, match="no text to share"):
-        store.remember("%% Alone. %%")
+        store.remember(make_memory("%% Alone. %%"))
     with psycopg.connect(database) as connection:
         contents = connection.execute("SELECT content FROM excerpt.memories").fetchall()
     assert not [content for (content,) in contents if "doubt" in content or "sure" in content]
@@ -187,25 +192,25 @@ def test_a_role_that_only_reads_recalls_and_is_told_what_it_needs_to_save(
     guarded_addresses: dict[str, str], tmp_path: Path
 ) -> None:
     owner = SharedMemoryStore(parse_address(guarded_addresses["owner"]), tmp_path / "owner")
-    owner.remember("Bees winter.", source=source("Bees.md"))
+    owner.remember(make_memory("Bees winter.", source=source("Bees.md")))
     reader = SharedMemoryStore(parse_address(guarded_addresses["reader"]), tmp_path / "reader")
     assert texts(reader) == ["Bees winter."]
     with pytest.raises(MemoryUnusableError) as refused:
-        reader.remember("Mine.")
+        reader.remember(make_memory("Mine."))
     assert f"GRANT excerpt_memories TO {name_of(guarded_addresses['reader'])}" in refused.value.hint
 
 
 def test_a_memory_is_changed_and_forgotten_by_its_author_and_by_who_may_push(memories_of: Opened) -> None:
-    saved = memories_of("nobody").remember("We meet on Mondays.")
+    saved = memories_of("nobody").remember(make_memory("We meet on Mondays."))
     reader, writer = memories_of("reader"), memories_of("writer")
     refusals: list[Callable[[], object]] = [
-        lambda: reader.change(saved.id, lambda memory: reader.replace_text(memory, "Never.")),
+        lambda: reader.change(saved.id, partial(with_text, "Never.")),
         lambda: reader.forget(saved.id),
     ]
     for refused in refusals:
         with pytest.raises(MemoryUnusableError, match="another's"):
             refused()
-    assert writer.change(saved.id, lambda memory: writer.replace_text(memory, "On Tuesdays.")).author == saved.author
+    assert writer.change(saved.id, partial(with_text, "On Tuesdays.")).author == saved.author
     assert texts(reader) == ["On Tuesdays."]
     memories_of("nobody").forget(saved.id)
     assert texts(reader) == []
@@ -215,8 +220,10 @@ def test_a_memory_is_changed_and_forgotten_by_its_author_and_by_who_may_push(mem
 
 
 def test_a_replaced_memory_is_kept_and_is_current_again_for_who_may_not_read_the_new_one(memories_of: Opened) -> None:
-    old = memories_of("reader").remember("We meet on Mondays.")
-    new = memories_of("nobody").remember("On Zanzibar days.", source=source("staff/Salaries.md"), replaces=[old.id])
+    old = memories_of("reader").remember(make_memory("We meet on Mondays."))
+    new = memories_of("nobody").remember(
+        make_memory("On Zanzibar days.", source=source("staff/Salaries.md")), replaces=[old.id]
+    )
     (replaced,) = memories_of("nobody").all().replaced
     assert (replaced.id, replaced.replaced_by) == (old.id, new.id)
     assert memories_of("reader").all().memories == (old,)
@@ -225,10 +232,10 @@ def test_a_replaced_memory_is_kept_and_is_current_again_for_who_may_not_read_the
 
 
 def test_a_memory_is_replaced_once(memories_of: Opened) -> None:
-    old = memories_of("reader").remember("We meet on Mondays.")
-    new = memories_of("reader").remember("On Tuesdays.", replaces=[old.id])
+    old = memories_of("reader").remember(make_memory("We meet on Mondays."))
+    new = memories_of("reader").remember(make_memory("On Tuesdays."), replaces=[old.id])
     with pytest.raises(MemoryUnusableError, match=f"already replaced by {new.id}"):
-        memories_of("nobody").remember("On Fridays.", replaces=[old.id])
+        memories_of("nobody").remember(make_memory("On Fridays."), replaces=[old.id])
     assert texts(memories_of("reader")) == ["On Tuesdays."]
 
 
@@ -236,12 +243,12 @@ def test_a_memory_is_replaced_once(memories_of: Opened) -> None:
 
 
 def test_a_change_of_an_older_version_is_refused_and_names_the_memory(memories_of: Opened) -> None:
-    saved = memories_of("reader").remember("We meet on Mondays.")
+    saved = memories_of("reader").remember(make_memory("We meet on Mondays."))
     reader, writer = memories_of("reader"), memories_of("writer")
 
     def change_after_another(memory: excerpt.Memory) -> excerpt.Memory:
-        writer.change(saved.id, lambda other: writer.replace_text(other, "On Tuesdays."))
-        return reader.replace_text(memory, "On Fridays.")
+        writer.change(saved.id, partial(with_text, "On Tuesdays."))
+        return with_text("On Fridays.", memory)
 
     with pytest.raises(MemoryUnusableError, match=f"Somebody has changed memory {saved.id}"):
         reader.change(saved.id, change_after_another)
@@ -249,14 +256,14 @@ def test_a_change_of_an_older_version_is_refused_and_names_the_memory(memories_o
 
 
 def test_writers_at_the_same_time_lose_no_memory_and_no_version(memories_of: Opened, database: str) -> None:
-    saved = memories_of("writer").remember("Counted: ")
+    saved = memories_of("writer").remember(make_memory("Counted: "))
 
     def write(number: int) -> bool:
         store = memories_of("writer" if number % 2 else "owner")
         with closing(store):
-            store.remember(f"Memory {number}")
+            store.remember(make_memory(f"Memory {number}"))
             try:
-                store.change(saved.id, lambda memory: store.replace_text(memory, f"{memory.text}{number},"))
+                store.change(saved.id, lambda memory: with_text(f"{memory.text}{number},", memory))
             except MemoryUnusableError:
                 return False
             return True
@@ -309,14 +316,14 @@ def look(address: str, bare: str) -> int:
     return times
 
 
-def work(store: MemoryStore, user: str, seed: int) -> dict[str, str]:
+def work(store: ConnectedMemoryStore, user: str, seed: int) -> dict[str, str]:
     """Save, change, forget and read memories for SECONDS, and return the texts of those that must remain, by id."""
     chosen, ends = random.Random(seed), time.monotonic() + SECONDS
     kept: dict[str, str] = {}
     with closing(store):
         while time.monotonic() < ends or not kept:
             if not kept or chosen.random() < 0.4:
-                saved = store.remember(f"{user} {seed} {chosen.random()}", source=source(SOURCES[user]))
+                saved = store.remember(make_memory(f"{user} {seed} {chosen.random()}", source=source(SOURCES[user])))
                 kept[saved.id] = saved.text
             elif chosen.random() < 0.7:
                 memory_id, text = chosen.choice(list(kept)), f"{user} {seed} {chosen.random()}"
@@ -478,7 +485,7 @@ def test_memories_of_a_lost_server_are_none_with_the_reason(tmp_path: Path) -> N
     assert loaded.memories == ()
     assert "cannot be reached" in loaded.unreadable[0].reason
     with pytest.raises(ExcerptError, match="cannot be reached"):
-        store.remember("Mine.")
+        store.remember(make_memory("Mine."))
 
 
 # --- commands and the API ---------------------------------------------------------------------------------------------
@@ -594,9 +601,9 @@ async def test_an_agent_shares_and_recalls_memories_with_their_author(guarded_ad
 
 
 def test_an_edit_in_the_form_is_refused_if_somebody_has_changed_the_memory(memories_of: Opened) -> None:
-    shown = memories_of("nobody").remember("We meet on Mondays.")
+    shown = memories_of("nobody").remember(make_memory("We meet on Mondays."))
     writer, author = memories_of("writer"), memories_of("nobody")
-    writer.change(shown.id, lambda memory: writer.replace_text(memory, "On Tuesdays."))
+    writer.change(shown.id, partial(with_text, "On Tuesdays."))
     with pytest.raises(MemoryUnusableError, match=f"Somebody has changed memory {shown.id}"):
-        make_edit_decision(shown, MemoryDraft("On Fridays.", (), ""))(author)
+        make_edit_decision(shown, MemoryDraft("On Fridays.", (), ""))(JoinedMemoryStore({"": author}))
     assert texts(author) == ["On Tuesdays."]

@@ -19,7 +19,8 @@ from textual.widgets import Input
 
 from excerpt.base.kinds import LinkForm
 from excerpt.base.settings import Paths, ScreenSettings, Settings
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.memory_file import make_memory
+from excerpt.memory.store import FolderMemoryStore
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.dialog import ConfirmDialog, Dialog, OverlayScreen
 from excerpt.tui.common.help import HelpDialog
@@ -111,9 +112,9 @@ def block_programs_and_quitting(monkeypatch: pytest.MonkeyPatch, quiet_clipboard
 def data(tmp_path: Path, home: Path) -> Path:
     """Return a data folder of the app with two memories."""
     user_paths = Paths(tmp_path / "config", tmp_path, tmp_path, tmp_path)
-    store = MemoryStore(user_paths.memory_folder(Path("/home/ada/notes")))
-    store.remember("Soup keeps for three days.", tags=["kitchen"], why="plan the shopping")
-    store.remember("The newer one is kept.", tags=["sync"])
+    store = FolderMemoryStore(user_paths.memory_folder(Path("/home/ada/notes")))
+    store.remember(make_memory("Soup keeps for three days.", tags=["kitchen"], why="plan the shopping"))
+    store.remember(make_memory("The newer one is kept.", tags=["sync"]))
     return tmp_path
 
 

@@ -17,8 +17,9 @@ from textual.widgets import Input, OptionList, TextArea
 from excerpt.base.kinds import Strategy
 from excerpt.base.model import Memory
 from excerpt.base.settings import Paths, Settings
+from excerpt.memory.memory_file import make_memory
 from excerpt.memory.results import MemoryRelation, SimilarMemory
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.store import FolderMemoryStore
 from excerpt.service.engine_worker import EngineWorker
 from excerpt.service.memory_worker import MergeOffers
 from excerpt.tui.app import ExcerptApp
@@ -157,7 +158,9 @@ TAKEN_BY_DIALOG: Mapping[str, tuple[tuple[str, ...], str]] = {
 @pytest.fixture
 def with_memory(tmp_path: Path) -> None:
     user_paths = Paths(tmp_path / "config", tmp_path, tmp_path, tmp_path)
-    MemoryStore(user_paths.memory_folder(Path("/home/ada/notes"))).remember("Soup keeps for three days.")
+    FolderMemoryStore(user_paths.memory_folder(Path("/home/ada/notes"))).remember(
+        make_memory("Soup keeps for three days.")
+    )
 
 
 @pytest.mark.parametrize(("keys", "field"), TAKEN_BY_DIALOG.values(), ids=TAKEN_BY_DIALOG)

@@ -21,7 +21,8 @@ from textual.widget import Widget
 
 from excerpt.base.settings import Paths, Settings
 from excerpt.index.build import build
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.memory_file import make_memory
+from excerpt.memory.store import FolderMemoryStore
 from excerpt.service.model_offer import MIN_FRAGMENTS
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.tab_bar import TabBar
@@ -277,7 +278,7 @@ async def test_a_memory_is_saved_in_the_vault_of_its_passage(
         await press(pilot, "ctrl+r")
         await until_screen(pilot, RememberDialog)
         await press(pilot, "ctrl+s")
-        store = MemoryStore(user_paths.memory_folder(family_vault))
+        store = FolderMemoryStore(user_paths.memory_folder(family_vault))
         await until(pilot, lambda: bool(store.all().memories), "the memory")
         (memory,) = store.all().memories
         assert memory.source is not None
@@ -300,7 +301,7 @@ async def test_a_memory_without_a_source_is_saved_in_the_first_vault(
         await press(pilot, "f4", "escape", "m")
         await until_screen(pilot, RememberDialog)
         await press(pilot, *"rope", "ctrl+s")
-        store = MemoryStore(user_paths.memory_folder(work_vault))
+        store = FolderMemoryStore(user_paths.memory_folder(work_vault))
         await until(pilot, lambda: [each.text.strip() for each in store.all().memories] == ["rope"], "the memory")
 
 
@@ -308,7 +309,7 @@ async def test_memories_of_all_vaults_are_found(
     app_with_both: ExcerptApp, work_vault: Path, family_vault: Path, user_paths: Paths
 ) -> None:
     for vault, text in ((work_vault, "The zeppelin needs varnish."), (family_vault, "The zeppelin needs a flag.")):
-        MemoryStore(user_paths.memory_folder(vault)).remember(text)
+        FolderMemoryStore(user_paths.memory_folder(vault)).remember(make_memory(text))
     async with app_with_both.run_test(size=(80, 24)) as pilot:
         await search(pilot, "zeppelin needs")
         rows = hit_list_of(app_with_both)
@@ -501,4 +502,4 @@ def test_hostile_notes_never_change_the_layout_of_the_screen(texts: dict[str, st
 
 def remember(vault: Path, where: Paths, thought: str) -> None:
     clean = thought.encode("utf-8", "replace").decode()
-    MemoryStore(where.memory_folder(vault)).remember(f"{WORD} {clean}", tags=[clean], why=clean)
+    FolderMemoryStore(where.memory_folder(vault)).remember(make_memory(f"{WORD} {clean}", tags=[clean], why=clean))

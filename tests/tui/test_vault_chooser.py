@@ -12,7 +12,8 @@ import pytest
 from textual.widgets import Input, OptionList, Static
 
 from excerpt.base.settings import PackSettings, Paths, Settings
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.memory_file import make_memory
+from excerpt.memory.store import FolderMemoryStore
 from excerpt.pack.selection import read_marks
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.dialog import ConfirmDialog
@@ -120,7 +121,7 @@ async def test_query_and_marks_of_each_vault_are_restored_on_return(
 @pytest.mark.programs
 async def test_data_of_a_vault_that_is_gone_is_reported(user_home: Path, vault: Path, user_paths: Paths) -> None:
     before = user_home / "before"
-    MemoryStore(user_paths.memory_folder(before)).remember("one")
+    FolderMemoryStore(user_paths.memory_folder(before)).remember(make_memory("one"))
     save_vault_path(user_paths, before)
     app = app_of_user(user_home / "garden", user_home, user_paths)
     async with app.run_test() as pilot:

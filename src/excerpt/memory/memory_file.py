@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from hashlib import blake2b
@@ -122,6 +122,17 @@ def render_memory(memory: Memory, before: tuple[Memory, Mapping[str, Any]] | Non
     # Not by the handler's own export, which strips spaces of any script from the end of the last value.
     exported = yaml.dump(metadata, Dumper=SafeDumper, allow_unicode=True, sort_keys=False, width=1 << 16)
     return f"---\n{exported}---\n\n{memory.text}\n".encode()
+
+
+def make_memory(
+    text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None, query: str = ""
+) -> Memory:
+    """Return a memory of now without an id, which it gets when it is saved.
+
+    `why` is the user's reason, `query` the search that found the text.
+    """
+    now = format_current_time()
+    return Memory("", text, tuple(tags), why, now, now, source, query)
 
 
 def normalise_memory(memory: Memory) -> Memory:

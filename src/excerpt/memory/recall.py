@@ -123,15 +123,17 @@ class _MemoryIndex(Struct, frozen=True):
 
 
 class Recaller:
-    """Searches the memories in `folder` with an index in `cache`. Use it from one thread at a time.
+    """Searches the memories of `store` with an index of their files in `cache`. Use it from one thread at a time.
 
     The folder is indexed as a small vault, with a note per memory. The files are authoritative: they are checked before
     each recall, changes are indexed first, and memories that are not in the index for whatever reason are found by
     their words.
     """
 
-    def __init__(self, folder: Path, cache: Path, settings: Settings, today: Callable[[], date] = date.today) -> None:
-        self.store = MemoryStore(folder)
+    def __init__(
+        self, store: MemoryStore, cache: Path, settings: Settings, today: Callable[[], date] = date.today
+    ) -> None:
+        self.store = store
         self.unranked = ""
         """Why the last search of memories was by words only, a sentence; "" if it was not."""
         self.hints: tuple[QueryHint, ...] = ()
@@ -141,7 +143,7 @@ class Recaller:
         self._cache = cache
         self._settings = adapt_settings(settings)
         self._today = today
-        self._updater = Updater(folder, cache, self._settings)
+        self._updater = Updater(store.folder, cache, self._settings)
         self._index: _MemoryIndex | None = None
         self._recalled_cache: tuple[FolderContents, list[RecalledMemory]] | None = None
 

@@ -12,9 +12,9 @@ from excerpt.base.errors import MemoryUnusableError
 from excerpt.base.model import Memory, Source
 from excerpt.base.patterns import lazy_pattern
 from excerpt.corpus.interface import Corpus
+from excerpt.memory.joined_store import JoinedMemoryStore
 from excerpt.memory.memory_file import replace_shown_text, without_comments
 from excerpt.memory.results import SourceCheck, SourceStatus
-from excerpt.memory.store import MemoryStore
 from excerpt.text.display import format_count
 from excerpt.text.fragments import count_words, digest_of_text
 from excerpt.text.relocate import clamp_lines, find_replacement, locate_lines
@@ -59,7 +59,7 @@ def check_source(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) ->
     )
 
 
-def update_source_location(store: MemoryStore, check: SourceCheck) -> Memory:
+def update_source_location(store: JoinedMemoryStore, check: SourceCheck) -> Memory:
     """Record the present location of the memory's moved source, and return the memory; its text stays.
 
     Does nothing unless `check` has found the source moved. Raises MemoryUnusableError if the memory is gone or has
@@ -70,7 +70,7 @@ def update_source_location(store: MemoryStore, check: SourceCheck) -> Memory:
     return _apply_decision(store, check, lambda memory: replace(memory, source=check.source))
 
 
-def replace_text_with_source(store: MemoryStore, check: SourceCheck) -> Memory:
+def replace_text_with_source(store: JoinedMemoryStore, check: SourceCheck) -> Memory:
     """Replace the memory's text by the present text of its changed source, and return the memory.
 
     Comments in the memory's text are kept below the new text. Does nothing unless `check` has found the source changed.
@@ -83,7 +83,7 @@ def replace_text_with_source(store: MemoryStore, check: SourceCheck) -> Memory:
     )
 
 
-def confirm_text(store: MemoryStore, check: SourceCheck) -> Memory:
+def confirm_text(store: JoinedMemoryStore, check: SourceCheck) -> Memory:
     """Keep the memory's text although its source changed or is gone, and return the memory.
 
     The present state of the source is recorded, so that the memory is stale again only after another change. For a
@@ -97,7 +97,7 @@ def confirm_text(store: MemoryStore, check: SourceCheck) -> Memory:
     )
 
 
-def _apply_decision(store: MemoryStore, check: SourceCheck, decision: Callable[[Memory], Memory]) -> Memory:
+def _apply_decision(store: JoinedMemoryStore, check: SourceCheck, decision: Callable[[Memory], Memory]) -> Memory:
     def apply_if_unchanged(memory: Memory) -> Memory:
         before, now = without_comments(check.memory), without_comments(memory)
         if (now.source, now.text) != (before.source, before.text):

@@ -8,7 +8,6 @@ import secrets
 import stat
 import time
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -16,13 +15,13 @@ from datetime import UTC, datetime
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, Protocol
 
 from filelock import Timeout
 from msgspec import Struct, structs
 
 from excerpt.base.errors import MemoryUnusableError, ReadError
-from excerpt.base.model import FileProblem, Memory, Source
+from excerpt.base.model import FileProblem, Memory
 from excerpt.base.patterns import lazy_pattern
 from excerpt.base.state_files import create_file, file_lock, read_limited, replace_file, sync_folder
 from excerpt.memory.memory_file import (
@@ -141,6 +140,19 @@ class FolderContents:
             return shown
         return replace(shown, replaced_by="", replaced_at="")
 
+    def replace_text(self, memory: Memory, text: str) -> Memory:
+        """Return the whole `memory` with another text, and with the comments that are not shown; nothing is saved."""
+        return replace(memory, text=text) if self.shows_comments else replace_shown_text(memory, text)
+
+    def find(self, memory_id: str) -> tuple[str, LoadedFile]:
+        """Return the name and the file of a memory. Raises MemoryUnusableError if there is none."""
+        entry = self.files_by_id.get(memory_id)
+        if entry is None:
+            raise MemoryUnusableError(
+                f"There is no memory {memory_id or repr(memory_id)}.", "List all memories with `excerpt recall`."
+            )
+        return entry
+
     @cached_property
     def loaded(self) -> LoadedMemories:
         """The current memories, the replaced ones, the unreadable files, and the memories that are copies."""
@@ -177,20 +189,53 @@ class FolderContents:
         return {memory_id: build_searchable(memory) for memory_id, memory in self.shown.items()}
 
 
-class MemoryStore:
-    """The memories of one vault, as files in `folder`, which is created with the first memory.
+class MemoryStore(Protocol):
+    """Memories of one vault: the user's own, or those that a store shares. Use one from one thread at a time.
 
-    Use the store from one thread at a time. Files changed, added or removed by hand or by another process are read at
-    the next call. Every write is atomic, and the replaced version goes to the trash folder. All methods raise
-    MemoryUnusableError if the folder cannot be read or written, or if an id does not exist.
-
-    `all` and `contents` return memories as they are shown, which may be without comments. All other methods take and
-    return whole memories, as on disk, so that no change loses a comment; `as_shown` converts these to what may be
-    shown.
+    `contents` and `all` return memories as they are shown, which may be without comments. All other methods take and
+    return whole memories, so that no change loses a comment. They raise MemoryUnusableError if the memories cannot be
+    read or written, or if an id does not exist.
     """
 
-    shares: ClassVar[bool] = False
-    """Whether others read the memories."""
+    @property
+    def folder(self) -> Path:
+        """The folder with a file for each memory, which is indexed for searching."""
+
+    @property
+    def shows_comments(self) -> bool:
+        """Whether the texts of shown memories have comments."""
+
+    def contents(self) -> FolderContents:
+        """Return the present memories; the same object as long as none changes."""
+
+    def all(self) -> LoadedMemories:
+        """Return all memories as shown, newest first, with the unreadable files and the reasons."""
+
+    def get(self, memory_id: str) -> Memory:
+        """Return the memory with this id."""
+
+    def remember(self, memory: Memory, replaces: Sequence[str] = ()) -> Memory:
+        """Save a new memory, and return it with its id. It replaces the memories with the ids `replaces`."""
+
+    def replace_others(self, memory_id: str, replaces: Sequence[str]) -> Memory:
+        """Let a memory replace those with the ids `replaces`, and return it."""
+
+    def change(self, memory_id: str, change: Callable[[Memory], Memory]) -> Memory:
+        """Replace a memory by `change(memory)`, and return the new memory."""
+
+    def forget(self, memory_id: str, merged_into: str = "") -> Memory:
+        """Forget a memory, and return it. `restore` undoes this."""
+
+    def restore(self, memory_id: str) -> Memory:
+        """Make a forgotten or replaced memory current again, and return it."""
+
+
+class FolderMemoryStore:
+    """The user's own memories of one vault, as files in `folder`, which is created with the first memory.
+
+    Files changed, added or removed by hand or by another process are read at the next call. Every write is atomic, and
+    the replaced version goes to the trash folder.
+    """
 
     def __init__(self, folder: Path, *, shows_comments: bool = False) -> None:
         """Create a store that reads nothing yet; with `shows_comments`, the texts of shown memories have comments."""
@@ -198,49 +243,22 @@ class MemoryStore:
         self.shows_comments = shows_comments
         self._contents = FolderContents({}, {}, shows_comments)
 
-    def close(self) -> None:
-        """Close what reading has opened. The next read opens it again."""
-
-    def can_share(self, source: Source | None) -> bool:  # noqa: ARG002 - as of several vaults
-        """Return whether a new memory about `source` can be saved in the vault's store, for its readers."""
-        return False
-
-    def remember(
-        self,
-        text: str,
-        tags: Sequence[str] = (),
-        why: str = "",
-        source: Source | None = None,
-        query: str = "",
-        *,
-        replaces: Sequence[str] = (),
-        shared: bool = False,
-    ) -> Memory:
-        """Save `text` as a new memory, and return the memory, which is then on disk.
-
-        `why` is the user's reason, `query` the search that found the text. `replaces` are the ids of the memories that
-        it replaces. With `shared` it is for all who read the vault, which must be in a store.
-        """
-        if shared:
-            raise MemoryUnusableError(
-                "The vault is in a folder, so its memories are your own.",
-                "A memory can be shared in a vault that is opened by the address of a store.",
-            )
-        if not text.strip():
+    def remember(self, memory: Memory, replaces: Sequence[str] = ()) -> Memory:
+        """Save a new memory, and return it with its id; it is then on disk."""
+        if not memory.text.strip():
             raise MemoryUnusableError("There is no text to remember.", "Select a fragment or type a thought.")
-        saved_at = format_current_time()
         with self._write_lock():
             if replaces:
                 self._write_ids_of_copies()
                 self._check_current(replaces)
             while True:
                 identity = "m" + secrets.token_hex(5)
-                memory = normalise_memory(Memory(identity, text, tuple(tags), why, saved_at, saved_at, source, query))
-                name = memory_file_name(memory, identity)
+                saved = normalise_memory(replace(memory, id=identity))
+                name = memory_file_name(saved, identity)
                 # The new file is written last: until then the memories that it replaces are current.
-                self._mark_replaced(replaces, identity, saved_at)
-                if _write_new(self.folder / name, render_memory(memory)):
-                    return memory
+                self._mark_replaced(replaces, identity, saved.created)
+                if _write_new(self.folder / name, render_memory(saved)):
+                    return saved
 
     def replace_others(self, memory_id: str, replaces: Sequence[str]) -> Memory:
         """Let a memory replace those with the ids `replaces`, and return it; it is then current."""
@@ -248,7 +266,7 @@ class MemoryStore:
             raise MemoryUnusableError(f"Memory {memory_id} cannot replace itself.")
         with self._write_lock():
             self._write_ids_of_copies()
-            self._find(memory_id)
+            self.contents().find(memory_id)
             self._check_current(replaces, memory_id)
             self._mark_replaced(replaces, memory_id, format_current_time())
             return self._make_current(memory_id)
@@ -257,40 +275,20 @@ class MemoryStore:
         """Return all memories as shown, newest first, with the unreadable files and the reasons."""
         return self.contents().loaded
 
-    def as_shown(self, memory: Memory) -> Memory:
-        """Return `memory` without comments unless they are shown, and without a replacement that was forgotten."""
-        return self.contents().as_shown(memory)
-
-    def replace_text(self, memory: Memory, text: str) -> Memory:
-        """Return the whole `memory` with another text, and with the comments that are not shown; nothing is saved."""
-        return replace(memory, text=text) if self.shows_comments else replace_shown_text(memory, text)
-
-    def tags(self) -> tuple[tuple[str, int], ...]:
-        """Return the tags in use with the number of memories that have each, most used first."""
-        counted = Counter(tag for memory in self.all().memories for tag in memory.tags)
-        return tuple(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
-
     def get(self, memory_id: str) -> Memory:
         """Return the memory with this id, as on disk. Raises MemoryUnusableError if there is none."""
-        _, entry = self._find(memory_id)
+        _, entry = self.contents().find(memory_id)
         return entry.memory
 
-    def update(self, memory: Memory) -> Memory:
-        """Save `memory` in place of the memory with the same id, and return the saved memory.
-
-        The replaced version goes to the trash folder.
-        """
-        return self.change(memory.id, lambda _: memory)
-
     def change(self, memory_id: str, change: Callable[[Memory], Memory]) -> Memory:
-        """Replace a memory by `change(memory)`, and return the new memory.
+        """Replace a memory by `change(memory)`, and return the new memory. The old version goes to the trash folder.
 
         `change` gets the memory as it is on disk, so no change by another process is undone. If `change` raises, the
         memory stays as it is.
         """
         with self._write_lock():
             self._write_ids_of_copies()
-            name, entry = self._find(memory_id)
+            name, entry = self.contents().find(memory_id)
             memory = entry.memory
             changed = normalise_memory(
                 replace(change(memory), id=memory.id, created=memory.created, updated=memory.updated)
@@ -310,7 +308,7 @@ class MemoryStore:
         """
         with self._write_lock():
             self._write_ids_of_copies()
-            name, entry = self._find(memory_id)
+            name, entry = self.contents().find(memory_id)
             contents = self.contents()
             if successor := merged_into or (entry.memory.replaced_by if memory_id in contents.replaced_ids else ""):
                 for other_id, (_, other) in contents.files_by_id.items():
@@ -358,7 +356,7 @@ class MemoryStore:
     def _write_ids_of_copies(self) -> None:
         """Write a new id into each copy's file, so that no two files state the same id."""
         for copied in self.contents().loaded.copies:
-            name, entry = self._find(copied.id)
+            name, entry = self.contents().find(copied.id)
             file = self.folder / name
             _write_new(self._trash_name(name), file.read_bytes())
             replace_file(
@@ -378,25 +376,17 @@ class MemoryStore:
 
     def _mark_replaced(self, memory_ids: Sequence[str], by: str, at: str) -> None:
         """Write into the files of memories which memory replaces them, and when; nothing if an id does not exist."""
-        for name, entry in [self._find(memory_id) for memory_id in memory_ids]:
+        for name, entry in [self.contents().find(memory_id) for memory_id in memory_ids]:
             self._write_replacement(name, entry, by, at)
 
     def _make_current(self, memory_id: str) -> Memory:
-        name, entry = self._find(memory_id)
+        name, entry = self.contents().find(memory_id)
         return self._write_replacement(name, entry, "", "") if entry.memory.replaced_by else entry.memory
 
     def _write_replacement(self, name: str, entry: LoadedFile, by: str, at: str) -> Memory:
         marked = replace(entry.memory, replaced_by=by, replaced_at=at)
         replace_file(self.folder / name, render_memory(marked, (entry.memory, entry.metadata)), lasting=True)
         return marked
-
-    def _find(self, memory_id: str) -> tuple[str, LoadedFile]:
-        entry = self.contents().files_by_id.get(memory_id)
-        if entry is None:
-            raise MemoryUnusableError(
-                f"There is no memory {memory_id or repr(memory_id)}.", "List all memories with `excerpt recall`."
-            )
-        return entry
 
     def _trash_files(self) -> list[Path]:
         """Return the files in the trash folder, most recently trashed first."""

@@ -78,8 +78,9 @@ if TYPE_CHECKING:
     from excerpt.insight.notes import NoteLines, Peek
     from excerpt.insight.overview_parts import Overview
     from excerpt.insight.results import Completions, RelatedNotes, SimilarNote, VaultMap
+    from excerpt.memory.joined_store import JoinedMemoryStore
     from excerpt.memory.results import RecalledMemory, SavedMemory, SourceCheck
-    from excerpt.memory.store import LoadedMemories, MemoryStore
+    from excerpt.memory.store import LoadedMemories
     from excerpt.pack.check.places import MissingPlace
     from excerpt.pack.check.verdicts import AnswerCheck
     from excerpt.pack.formats.pack_format import PackSource
@@ -1254,8 +1255,7 @@ class Memories:
         if into is not None:
             return SavedMemory(self._decide(make_merge_decision(into, draft, origin)))
         replaced = tuple(map(self.get, draft.replaces))
-        in_team = shared and self._store.can_share(origin)
-        similar = self._memories.find_similar(content, origin, tags, why, shared=in_team)
+        similar = self._memories.find_similar(content, origin, tags, why, shared=shared)
         return SavedMemory(
             self._decide(make_remember_decision(draft, origin, query)),
             tuple(each for each in similar if each.memory.id not in draft.replaces),
@@ -1426,7 +1426,7 @@ class Memories:
         return self._store.as_shown(decision(self._store).memory)
 
     @property
-    def _store(self) -> MemoryStore:
+    def _store(self) -> JoinedMemoryStore:
         return self._memories.store
 
 

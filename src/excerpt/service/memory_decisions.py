@@ -16,11 +16,11 @@ from excerpt.base.model import Memory, Source
 from excerpt.text.display import format_count
 
 if TYPE_CHECKING:
+    from excerpt.memory.joined_store import JoinedMemoryStore
     from excerpt.memory.results import SourceCheck
-    from excerpt.memory.store import MemoryStore
 
 
-Decision = Callable[["MemoryStore"], "DecisionResult"]
+Decision = Callable[["JoinedMemoryStore"], "DecisionResult"]
 """A decision about a memory: a function that changes the store and returns the result."""
 
 
@@ -56,13 +56,14 @@ def make_remember_decision(draft: MemoryDraft, source: Source | None, query: str
 
     `query` is the query that found the source.
     """
+    from excerpt.memory.memory_file import make_memory
+
     if draft.merge_id:
         return make_merge_decision(draft.merge_id, draft, source)
 
-    def decide(store: MemoryStore) -> DecisionResult:
-        memory = store.remember(
-            draft.text, draft.tags, draft.why, source, query, replaces=draft.replaces, shared=draft.shared
-        )
+    def decide(store: JoinedMemoryStore) -> DecisionResult:
+        new = make_memory(draft.text, draft.tags, draft.why, source, query)
+        memory = store.remember(new, draft.replaces, shared=draft.shared)
         count = len(draft.replaces)
         replaces = f" It replaces {format_count(count, 'memory', 'memories')}." if count else ""
         message = f"The memory is kept{_tags_suffix(memory)}.{replaces}"
@@ -97,7 +98,7 @@ def make_edit_decision(edited: Memory, draft: MemoryDraft) -> Decision:
         if value != old
     }
 
-    def change(store: MemoryStore) -> Memory:
+    def change(store: JoinedMemoryStore) -> Memory:
         def apply_changes(memory: Memory) -> Memory:
             if memory.is_shared and memory.updated != edited.updated:
                 raise MemoryUnusableError(
@@ -115,7 +116,7 @@ def make_edit_decision(edited: Memory, draft: MemoryDraft) -> Decision:
 def make_forget_decision(memory: Memory, *, restore_hint: str = "") -> Decision:
     """Return the decision to move a memory to the trash folder. `restore_hint` says how it is restored."""
 
-    def decide(store: MemoryStore) -> DecisionResult:
+    def decide(store: JoinedMemoryStore) -> DecisionResult:
         forgotten = store.forget(memory.id)
         hint = f"; {restore_hint}" if restore_hint else ""
         place = "The store keeps it" if forgotten.is_shared else "It is in the trash folder"
@@ -126,7 +127,7 @@ def make_forget_decision(memory: Memory, *, restore_hint: str = "") -> Decision:
 
 
 def _make_restore_decision(forgotten: Memory) -> Decision:
-    def decide(store: MemoryStore) -> DecisionResult:
+    def decide(store: JoinedMemoryStore) -> DecisionResult:
         memory = store.restore(forgotten.id)
         return DecisionResult(memory, "The memory is restored.", make_forget_decision(memory))
 
@@ -167,11 +168,11 @@ def make_keep_decision(check: SourceCheck) -> Decision:
 
 
 def _make_change_decision(
-    memory_id: str, change: Callable[[MemoryStore], Memory], message: Callable[[Memory], str]
+    memory_id: str, change: Callable[[JoinedMemoryStore], Memory], message: Callable[[Memory], str]
 ) -> Decision:
     """Return the decision to `change` an existing memory; `message` makes the sentence about the changed memory."""
 
-    def decide(store: MemoryStore) -> DecisionResult:
+    def decide(store: JoinedMemoryStore) -> DecisionResult:
         before = store.get(memory_id)
         memory = change(store)
         return DecisionResult(memory, message(memory), _make_revert_decision(before, memory))
@@ -185,7 +186,7 @@ def _make_revert_decision(old: Memory, new: Memory) -> Decision:
     The decision raises MemoryUnusableError if the memory was changed elsewhere and is no longer `new`.
     """
 
-    def decide(store: MemoryStore) -> DecisionResult:
+    def decide(store: JoinedMemoryStore) -> DecisionResult:
         # Undoing a later decision restores all but `updated`, which is the time of the undo.
         if replace(store.get(new.id), updated=new.updated) != new:
             raise MemoryUnusableError(
@@ -194,7 +195,7 @@ def _make_revert_decision(old: Memory, new: Memory) -> Decision:
                 if new.is_shared
                 else "Its former version is in the trash folder beside the memories.",
             )
-        memory = store.update(old)
+        memory = store.change(old.id, lambda _: old)
         return DecisionResult(memory, "The memory is as it was before.", _make_revert_decision(new, memory))
 
     return decide

@@ -12,9 +12,9 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from excerpt.base.model import Source
     from excerpt.base.settings import Paths, Settings
+    from excerpt.memory.joined_store import JoinedMemoryStore
     from excerpt.memory.recall import Recaller
     from excerpt.memory.results import RecalledMemory, SimilarMemory
-    from excerpt.memory.store import MemoryStore
     from excerpt.service.stores import StoreAddress
 
 
@@ -53,7 +53,7 @@ class OpenMemories:
         """Read nothing yet. With `for_author`, comments are found and shown, because the author of the notes asks."""
         self._vaults = vaults
         self._for_author = for_author
-        self._store: MemoryStore | None = None
+        self._store: JoinedMemoryStore | None = None
         self._recallers: dict[tuple[str, bool], Recaller] = {}
 
     def close(self) -> None:
@@ -64,33 +64,25 @@ class OpenMemories:
             self._store.close()
 
     @property
-    def store(self) -> MemoryStore:
-        """The memory files of all vaults."""
+    def store(self) -> JoinedMemoryStore:
+        """The memories of all vaults."""
         if self._store is None:
-            stores = {name: self._open_store(vault) for name, vault in self._vaults.items()}
-            if "" in stores:
-                self._store = stores[""]
-            else:
-                from excerpt.memory.joined_store import JoinedMemoryStore
+            from excerpt.memory.joined_store import JoinedMemoryStore
+            from excerpt.memory.store import FolderMemoryStore
 
-                self._store = JoinedMemoryStore(stores)
+            own, shared = {}, {}
+            for name, vault in self._vaults.items():
+                shows_comments = vault.settings.text.shows_comments(for_author=self._for_author)
+                own[name] = FolderMemoryStore(vault.memory_folder, shows_comments=shows_comments)
+                if vault.address is not None and (
+                    store := vault.address.open_memories(
+                        vault.shared_folder / "copy",
+                        shows_comments=vault.settings.text.shows_comments(for_author=False),
+                    )
+                ):
+                    shared[name] = store
+            self._store = JoinedMemoryStore(own, shared)
         return self._store
-
-    def _open_store(self, vault: MemoryFolders) -> MemoryStore:
-        from excerpt.memory.store import MemoryStore
-
-        shows_comments = vault.settings.text.shows_comments(for_author=self._for_author)
-        own = MemoryStore(vault.memory_folder, shows_comments=shows_comments)
-        if vault.address is None:
-            return own
-        shared = vault.address.open_memories(
-            vault.shared_folder / "copy", shows_comments=vault.settings.text.shows_comments(for_author=False)
-        )
-        if shared is None:
-            return own
-        from excerpt.memory.joined_store import TeamMemoryStore
-
-        return TeamMemoryStore(own, shared)
 
     @property
     def has_files(self) -> bool:
@@ -142,8 +134,10 @@ class OpenMemories:
         recalled = {
             name: [
                 each
-                for recaller in self._open_recallers(name)
-                for each in recaller.recall(query, tags, path, since, limit, replaced=replaced)
+                for shared in ((False, True) if name in self.store.shared else (False,))
+                for each in self._open_recaller(name, shared=shared).recall(
+                    query, tags, path, since, limit, replaced=replaced
+                )
             ]
             for name, path in sources.items()
         }
@@ -168,39 +162,22 @@ class OpenMemories:
 
         They are the `shared` ones, or the user's own.
         """
-        from excerpt.memory.joined_store import JoinedMemoryStore, add_vault, strip_vault_name
+        from excerpt.memory.joined_store import add_vault, strip_vault_name
         from excerpt.memory.recall import find_similar_memories
 
-        store = self.store
-        if not isinstance(store, JoinedMemoryStore):
-            return tuple(find_similar_memories(text, source, self._open_recallers("")[shared], tags=tags, why=why))
-        name = store.vault_of(source)
-        origin, recaller = strip_vault_name(name, source), self._open_recallers(name)[shared]
-        similar = find_similar_memories(text, origin, recaller, tags=tags, why=why)
+        name = self.store.vault_of(source)
+        recaller = self._open_recaller(name, shared=shared and name in self.store.shared)
+        similar = find_similar_memories(text, strip_vault_name(name, source), recaller, tags=tags, why=why)
         return tuple(replace(each, memory=add_vault(name, each.memory)) for each in similar)
 
-    def _open_recallers(self, name: str) -> tuple[Recaller, ...]:
-        """Return the search among the user's own memories of a vault, and the one among shared memories if it has any.
-
-        Both are opened on first use.
-        """
-        from excerpt.memory.joined_store import JoinedMemoryStore, TeamMemoryStore
-
-        vault, store = self._vaults[name], self.store
-        if isinstance(store, JoinedMemoryStore):
-            store = store.stores[name]
-        if not isinstance(store, TeamMemoryStore):
-            return (self._open_recaller(name, store, vault.index_folder),)
-        return (
-            self._open_recaller(name, store.own, vault.index_folder),
-            self._open_recaller(name, store.shared, vault.shared_folder / "index"),
-        )
-
-    def _open_recaller(self, name: str, store: MemoryStore, index_folder: Path) -> Recaller:
+    def _open_recaller(self, name: str, *, shared: bool) -> Recaller:
+        """Return the search among the user's own memories of a vault, or the shared ones, which first use opens."""
         from excerpt.memory.recall import Recaller
 
-        key = name, store.shares
-        if key not in self._recallers:
-            self._recallers[key] = Recaller(store.folder, index_folder, self._vaults[name].settings)
-            self._recallers[key].store = store
-        return self._recallers[key]
+        if (name, shared) not in self._recallers:
+            vault = self._vaults[name]
+            store, index_folder = self.store.own[name], vault.index_folder
+            if shared:
+                store, index_folder = self.store.shared[name], vault.shared_folder / "index"
+            self._recallers[name, shared] = Recaller(store, index_folder, vault.settings)
+        return self._recallers[name, shared]

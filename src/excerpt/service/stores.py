@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from excerpt.base.settings import Settings
     from excerpt.corpus.interface import Corpus
     from excerpt.index.events import CrashHandler, EventHandler, IndexingEvent
-    from excerpt.memory.store import MemoryStore
+    from excerpt.memory.joined_store import ConnectedMemoryStore
     from excerpt.service.findings import Finding
 
 ENTRY_POINT_GROUP = "excerpt.stores"
@@ -60,7 +60,7 @@ class StoreAddress(Protocol):
         """Connect to the store and return the newest state of the vault. Raises StoreUnusableError."""
         ...
 
-    def open_memories(self, folder: Path, /, *, shows_comments: bool) -> MemoryStore | None:
+    def open_memories(self, folder: Path, /, *, shows_comments: bool) -> ConnectedMemoryStore | None:
         """Return the memories that the store shares, or None if it shares none; connects to nothing yet.
 
         `folder` is for a copy of them, from which they are searched. Without `shows_comments`, comments in them are not

@@ -11,7 +11,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from excerpt.base.settings import Paths, ScreenSettings, Settings
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.memory_file import make_memory
+from excerpt.memory.store import FolderMemoryStore
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.memory.pane import MemoryList
@@ -52,7 +53,9 @@ async def show_memory(app: ExcerptApp, pilot: AppPilot) -> None:
 async def test_each_line_equals_the_one_textual_draws(
     vault: Path, user_paths: Paths, state: State, plain: bool
 ) -> None:
-    MemoryStore(user_paths.memory_folder(vault)).remember("Merge by hand.", tags=["sync"], why="it loses nothing")
+    FolderMemoryStore(user_paths.memory_folder(vault)).remember(
+        make_memory("Merge by hand.", tags=["sync"], why="it loses nothing")
+    )
     app = ExcerptApp(vault, Settings(screen=ScreenSettings(plain=plain)), user_paths)
     async with app.run_test(size=(120, 36)) as pilot:
         await state(app, pilot)

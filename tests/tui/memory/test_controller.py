@@ -12,7 +12,8 @@ import pytest
 from excerpt.base.kinds import Confidence
 from excerpt.base.model import Fragment, Hit, Memory, Source
 from excerpt.base.settings import MemorySettings, PackSettings, Paths, Settings
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.memory_file import make_memory
+from excerpt.memory.store import FolderMemoryStore
 from excerpt.pack.memory_fragment import memory_id_of, memory_name, memory_to_fragment
 from excerpt.pack.selection import MarkedFragment
 from excerpt.service.event_loop import MemoryChanged, ServiceEvent
@@ -55,7 +56,7 @@ class Case:
 
     def __init__(self, vault: Path, user_paths: Paths) -> None:
         self._loop = ManualLoop()
-        self.store = MemoryStore(user_paths.memory_folder(vault))
+        self.store = FolderMemoryStore(user_paths.memory_folder(vault))
         self.memories = MemoryController(VaultFolders.of([vault]), Settings(), user_paths, loop=self._loop)
 
     @property
@@ -81,7 +82,7 @@ def test_a_fragment_is_saved_with_its_source_and_query(case: Case) -> None:
 
 
 def test_a_replacement_can_be_undone_and_redone(case: Case) -> None:
-    old = case.store.remember("Storage costs 4 euros.")
+    old = case.store.remember(make_memory("Storage costs 4 euros."))
     _, answered = case.memories.make_new_memory_form(RememberRequested(None, "", "Storage costs 6 euros."))
     answered(MemoryDraft("Storage costs 6 euros.", (), "", replaces=(old.id,)))
 
@@ -104,7 +105,7 @@ def test_a_cancelled_form_saves_nothing(case: Case) -> None:
 
 
 def test_an_edit_keeps_fields_the_form_did_not_change_and_can_be_undone(case: Case) -> None:
-    memory = case.store.remember("The newer one.", ("sync",), "", None, "conflict")
+    memory = case.store.remember(make_memory("The newer one.", ("sync",), "", None, "conflict"))
     _, answered = case.memories.make_edit_form(memory)
     answered(MemoryDraft("The older one.", memory.tags, memory.why))
     assert isinstance(case.said, MemoryChanged)
@@ -125,10 +126,10 @@ THOUGHT = "Red lentils with cumin: add lemon at the end, says grandmother."
 
 
 @pytest.fixture
-def store(vault: Path, user_paths: Paths) -> MemoryStore:
-    store = MemoryStore(user_paths.memory_folder(vault))
-    store.remember(THOUGHT, why="better", source=SOURCE)
-    store.remember("The bicycle needs oil before winter.")
+def store(vault: Path, user_paths: Paths) -> FolderMemoryStore:
+    store = FolderMemoryStore(user_paths.memory_folder(vault))
+    store.remember(make_memory(THOUGHT, why="better", source=SOURCE))
+    store.remember(make_memory("The bicycle needs oil before winter."))
     return store
 
 
@@ -141,7 +142,7 @@ def memories_in(rows: HitList) -> list[str]:
 
 
 @pytest.mark.programs
-async def test_a_memory_that_answers_the_query_is_among_the_hits(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_a_memory_that_answers_the_query_is_among_the_hits(app: ExcerptApp, store: FolderMemoryStore) -> None:
     async with app.run_test() as pilot:
         rows = await search_and_wait(pilot, "red lentils with cumin")
         assert memories_in(rows) == [THOUGHT]
@@ -151,13 +152,15 @@ async def test_a_memory_that_answers_the_query_is_among_the_hits(app: ExcerptApp
 
 
 @pytest.mark.programs
-async def test_a_query_that_no_memory_answers_has_only_hits(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_a_query_that_no_memory_answers_has_only_hits(app: ExcerptApp, store: FolderMemoryStore) -> None:
     async with app.run_test() as pilot:
         assert memories_in(await search_and_wait(pilot, "sync conflict")) == []
 
 
 @pytest.mark.programs
-async def test_a_fragment_with_a_memory_has_a_badge_unless_it_is_marked(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_a_fragment_with_a_memory_has_a_badge_unless_it_is_marked(
+    app: ExcerptApp, store: FolderMemoryStore
+) -> None:
     async with app.run_test() as pilot:
         rows = await search_and_wait(pilot, "red lentils with cumin")
         await until(pilot, lambda: bool(rows.remembered_ids), "the badge")
@@ -175,7 +178,7 @@ async def test_a_listed_memory_says_that_its_source_has_changed(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     earlier = replace(SOURCE, digest=digest_of_text("Simmer lentils."))
-    MemoryStore(user_paths.memory_folder(vault)).remember(THOUGHT, source=earlier)
+    FolderMemoryStore(user_paths.memory_folder(vault)).remember(make_memory(THOUGHT, source=earlier))
     async with app.run_test(size=(80, 24)) as pilot:
         rows = await search_and_wait(pilot, "red lentils with cumin")
         await until(pilot, lambda: bool(rows.source_states), "the check of the source")
@@ -188,7 +191,7 @@ async def test_a_listed_memory_says_that_its_source_has_changed(
 
 @pytest.mark.programs
 async def test_the_settings_can_exclude_memories_from_the_hits(
-    vault: Path, user_paths: Paths, store: MemoryStore
+    vault: Path, user_paths: Paths, store: FolderMemoryStore
 ) -> None:
     app = app_with(MemorySettings(in_search=False), vault, user_paths)
     async with app.run_test() as pilot:
@@ -201,7 +204,7 @@ async def test_the_settings_can_exclude_memories_from_the_hits(
 
 @pytest.mark.programs
 async def test_the_settings_can_put_memories_before_the_hits(
-    vault: Path, user_paths: Paths, store: MemoryStore
+    vault: Path, user_paths: Paths, store: FolderMemoryStore
 ) -> None:
     app = app_with(MemorySettings(recall_first=True), vault, user_paths)
     async with app.run_test() as pilot:
@@ -213,7 +216,7 @@ async def test_the_settings_can_put_memories_before_the_hits(
 
 @pytest.mark.programs
 async def test_memories_are_indexed_only_after_a_search_was_answered(
-    app: ExcerptApp, vault: Path, user_paths: Paths, store: MemoryStore
+    app: ExcerptApp, vault: Path, user_paths: Paths, store: FolderMemoryStore
 ) -> None:
     async with app.run_test() as pilot:
         await until_index(pilot)
@@ -226,7 +229,7 @@ async def test_memories_are_indexed_only_after_a_search_was_answered(
 
 @pytest.mark.programs
 async def test_a_selected_memory_is_shown_in_the_context_and_edited_in_the_form(
-    app: ExcerptApp, store: MemoryStore
+    app: ExcerptApp, store: FolderMemoryStore
 ) -> None:
     async with app.run_test() as pilot:
         await search_and_wait(pilot, "red lentils with cumin")
@@ -243,7 +246,7 @@ async def test_a_selected_memory_is_shown_in_the_context_and_edited_in_the_form(
 
 @pytest.mark.programs
 async def test_a_memory_opens_its_source(
-    editor_arguments: Path, app: ExcerptApp, vault: Path, store: MemoryStore
+    editor_arguments: Path, app: ExcerptApp, vault: Path, store: FolderMemoryStore
 ) -> None:
     async with app.run_test() as pilot:
         await search_and_wait(pilot, "red lentils with cumin")
@@ -254,7 +257,7 @@ async def test_a_memory_opens_its_source(
 
 
 @pytest.mark.programs
-async def test_a_marked_memory_is_packed_with_its_own_source_line(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_a_marked_memory_is_packed_with_its_own_source_line(app: ExcerptApp, store: FolderMemoryStore) -> None:
     memory = store.all().memories[1]
     async with app.run_test() as pilot:
         await search_and_wait(pilot, "red lentils with cumin")
@@ -273,7 +276,7 @@ async def test_a_marked_memory_is_packed_with_its_own_source_line(app: ExcerptAp
 
 @pytest.mark.programs
 async def test_a_marked_memory_is_packed_again_when_earlier_marks_are_restored(
-    vault: Path, user_paths: Paths, store: MemoryStore
+    vault: Path, user_paths: Paths, store: FolderMemoryStore
 ) -> None:
     first = app_with(MemorySettings(), vault, user_paths)
     async with first.run_test() as pilot:
@@ -295,7 +298,7 @@ async def test_a_marked_memory_is_packed_again_when_earlier_marks_are_restored(
 
 
 @pytest.mark.programs
-async def test_an_edited_marked_memory_changes_in_the_pack(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_an_edited_marked_memory_changes_in_the_pack(app: ExcerptApp, store: FolderMemoryStore) -> None:
     async with app.run_test() as pilot:
         await search_and_wait(pilot, "red lentils with cumin")
         await select_hit(pilot, is_memory, "the memory")
@@ -326,7 +329,7 @@ async def test_a_passage_of_the_pack_is_remembered_with_its_scope(
         await pilot.press("ctrl+o", "m")
         await until(pilot, lambda: isinstance(app.screen, RememberDialog), "the form")
         await pilot.press("enter")
-        kept = MemoryStore(user_paths.memory_folder(vault))
+        kept = FolderMemoryStore(user_paths.memory_folder(vault))
         await until(pilot, lambda: bool(kept.all().memories), "the memory")
     (memory,) = kept.all().memories
     assert memory.text == passage.text
@@ -345,7 +348,7 @@ async def test_the_whole_pack_is_remembered_with_its_sources(app: ExcerptApp, va
         await pilot.press("ctrl+o", "unbound-remember-pack")
         await until(pilot, lambda: isinstance(app.screen, RememberDialog), "the form")
         await pilot.press("enter")
-        kept = MemoryStore(user_paths.memory_folder(vault))
+        kept = FolderMemoryStore(user_paths.memory_folder(vault))
         await until(pilot, lambda: bool(kept.all().memories), "the memory")
     (memory,) = kept.all().memories
     assert memory.text.strip() == packed.text.strip()
@@ -394,7 +397,7 @@ def test_the_settings_choose_the_position_of_memories() -> None:
 
 
 @pytest.mark.programs
-def test_a_memory_is_a_fragment_with_its_origin(store: MemoryStore) -> None:
+def test_a_memory_is_a_fragment_with_its_origin(store: FolderMemoryStore) -> None:
     memory = store.all().memories[1]
     fragment = memory_to_fragment(memory, 7)
     assert (fragment.title, fragment.heading_path) == ("Memory", ("Cooking/Lentil soup.md, line 3", "better"))

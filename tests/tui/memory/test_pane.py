@@ -11,7 +11,8 @@ from textual.widgets import Input, Static, TextArea
 from excerpt.base.model import Source
 from excerpt.base.settings import Paths, Settings
 from excerpt.index.build import build
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.memory_file import make_memory
+from excerpt.memory.store import FolderMemoryStore
 from excerpt.service.memory_decisions import MemoryDraft, make_edit_decision
 from excerpt.service.memory_worker import MemoryWorker
 from excerpt.service.query_texts import MemoryFilter, parse_memory_filter
@@ -43,11 +44,11 @@ pytestmark = pytest.mark.programs
 
 
 @pytest.fixture
-def store(vault: Path, user_paths: Paths) -> MemoryStore:
+def store(vault: Path, user_paths: Paths) -> FolderMemoryStore:
     """Write two memories of the user."""
-    store = MemoryStore(user_paths.memory_folder(vault))
-    store.remember("Soup keeps for three days.", tags=["kitchen"], why="shopping")
-    store.remember("Merge by hand.", tags=["sync"], why="it loses nothing")
+    store = FolderMemoryStore(user_paths.memory_folder(vault))
+    store.remember(make_memory("Soup keeps for three days.", tags=["kitchen"], why="shopping"))
+    store.remember(make_memory("Merge by hand.", tags=["sync"], why="it loses nothing"))
     return store
 
 
@@ -62,8 +63,8 @@ async def test_the_selected_fragment_is_remembered_with_tags_and_a_reason(
         assert isinstance(app.screen, RememberDialog)
         await pilot.press(*"sync", "tab", *"why", "enter")
         folder = user_paths.memory_folder(vault)
-        await until(pilot, lambda: bool(MemoryStore(folder).all().memories), "the memory")
-        (memory,) = MemoryStore(folder).all().memories
+        await until(pilot, lambda: bool(FolderMemoryStore(folder).all().memories), "the memory")
+        (memory,) = FolderMemoryStore(folder).all().memories
         assert memory.text.strip() == hit.fragment.text.strip()
         assert (memory.tags, memory.why, memory.query) == (("sync",), "why", "sync conflict")
         assert memory.source is not None
@@ -79,8 +80,8 @@ async def test_control_characters_of_a_fragment_are_saved_although_shown_as_symb
         assert "␛[31m" in app.screen.query_one(TextArea).text
         await pilot.press("enter")
         folder = user_paths.memory_folder(vault)
-        await until(pilot, lambda: bool(MemoryStore(folder).all().memories), "the memory")
-        assert "\x1b[31m" in MemoryStore(folder).all().memories[0].text
+        await until(pilot, lambda: bool(FolderMemoryStore(folder).all().memories), "the memory")
+        assert "\x1b[31m" in FolderMemoryStore(folder).all().memories[0].text
 
 
 async def test_escape_closes_the_form_without_saving_a_memory(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
@@ -89,7 +90,7 @@ async def test_escape_closes_the_form_without_saving_a_memory(app: ExcerptApp, v
         await pilot.press("ctrl+r", "escape")
         await pilot.pause()
         assert app.screen is screen_of(app)
-        assert not MemoryStore(user_paths.memory_folder(vault)).all().memories
+        assert not FolderMemoryStore(user_paths.memory_folder(vault)).all().memories
 
 
 @pytest.mark.parametrize("key", ["escape", "ctrl+q"])
@@ -123,7 +124,7 @@ async def test_a_form_that_is_being_opened_or_closed_is_left_without_a_question(
         assert left == [True, True]
 
 
-async def test_words_and_tags_filter_the_list(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_words_and_tags_filter_the_list(app: ExcerptApp, store: FolderMemoryStore) -> None:
     async with app.run_test() as pilot:
         await pilot.press("f4")
         rows = screen_of(app).query_one(MemoryList)
@@ -135,7 +136,7 @@ async def test_words_and_tags_filter_the_list(app: ExcerptApp, store: MemoryStor
 
 
 @pytest.mark.programs
-async def test_ctrl_r_replaces_a_memory_which_a_filter_lists(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_ctrl_r_replaces_a_memory_which_a_filter_lists(app: ExcerptApp, store: FolderMemoryStore) -> None:
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
         old = rows.memories[0]
@@ -150,8 +151,10 @@ async def test_ctrl_r_replaces_a_memory_which_a_filter_lists(app: ExcerptApp, st
         await until(pilot, lambda: [m.id for m in rows.memories] == [old.id], "only the replaced one")
 
 
-async def test_the_best_memory_is_selected_when_another_query_is_typed(app: ExcerptApp, store: MemoryStore) -> None:
-    store.remember("Soup is eaten by hand, and merge conflicts by machines.")
+async def test_the_best_memory_is_selected_when_another_query_is_typed(
+    app: ExcerptApp, store: FolderMemoryStore
+) -> None:
+    store.remember(make_memory("Soup is eaten by hand, and merge conflicts by machines."))
     async with app.run_test() as pilot:
         await pilot.press("f4")
         rows = screen_of(app).query_one(MemoryList)
@@ -160,14 +163,14 @@ async def test_the_best_memory_is_selected_when_another_query_is_typed(app: Exce
         await until(pilot, lambda: [m.tags for m in rows.memories] == [("sync",), ()], "the best of two first")
         assert rows.cursor == 0
         await pilot.press("down")
-        store.remember("Whoever edits by hand has to merge.")
+        store.remember(make_memory("Whoever edits by hand has to merge."))
         screen_of(app).query_one(MemoryPane).reload()
         await until(pilot, lambda: len(rows.memories) == 3, "what came in meanwhile")
         assert rows.selected is not None
         assert rows.selected.text.startswith("Soup is eaten")
 
 
-async def test_a_forgotten_memory_can_be_restored(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_a_forgotten_memory_can_be_restored(app: ExcerptApp, store: FolderMemoryStore) -> None:
     async with app.run_test() as pilot:
         await pilot.press("f4")
         rows = screen_of(app).query_one(MemoryList)
@@ -184,7 +187,9 @@ async def test_a_forgotten_memory_can_be_restored(app: ExcerptApp, store: Memory
         await until(pilot, lambda: len(store.all().memories) == 2, "the memory again")
 
 
-async def test_the_last_forgotten_memory_can_be_restored_in_the_empty_list(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_the_last_forgotten_memory_can_be_restored_in_the_empty_list(
+    app: ExcerptApp, store: FolderMemoryStore
+) -> None:
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
         await pilot.press("escape", "x")
@@ -199,7 +204,7 @@ async def test_the_last_forgotten_memory_can_be_restored_in_the_empty_list(app: 
 
 
 def test_two_changes_of_a_memory_are_undone_one_after_the_other(
-    vault: Path, user_paths: Paths, store: MemoryStore
+    vault: Path, user_paths: Paths, store: FolderMemoryStore
 ) -> None:
     worker = MemoryWorker(VaultFolders.of([vault]), user_paths, Settings(), ManualLoop())
     shown = store.all().memories[0]
@@ -225,10 +230,10 @@ async def test_a_memory_opens_its_source_in_the_editor(editor_arguments: Path, a
 
 
 async def test_a_source_outside_the_vault_is_not_opened(
-    editor_arguments: Path, app: ExcerptApp, vault: Path, store: MemoryStore
+    editor_arguments: Path, app: ExcerptApp, vault: Path, store: FolderMemoryStore
 ) -> None:
     (vault.parent / "secret.md").write_text("not in the vault")
-    store.remember("A trap.", source=Source("../secret.md", 1, 1, ""))
+    store.remember(make_memory("A trap.", source=Source("../secret.md", 1, 1, "")))
     async with app.run_test() as pilot:
         await pilot.press("f4")
         rows = screen_of(app).query_one(MemoryList)
@@ -245,11 +250,11 @@ async def test_a_memory_without_a_source_is_written_in_the_tab(app: ExcerptApp, 
         assert isinstance(app.focused, TextArea)
         await pilot.press(*"idea", "ctrl+s")
         folder = user_paths.memory_folder(vault)
-        await until(pilot, lambda: bool(MemoryStore(folder).all().memories), "the memory")
-        assert MemoryStore(folder).all().memories[0].source is None
+        await until(pilot, lambda: bool(FolderMemoryStore(folder).all().memories), "the memory")
+        assert FolderMemoryStore(folder).all().memories[0].source is None
 
 
-async def test_the_text_field_has_its_own_undo_and_readline_keys(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_the_text_field_has_its_own_undo_and_readline_keys(app: ExcerptApp, store: FolderMemoryStore) -> None:
     async with app.run_test() as pilot:
         await open_memory_tab(pilot, 2)
         await pilot.press("ctrl+r")
@@ -265,7 +270,7 @@ async def test_the_text_field_has_its_own_undo_and_readline_keys(app: ExcerptApp
     assert len(store.all().memories) == 2
 
 
-async def test_a_new_memory_is_selected(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_a_new_memory_is_selected(app: ExcerptApp, store: FolderMemoryStore) -> None:
     async with app.run_test() as pilot:
         await pilot.press("f4")
         rows = screen_of(app).query_one(MemoryList)
@@ -276,7 +281,7 @@ async def test_a_new_memory_is_selected(app: ExcerptApp, store: MemoryStore) -> 
         assert rows.selected.text == "Tea"
 
 
-async def test_escape_moves_to_the_list_and_keeps_the_filter(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_escape_moves_to_the_list_and_keeps_the_filter(app: ExcerptApp, store: FolderMemoryStore) -> None:
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
         await pilot.press(*"merge")
@@ -288,7 +293,7 @@ async def test_escape_moves_to_the_list_and_keeps_the_filter(app: ExcerptApp, st
         await until(pilot, lambda: screen_of(app).query_one("#filter", Input).value == "merged", "the filter again")
 
 
-async def test_editing_keys_in_the_filter_do_nothing_to_a_memory(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_editing_keys_in_the_filter_do_nothing_to_a_memory(app: ExcerptApp, store: FolderMemoryStore) -> None:
     before = store.all().memories
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
@@ -300,7 +305,7 @@ async def test_editing_keys_in_the_filter_do_nothing_to_a_memory(app: ExcerptApp
     assert store.all().memories == before[1:]
 
 
-async def test_a_misspelt_filter_is_reported_with_the_intended_one(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_a_misspelt_filter_is_reported_with_the_intended_one(app: ExcerptApp, store: FolderMemoryStore) -> None:
     async with app.run_test() as pilot:
         await open_memory_tab(pilot, 2)
         hint = screen_of(app).query_one("#filter-hint", Static)
@@ -359,7 +364,9 @@ async def open_memory_tab(pilot: AppPilot, count: int) -> MemoryList:
     return rows
 
 
-async def test_text_tags_and_reason_of_a_memory_are_edited_in_the_form(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_text_tags_and_reason_of_a_memory_are_edited_in_the_form(
+    app: ExcerptApp, store: FolderMemoryStore
+) -> None:
     before = store.all().memories[0]
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
@@ -374,7 +381,7 @@ async def test_text_tags_and_reason_of_a_memory_are_edited_in_the_form(app: Exce
     assert (after.text, after.created, after.source) == (before.text, before.created, before.source)
 
 
-async def test_the_edit_of_a_memory_can_be_undone(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_the_edit_of_a_memory_can_be_undone(app: ExcerptApp, store: FolderMemoryStore) -> None:
     before = store.all().memories[0]
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
@@ -384,19 +391,19 @@ async def test_the_edit_of_a_memory_can_be_undone(app: ExcerptApp, store: Memory
         await until(pilot, lambda: rows.memories[0].tags == before.tags, "the memory as it was")
 
 
-async def test_a_memory_changed_elsewhere_is_not_undone(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_a_memory_changed_elsewhere_is_not_undone(app: ExcerptApp, store: FolderMemoryStore) -> None:
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
         await pilot.press("escape", "e", "end", *" new", "enter")
         await until(pilot, lambda: "new" in rows.memories[0].tags, "the changed memory")
         changed = rows.memories[0]
-        elsewhere = MemoryStore(store.folder).change(changed.id, lambda memory: replace(memory, why="by hand"))
+        elsewhere = FolderMemoryStore(store.folder).change(changed.id, lambda memory: replace(memory, why="by hand"))
         await pilot.press("u")
         await until(pilot, lambda: any("elsewhere" in each.message for each in app._notifications), "the toast")
     assert store.get(changed.id) == elsewhere
 
 
-async def test_tags_in_use_are_named_and_completed_in_the_form(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_tags_in_use_are_named_and_completed_in_the_form(app: ExcerptApp, store: FolderMemoryStore) -> None:
     async with app.run_test() as pilot:
         await open_memory_tab(pilot, 2)
         await pilot.press("ctrl+r", *"A thought.", "shift+tab", "shift+tab")
@@ -414,9 +421,9 @@ async def test_tags_in_use_are_named_and_completed_in_the_form(app: ExcerptApp, 
 # --- filters ----------------------------------------------------------------------------------------------------------
 
 
-async def test_the_best_answer_is_first_not_the_newest(app: ExcerptApp, store: MemoryStore) -> None:
-    store.remember("Lentil soup simmers with cumin until the lentils are soft.", tags=["kitchen"])
-    store.remember("The shopping list names soup plates, of which there are three too few for guests.")
+async def test_the_best_answer_is_first_not_the_newest(app: ExcerptApp, store: FolderMemoryStore) -> None:
+    store.remember(make_memory("Lentil soup simmers with cumin until the lentils are soft.", tags=["kitchen"]))
+    store.remember(make_memory("The shopping list names soup plates, of which there are three too few for guests."))
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 4)
         await pilot.press(*"lentil soup")
@@ -425,7 +432,7 @@ async def test_the_best_answer_is_first_not_the_newest(app: ExcerptApp, store: M
 
 
 async def test_an_unreadable_file_is_listed_with_its_reason_and_can_be_opened(
-    editor_arguments: Path, app: ExcerptApp, store: MemoryStore
+    editor_arguments: Path, app: ExcerptApp, store: FolderMemoryStore
 ) -> None:
     (store.folder / "broken.md").write_text("---\ntags: [open\n---\ntext\n")
     async with app.run_test() as pilot:
@@ -444,10 +451,10 @@ async def test_an_unreadable_file_is_listed_with_its_reason_and_can_be_opened(
 SOUP = "Simmer red lentils with cumin until they are soft."
 
 
-def store_with_soup(vault: Path, user_paths: Paths, note: str) -> MemoryStore:
+def store_with_soup(vault: Path, user_paths: Paths, note: str) -> FolderMemoryStore:
     """Remember a line about soup whose note then changes to `note`."""
-    store = MemoryStore(user_paths.memory_folder(vault))
-    store.remember(SOUP, source=Source("Cooking/Lentil soup.md", 3, 3, digest_of_text(SOUP)))
+    store = FolderMemoryStore(user_paths.memory_folder(vault))
+    store.remember(make_memory(SOUP, source=Source("Cooking/Lentil soup.md", 3, 3, digest_of_text(SOUP))))
     (vault / "Cooking/Lentil soup.md").write_text(note)
     build(vault, user_paths.index_folder(vault), Settings())
     return store
@@ -516,7 +523,7 @@ async def test_a_confirmed_memory_is_no_longer_stale(app: ExcerptApp, vault: Pat
     store = store_with_soup(
         vault, user_paths, "# Lentil soup\n\nSimmer green lentils with cumin until they are soft.\n"
     )
-    store.remember("A thought.")
+    store.remember(make_memory("A thought."))
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
         await pilot.press("unbound-memory-stale")
@@ -529,7 +536,7 @@ async def test_a_confirmed_memory_is_no_longer_stale(app: ExcerptApp, vault: Pat
 
 
 async def test_the_footer_offers_no_key_that_has_no_effect_on_the_selected_memory(
-    app: ExcerptApp, store: MemoryStore
+    app: ExcerptApp, store: FolderMemoryStore
 ) -> None:
     async with app.run_test() as pilot:
         await open_memory_tab(pilot, 2)
@@ -544,8 +551,8 @@ async def test_the_footer_offers_no_key_that_has_no_effect_on_the_selected_memor
 async def test_a_memory_of_the_same_lines_is_offered_and_merged(
     app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
-    store = MemoryStore(user_paths.memory_folder(vault))
-    kept = store.remember("Lentils want time.", tags=["kitchen"], source=store_source(3))
+    store = FolderMemoryStore(user_paths.memory_folder(vault))
+    kept = store.remember(make_memory("Lentils want time.", tags=["kitchen"], source=store_source(3)))
     async with app.run_test() as pilot:
         await search(pilot, "red lentils")
         await pilot.press("ctrl+r")
@@ -563,8 +570,8 @@ async def test_a_memory_of_the_same_lines_is_offered_and_merged(
 
 
 async def test_enter_keeps_both_memories(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
-    store = MemoryStore(user_paths.memory_folder(vault))
-    store.remember("Lentils want time.", source=store_source(3))
+    store = FolderMemoryStore(user_paths.memory_folder(vault))
+    store.remember(make_memory("Lentils want time.", source=store_source(3)))
     async with app.run_test() as pilot:
         await search(pilot, "red lentils")
         await pilot.press("ctrl+r")

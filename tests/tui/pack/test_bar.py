@@ -13,7 +13,8 @@ from textual.widgets import Input
 from excerpt.base.kinds import Confidence, Fill, Format, Scope, StopReason, Strategy
 from excerpt.base.model import EntryHit, Pack, PackResult
 from excerpt.base.settings import PackSettings, Paths, Settings
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.memory_file import make_memory
+from excerpt.memory.store import FolderMemoryStore
 from excerpt.pack.savings import SavingsFile
 from excerpt.service.packer import MarkCost
 from excerpt.tui.app import ExcerptApp
@@ -360,7 +361,9 @@ async def test_a_pack_of_marks_with_changed_options_has_the_same_bytes_as_from_t
 async def test_a_pack_of_marked_memories_has_the_same_bytes_as_from_the_command(
     form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path
 ) -> None:
-    MemoryStore(user_paths.memory_folder(vault)).remember("A sync conflict: keep both versions.", why="nothing is lost")
+    FolderMemoryStore(user_paths.memory_folder(vault)).remember(
+        make_memory("A sync conflict: keep both versions.", why="nothing is lost")
+    )
     app = app_with(form, vault, user_paths, template)
     async with app.run_test() as pilot:
         await search(pilot, "sync conflict")

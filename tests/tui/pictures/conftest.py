@@ -17,7 +17,8 @@ from textual.widgets import Input, TextArea
 
 from excerpt.base.model import Source
 from excerpt.base.settings import Paths, ScreenSettings, Settings
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.memory_file import make_memory
+from excerpt.memory.store import FolderMemoryStore
 from excerpt.tui.app import ExcerptApp
 from tests.tui.driver import ScriptedApp, report_events
 from tests.tui.examples import BUILDING, VAULT
@@ -85,18 +86,22 @@ def returning_user(tmp_path: Path) -> Path:
 @pytest.fixture
 def memories(returning_user: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a data folder with two memories of fixed times."""
-    store = MemoryStore(Paths(returning_user, returning_user, returning_user, returning_user).memory_folder(VAULT))
+    store = FolderMemoryStore(
+        Paths(returning_user, returning_user, returning_user, returning_user).memory_folder(VAULT)
+    )
     numbers = count(1)  # ids count in the tokens of a pack
     monkeypatch.setattr("excerpt.memory.store.secrets.token_hex", lambda size: f"{next(numbers):0{2 * size}x}")
     monkeypatch.setattr("excerpt.memory.store.format_current_time", lambda: "2026-02-27T09:30:00+00:00")
-    store.remember("Soup keeps for three days in the fridge.", tags=["kitchen"], why="plan the shopping")
+    store.remember(make_memory("Soup keeps for three days in the fridge.", tags=["kitchen"], why="plan the shopping"))
     monkeypatch.setattr("excerpt.memory.store.format_current_time", lambda: "2026-03-01T14:05:00+00:00")
     source = Source("Sync/Conflicts.md", 8, 8, "", ("Conflicts",))
     store.remember(
-        "The **newer** one is kept, and the older one stands beside it.",
-        tags=["sync", "decision"],
-        why="so nothing is lost when two devices meet",
-        source=source,
-        query="sync conflict",
+        make_memory(
+            "The **newer** one is kept, and the older one stands beside it.",
+            tags=["sync", "decision"],
+            why="so nothing is lost when two devices meet",
+            source=source,
+            query="sync conflict",
+        )
     )
     return returning_user

@@ -10,8 +10,9 @@ import pytest
 
 from excerpt.base.model import Memory, Source
 from excerpt.insight.results import DatedNote
+from excerpt.memory.memory_file import make_memory
 from excerpt.memory.results import SourceCheck, SourceStatus
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.store import FolderMemoryStore
 from excerpt.service.note_files import NoteFile
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.pane import MemoryList
@@ -47,7 +48,7 @@ def texts(controller: StartController, room: int = 100) -> list[str]:
     return [row.text for row in controller.rows(room)]
 
 
-def make_memory(number: int) -> Memory:
+def make_finding(number: int) -> Memory:
     source = Source("Sync/Conflicts.md", 8, 8, "", ())
     return Memory(f"id-{number}", f"finding {number}\nmore", (), "", f"2026-03-{number + 1:02}T09:00:00Z", "", source)
 
@@ -109,14 +110,14 @@ def test_headings_to_search_for_are_requested_once() -> None:
 def test_a_typed_query_cancels_the_requests_for_notes_and_memories() -> None:
     controller, engine = make_controller()
     controller.request(())
-    controller.check_memories([make_memory(0)])
+    controller.check_memories([make_finding(0)])
     controller.stop()
     assert not engine.questions
 
 
 def test_sources_are_checked_in_small_groups_newest_memories_first() -> None:
     controller, engine = make_controller()
-    memories = [make_memory(number) for number in range(20)]
+    memories = [make_finding(number) for number in range(20)]
     controller.check_memories(memories)
     asked = engine.questions["stale_memories"].memories
     assert [each.id for each in asked] == [f"id-{number}" for number in range(19, 11, -1)]
@@ -128,7 +129,7 @@ def test_sources_are_checked_in_small_groups_newest_memories_first() -> None:
 
 def test_at_most_as_many_sources_are_checked_as_are_listed() -> None:
     controller, engine = make_controller()
-    controller.check_memories([make_memory(number) for number in range(20)])
+    controller.check_memories([make_finding(number) for number in range(20)])
     engine.answer("stale_memories", checks_of(engine.questions["stale_memories"].memories, *range(20)))
     assert not engine.questions
     assert len(texts(controller)) == MAX_ROWS
@@ -136,7 +137,7 @@ def test_at_most_as_many_sources_are_checked_as_are_listed() -> None:
 
 def test_listed_memories_stay_until_their_new_checks_arrive() -> None:
     controller, engine = make_controller()
-    memories = [make_memory(0)]
+    memories = [make_finding(0)]
     controller.check_memories(memories)
     engine.answer("stale_memories", checks_of(memories, 0))
     controller.check_memories(memories)
@@ -154,7 +155,9 @@ def app_with_start_list(scripted: ScriptedApp) -> ScriptedApp:
     add_query(scripted.scripted_places.history_file(VAULT), "lentil soup")
     add_query(scripted.scripted_places.history_file(VAULT), "sync [conflict]")
     source = Source("Sync/Conflicts.md", 8, 8, "", ("Conflicts",))
-    MemoryStore(scripted.scripted_places.memory_folder(VAULT)).remember("The newer one is kept.", source=source)
+    FolderMemoryStore(scripted.scripted_places.memory_folder(VAULT)).remember(
+        make_memory("The newer one is kept.", source=source)
+    )
     return scripted
 
 
