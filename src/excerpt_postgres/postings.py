@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from excerpt.corpus.tables import FIELDS, run_starts
 from excerpt.search.bm25 import FIELD_WEIGHTS, K1
-from excerpt_postgres.connection import StoreConnection
+from excerpt_postgres.connection import StoreConnection, array_literal
 from excerpt_postgres.words import TOKEN_DTYPE, stored_tokens, word_lengths
 
 Longs = NDArray[np.int64]
@@ -97,7 +97,8 @@ def add_postings(connection: StoreConnection, table: str, area: int, blocks: Seq
         f"INSERT INTO {table} AS postings (area, token, block, data)"
         " SELECT %s, * FROM unnest(%s::text[], %s::integer[], %b::bytea[])"
         " ON CONFLICT (token, block) DO UPDATE SET data = postings.data || excluded.data",
-        *(area, [one.token for one in blocks], [one.block for one in blocks], [one.data for one in blocks]),
+        *(area, array_literal([one.token for one in blocks]), array_literal([one.block for one in blocks])),
+        [one.data for one in blocks],
     )
 
 

@@ -45,7 +45,7 @@ from excerpt_postgres.compare import (
     next_record,
     plan_push,
 )
-from excerpt_postgres.connection import Row, StoreConnection, to_halfvecs
+from excerpt_postgres.connection import Row, StoreConnection, array_literal, to_halfvecs
 from excerpt_postgres.postings import ORDINAL_BITS, add_postings, encode_postings, remove_postings
 from excerpt_postgres.read_rights import RightsChanges
 from excerpt_postgres.rights import (
@@ -787,9 +787,9 @@ class _Push:
             " ON CONFLICT (token) DO UPDATE SET fragments = terms.fragments + excluded.fragments,"
             " attached = terms.attached + excluded.attached, notes = terms.notes + excluded.notes,"
             " fields = terms.fields | excluded.fields",
-            *(self._vault, area, [count.token for count in terms], [count.term for count in terms]),
-            *([count.fragments for count in terms], [count.attached for count in terms]),
-            *([count.notes for count in terms], [count.fields for count in terms]),
+            *(self._vault, area, array_literal([count.token for count in terms]), [count.term for count in terms]),
+            *(array_literal([count.fragments for count in terms]), array_literal([count.attached for count in terms])),
+            *(array_literal([count.notes for count in terms]), array_literal([count.fields for count in terms])),
         )
 
     def _add_postings(

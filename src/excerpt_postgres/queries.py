@@ -18,7 +18,7 @@ from excerpt.index.catalog_rows import decompress_text
 from excerpt.index.queries import fragment_from_row, section_from_row
 from excerpt.text.folding import fold
 from excerpt_postgres import schema
-from excerpt_postgres.connection import Row, Statement, StoreConnection, replace_unstorable
+from excerpt_postgres.connection import Row, Statement, StoreConnection, array_literal, replace_unstorable
 
 NO_MAX_NOTE = (1 << 63) - 1
 """A number above that of every note: no limit."""
@@ -424,11 +424,6 @@ def _array(keys: Sequence[Any]) -> object:
     """Return keys as a parameter for an array."""
     is_text = isinstance(keys[0], str)
     return [replace_unstorable(key) for key in keys] if is_text else array_literal(keys)
-
-
-def array_literal(values: Sequence[int | str]) -> str:
-    """Return integers or tokens as an array literal of PostgreSQL, ten times as fast as psycopg does for a list."""
-    return f"{{{','.join(map(str, values))}}}"
 
 
 def _prefix_end(prefix: str) -> str:

@@ -643,10 +643,19 @@ def _find_damaged(connection: StoreConnection, area: int) -> list[str]:
     return [name for name in damaged if name != "meaning" or has_halfvecs(connection)]
 
 
+_INDEX_MEMORY_KB = 262_144
+"""The least memory of the server for building an index, in KB; PostgreSQL's default is a quarter of it."""
+
+
 def repair_indexes(connection: StoreConnection, areas: Sequence[int]) -> None:
     """Create missing indexes of the fragments of some areas, and rebuild damaged ones."""
     for area in areas:
         for name in _find_damaged(connection, area):
+            connection.rows(
+                "SELECT set_config(name, %s, false) FROM pg_settings"
+                " WHERE name = 'maintenance_work_mem' AND setting::integer < %s",
+                *(f"{_INDEX_MEMORY_KB}kB", _INDEX_MEMORY_KB),
+            )
             connection.rows(f"DROP INDEX IF EXISTS {index_name(name, area)}")
             bare = index_name(name, area).partition(".")[2]
             connection.rows(f"CREATE INDEX {bare} ON {table_name('fragments', area)} USING {_INDEX_DEFINITIONS[name]}")

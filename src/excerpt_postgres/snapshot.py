@@ -40,13 +40,19 @@ from excerpt_postgres.candidates import (
     VaultStatistics,
     VectorBytes,
 )
-from excerpt_postgres.connection import KnownRows, Row, Statement, StoreConnection, TransactionLostError
+from excerpt_postgres.connection import (
+    KnownRows,
+    Row,
+    Statement,
+    StoreConnection,
+    TransactionLostError,
+    array_literal,
+)
 from excerpt_postgres.postings import ORDINAL_BITS, KeyScores, PostingsBlock, WordRanking
 from excerpt_postgres.queries import (
     ReadableAreas,
     RowCache,
     StoreQueries,
-    array_literal,
     completions_statement,
     counts_statement,
     postings_statement,

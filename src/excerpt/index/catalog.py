@@ -36,6 +36,7 @@ from excerpt.index.checksums import (
     checksum_of_rows,
     checksum_of_text,
     read_checked_notes,
+    split_notes,
     verify_fragment_checksums,
     verify_one_row_tables,
 )
@@ -505,13 +506,14 @@ class Catalog:
         for table in CHECKSUM_TABLES:
             check_rows(self.rows, table)
 
-    def check_note_rows(self, note: int) -> None:
-        """Compare the rows of one note (by row id) with their checksums. Raises DamagedRowError."""
-        read_checked_notes(self.rows, "id = ?", note)
-        verify_fragment_checksums(self.rows, note)
-        verify_one_row_tables(self.rows, note)
+    def check_note_rows(self, notes: Sequence[int]) -> None:
+        """Compare the rows of some notes (by row id) with their checksums. Raises DamagedRowError."""
+        for condition, part in split_notes(notes):
+            read_checked_notes(self.rows, f"id {condition}", *part)
+        verify_fragment_checksums(self.rows, notes)
+        verify_one_row_tables(self.rows, notes)
         for table in CHECKSUM_TABLES:
-            check_rows(self.rows, table, [note])
+            check_rows(self.rows, table, notes)
 
     def remove(self, paths: Iterable[str]) -> NDArray[np.int64]:
         """Delete the notes at these paths with all their rows; return the keys of the deleted fragments."""

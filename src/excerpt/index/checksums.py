@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import marshal
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from excerpt.index.catalog_rows import MAX_SQL_VALUES, DamagedRowError, ReadRows
@@ -73,36 +73,54 @@ def read_checked_notes(rows: ReadRows, condition: str = "1", *values: object) ->
     return note_rows
 
 
-def verify_fragment_checksums(rows: ReadRows, note: int | None = None) -> None:
-    """Compare the fragments of a note (by row id; None: of all notes) with their checksums. Raises DamagedRowError."""
-    sql = f"SELECT {FRAGMENT_CHECKSUM_COLUMNS}, f.crc, f.text FROM {FRAGMENT_TABLES_SQL} WHERE f.key > ?"
-    if note is not None:
-        sql += f" AND f.note = {int(note)}"
+def verify_fragment_checksums(rows: ReadRows, notes: Sequence[int] | None = None) -> None:
+    """Compare the fragments of some notes (by row id; None: of all notes) with their checksums. Raises DamagedRowError.
+
+    Those of given notes are read at once, those of all notes in parts.
+    """
+    sql = f"SELECT {FRAGMENT_CHECKSUM_COLUMNS}, f.crc, f.text FROM {FRAGMENT_TABLES_SQL} WHERE f."
+    for condition, part in split_notes(notes or ()):
+        _verify_fragments(rows(f"{sql}note {condition}", *part))
     above = -1
-    while fragment_rows := rows(f"{sql} ORDER BY f.key LIMIT ?", above, 4 * MAX_SQL_VALUES):
+    while notes is None and (fragment_rows := rows(f"{sql}key > ? ORDER BY f.key LIMIT ?", above, 4 * MAX_SQL_VALUES)):
         above = fragment_rows[-1][0]
-        for *sealed, crc, text in fragment_rows:
-            if checksum(*sealed) != crc or digest_of_text(text) != sealed[-1]:
-                raise DamagedRowError("a fragment")
+        _verify_fragments(fragment_rows)
 
 
-def verify_one_row_tables(rows: ReadRows, note: int | None = None) -> None:
-    """Compare the text and the tokenized names of a note (by row id; None: of all notes) with their checksums.
+def _verify_fragments(fragment_rows: Iterable[tuple[Any, ...]]) -> None:
+    for *sealed, crc, text in fragment_rows:
+        if checksum(*sealed) != crc or digest_of_text(text) != sealed[-1]:
+            raise DamagedRowError("a fragment")
+
+
+def verify_one_row_tables(rows: ReadRows, notes: Sequence[int] | None = None) -> None:
+    """Compare the text and the tokenized names of some notes (by row id; None: of all notes) with their checksums.
 
     Raises DamagedRowError.
     """
     for table, columns in ONE_ROW_TABLES.items():
         sql = (
             f"SELECT id, seals.{table}, {columns} FROM notes LEFT JOIN seals ON seals.note = id"
-            f" LEFT JOIN {table} t ON t.note = id WHERE id > ?"
+            f" LEFT JOIN {table} t ON t.note = id WHERE id "
         )
-        if note is not None:
-            sql += f" AND id = {int(note)}"
+        for condition, part in split_notes(notes or ()):
+            _verify_one_row(table, rows(sql + condition, *part))
         above = -1
-        while note_rows := rows(f"{sql} ORDER BY id LIMIT ?", above, MAX_SQL_VALUES):
+        while notes is None and (note_rows := rows(f"{sql}> ? ORDER BY id LIMIT ?", above, MAX_SQL_VALUES)):
             above = note_rows[-1][0]
-            if any(checksum(*values) != crc for _, crc, *values in note_rows):
-                raise DamagedRowError(f"the {table} of a note")
+            _verify_one_row(table, note_rows)
+
+
+def _verify_one_row(table: str, note_rows: Iterable[tuple[Any, ...]]) -> None:
+    if any(checksum(*values) != crc for _, crc, *values in note_rows):
+        raise DamagedRowError(f"the {table} of a note")
+
+
+def split_notes(notes: Sequence[int]) -> Iterator[tuple[str, Sequence[int]]]:
+    """Yield SQL conditions that a column is one of some notes, each with its values."""
+    for at in range(0, len(notes), MAX_SQL_VALUES):
+        part = notes[at : at + MAX_SQL_VALUES]
+        yield f"IN ({','.join('?' * len(part))})", part
 
 
 def check_rows(rows: ReadRows, table: str, notes: Sequence[int] | None = None) -> None:
@@ -116,9 +134,7 @@ def check_rows(rows: ReadRows, table: str, notes: Sequence[int] | None = None) -
     if notes is None:
         _compare_checksums(table, rows(f"{statement} GROUP BY note"), rows(sealed))
         return
-    for at in range(0, len(notes), MAX_SQL_VALUES):
-        part = notes[at : at + MAX_SQL_VALUES]
-        condition = f"IN ({','.join('?' * len(part))})"
+    for condition, part in split_notes(notes):
         part_rows = rows(f"{statement} WHERE note {condition} GROUP BY note", *part)
         _compare_checksums(table, part_rows, rows(f"{sealed} WHERE id {condition}", *part))
 

@@ -429,8 +429,8 @@ class Snapshot(NoteReader):
         with self._convert_errors():
             if notes is None:
                 self._catalog.check_rows()
-            for number in notes or ():
-                self._catalog.check_note_rows(number)
+            else:
+                self._catalog.check_note_rows(notes)
 
     def check(self) -> None:
         """Compare words, vectors, and the paths and names of all notes with their checksums.

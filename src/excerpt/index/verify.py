@@ -334,7 +334,7 @@ class _IndexExamination:
             if not is_current_key(cut, prepare_key(path, self._settings.vault, dialect)):
                 health.stale.append((path, StaleReason.CUT))
             try:
-                catalog.check_note_rows(number)
+                catalog.check_note_rows([number])
             except DamagedRowError:
                 self._record_fault(path, "The note's rows in the catalog were altered.", RepairPart.NOTE)
 
