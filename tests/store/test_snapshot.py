@@ -36,6 +36,8 @@ from excerpt.vault.known_vaults import DEMO
 from excerpt_postgres.address import parse_address
 from excerpt_postgres.push import push
 from excerpt_postgres.snapshot import StoreSnapshot
+from tests.search.test_linked_passages import NOTES as LINKED_NOTES
+from tests.search.test_linked_passages import QUESTION, index_notes
 from tests.servers.mcp.conftest import failure_text, tool_caller
 from tests.store.conftest import index_of, records_of, temporary_database
 from tests.store.server import Servers
@@ -672,3 +674,21 @@ def test_a_passage_with_two_stems_of_a_word_counts_once(running: Servers, tmp_pa
 
 def _coverage(hit: Hit) -> float:
     return next(signal.value for signal in hit.signals if signal.name == "coverage")
+
+
+@pytest.mark.store
+@pytest.mark.parametrize("link", ["Maharashtra", "[[Maharashtra|its region]]"])
+def test_a_note_that_the_first_hit_links_to_or_names_is_second_in_a_store_too(
+    running: Servers, tmp_path: Path, link: str
+) -> None:
+    snapshot = index_notes(
+        tmp_path, {**LINKED_NOTES, "Shringarpur.md": f"# Shringarpur\n\nA village of {link}, in the Konkan.\n"}
+    )
+    with temporary_database(running, f"excerpt_linked_{os.getpid()}") as database, closing(snapshot):
+        address = parse_address(f"{database}?vault=linked")
+        push(snapshot, address, tmp_path / "records")
+        with closing(StoreSnapshot.open(address, Settings())) as stored:
+            own, in_store = (Engine(corpus, Settings()).search(QUESTION).hits for corpus in (snapshot, stored))
+            assert in_store[1].path == "Maharashtra.md"
+            assert in_store[1].linked_from == own[1].linked_from is not None
+            assert [hit.path for hit in in_store[:5]] == [hit.path for hit in own[:5]]

@@ -56,7 +56,7 @@ from excerpt.search.interpretation import (
     format_unsure_notice,
     weigh_words,
 )
-from excerpt.search.linked_passages import LinkedPassageFinder, LinkedRow
+from excerpt.search.linked_passages import LinkedFragment, LinkedPassageFinder, LinkedRow
 from excerpt.search.list_order import IndexArray, join_orders, limit_hits_per_note, score_places
 from excerpt.search.prefetch import build_candidate_query, build_note_query, build_period_query, outline_query
 from excerpt.search.query import (
@@ -243,7 +243,6 @@ class Engine:
         """Use a snapshot of another generation (number of a committed state), and drop what was cached."""
         self._names = OtherNoteNames(snapshot)
         self._boosts = Boosts(snapshot, self._settings.search.boosts)
-        self._linked_passages = LinkedPassageFinder(snapshot)
         log = self._use_log if self._settings.search.learn else None
         self._learned = LearnedQueries(snapshot, log, self._settings.embedding) if log is not None else None
         self._set_view(snapshot)
@@ -253,6 +252,7 @@ class Engine:
         self.snapshot = snapshot
         self.index = WordIndex(snapshot.lexical, lambda: snapshot.is_note_row)
         self._candidate_generator = CandidateGenerator(snapshot, self.index, self._names)
+        self._linked_passages = LinkedPassageFinder(snapshot)
 
     def prefetch(
         self, queries: Sequence[Query], pool: int = POOL_SIZE, *, by_words: int = 0, notes: Collection[str] = ()
@@ -598,7 +598,22 @@ class Engine:
         A strategy prefix in `query` is ignored, `strategy` is used.
         """
         check_cancelled()
-        return self.score_candidates(query, *self.find_candidates(query, pool), strategy, pool)
+        answer = self.score_candidates(query, *self.find_candidates(query, pool), strategy, pool)
+        if self.snapshot.partial is None or answer.candidates is None or self._prefetched != {query}:
+            return answer
+        linked = self._linked_passages.find_in_store(answer.scored, answer.evidence)
+        return answer if linked is None else self._add_linked(query, linked, strategy, pool)
+
+    def _add_linked(self, query: Query, linked: LinkedFragment, strategy: Strategy, pool: int) -> ScoredQuery:
+        """Load a linked passage from a store, and return the scored candidates of the query with it."""
+        self.prefetch([query], pool, notes=[linked.path])
+        row, source = (
+            int(np.flatnonzero(self.snapshot.table.keys == key)[0]) for key in (linked.key, linked.source_key)
+        )
+        evidence, candidates = self.find_candidates(query, pool)
+        candidates = self._candidate_generator.generate(evidence, pool, np.append(candidates.rows, np.int32(row)))
+        answer = self._score_candidates(query, evidence, candidates, strategy, pool)
+        return structs.replace(answer, linked=LinkedRow(row, source, linked.is_named))
 
     def score_candidates(
         self, query: Query, evidence: Evidence, candidates: Candidates, strategy: Strategy, pool: int

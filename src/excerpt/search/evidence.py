@@ -250,7 +250,7 @@ class QuerySimilarities:
         """
         self._is_note = snapshot.is_note_row
         self._matrix = vectors if query is not None else None
-        self._query = query if query is not None else np.zeros(0, np.float32)
+        self.query = query if query is not None else np.zeros(0, np.float32)
         self._values = np.zeros(snapshot.lexical.doc_count, np.float32)
         self._max_error = 0.0
         self._exact: Flags | None = None
@@ -259,19 +259,19 @@ class QuerySimilarities:
             return
         if not selects_rows:
             self._exact = np.zeros(len(self._values), np.bool_)
-            self.mean = self._matrix.mean_similarity(self._query)
+            self.mean = self._matrix.mean_similarity(self.query)
         elif not snapshot.is_complete:
-            self._values = self._matrix.similarities(self._query)
-            self.mean = self._matrix.mean_similarity(self._query)
+            self._values = self._matrix.similarities(self.query)
+            self.mean = self._matrix.mean_similarity(self.query)
         elif self._is_note is not None:
-            self._values = self._matrix.similarities(self._query)
+            self._values = self._matrix.similarities(self.query)
             self.mean = float(self._values[self._is_note].mean(dtype=np.float64))
         elif len(self._values) > _STRIPE_LENGTH * POOL_SIZE:
-            self._values, self._max_error = self._matrix.approximate_similarities(self._query)
+            self._values, self._max_error = self._matrix.approximate_similarities(self.query)
             self._exact = np.zeros(len(self._values), np.bool_)
-            self.mean = self._matrix.mean_similarity(self._query)
+            self.mean = self._matrix.mean_similarity(self.query)
         else:
-            self._values = self._matrix.similarities(self._query)
+            self._values = self._matrix.similarities(self.query)
             # Not the cosine of the mean vector, which is rounded differently: a single fragment would be above it.
             self.mean = float(self._values.mean(dtype=np.float64)) if len(self._values) else 0.0
 
@@ -286,7 +286,7 @@ class QuerySimilarities:
     def all_cosines(self) -> Floats:
         """The exact cosines of all rows."""
         if self._exact is not None and self._matrix is not None:
-            self._values, self._exact, self._max_error = self._matrix.similarities(self._query), None, 0.0
+            self._values, self._exact, self._max_error = self._matrix.similarities(self.query), None, 0.0
         return self._values
 
     def cosines_at(self, rows: Rows) -> Floats:
@@ -295,7 +295,7 @@ class QuerySimilarities:
             inexact = rows[~self._exact[rows]]
             if len(inexact):
                 inexact = merge_rows(inexact)
-                self._values[inexact] = self._matrix.similarities_at(self._query, inexact)
+                self._values[inexact] = self._matrix.similarities_at(self.query, inexact)
                 self._exact[inexact] = True
         cosines: Floats = self._values[rows]
         return cosines
