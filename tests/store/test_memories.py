@@ -30,6 +30,7 @@ from excerpt.insight.completions import complete
 from excerpt.insight.corrections import correct
 from excerpt.memory.joined_store import ConnectedMemoryStore, JoinedMemoryStore
 from excerpt.memory.memory_file import make_memory
+from excerpt.servers import served_vaults
 from excerpt.servers.mcp.server import build_server
 from excerpt.servers.served_vaults import ServedVaults
 from excerpt.service.memory_decisions import MemoryDraft, make_edit_decision
@@ -585,7 +586,10 @@ def test_a_union_of_a_folder_and_a_store_has_the_memories_of_both(
 
 
 @pytest.mark.usefixtures("memories_of")
-async def test_an_agent_shares_and_recalls_memories_with_their_author(guarded_addresses: dict[str, str]) -> None:
+async def test_an_agent_shares_and_recalls_memories_with_their_author(
+    guarded_addresses: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served_vaults, "ANSWER_SECONDS", 60.0)
     served = ServedVaults([Path(guarded_addresses["reader"])])
     try:
         async with Client(build_server(served, failure_text)) as client:
