@@ -28,7 +28,7 @@ These are the fragment's key, the row id of its note, its first line, and the nu
 
 
 class OpenSegment:
-    """The open files of one segment, and the row of each document (fragment) in the whole index, -1 if deleted.
+    """The open files of one segment, and the row of each document (fragment) in the whole index.
 
     Raises DamagedFileError if the files do not match each other.
     """
@@ -60,7 +60,11 @@ class OpenSegment:
         self.has_no_deletions = bool(self.alive.all())
         self.first_row = np.int32(first_row)
         self.live_count = int(np.count_nonzero(self.alive))
-        self.rows = np.where(self.alive, np.cumsum(self.alive) - 1 + first_row, -1).astype(np.int32)
+
+    @cached_property
+    def rows(self) -> NDArray[np.int32]:
+        """The row of each document, -1 if it is deleted."""
+        return np.where(self.alive, np.cumsum(self.alive, dtype=np.int32) - 1 + self.first_row, -1).astype(np.int32)
 
 
 def _load_array(file: Path) -> NDArray[Any]:
