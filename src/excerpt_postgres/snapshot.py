@@ -7,7 +7,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
 from typing import Self, TypeVar
 
@@ -102,6 +102,7 @@ areas.
 """
 
 Answer = TypeVar("Answer")
+Floats = NDArray[np.float32]
 
 _SELECT_STATE = "SELECT revision, areas FROM excerpt_vault.vaults() WHERE id = %s"
 """Selects what differs once another revision was pushed, or other areas may be read."""
@@ -229,6 +230,55 @@ class _RevisionData:
         return self._matrix
 
 
+class _VectorReader(Struct, frozen=True):
+    """Reads the vectors of a revision; apart from the snapshot, so that one that is used no more is freed at once."""
+
+    connection: StoreConnection
+    revision: _RevisionData
+
+    def matrix(self) -> VectorMatrix:
+        """Return all vectors of a store without pgvector, read from one state of the store."""
+        with self.connection.read_transaction():
+            return self.revision.vector_matrix()
+
+    def _find_in_matrix(self, keys: NDArray[np.int64]) -> tuple[VectorMatrix, NDArray[np.bool_], NDArray[np.intp]]:
+        """Return all vectors, which of `keys` have one (a push may have removed the others), and the rows of these."""
+        matrix = self.matrix()
+        rows = np.searchsorted(matrix.keys, keys)
+        is_known = rows < len(matrix.keys)
+        is_known[is_known] = matrix.keys[rows[is_known]] == keys[is_known]
+        return matrix, is_known, rows[is_known]
+
+    def cosines(self, keys: NDArray[np.int64], query: Floats) -> Floats:
+        """Return the cosine of each of the fragments `keys` with a vector."""
+        if not self.revision.has_halfvecs:
+            matrix, is_known, rows = self._find_in_matrix(keys)
+            known_cosines = np.zeros(len(is_known), np.float32)
+            if len(rows):
+                known_cosines[is_known] = matrix.similarities_at(query, rows)
+            return known_cosines
+        cosines: dict[int, float] = dict(
+            self.revision.queries.rows(
+                "SELECT key, -(vector <#> %s::halfvec) FROM fragments WHERE key = ANY(%s)",
+                *(_vector_literal(query), array_literal(keys.tolist())),
+            )
+        )
+        return np.array([cosines.get(key, 0.0) for key in keys.tolist()], np.float32)
+
+    def vectors(self, keys: NDArray[np.int64]) -> Floats:
+        """Return the vectors of the fragments `keys`."""
+        if not self.revision.has_halfvecs:
+            matrix, is_known, rows = self._find_in_matrix(keys)
+            known_vectors = np.zeros((len(keys), schema.DIMENSIONS), np.float32)
+            known_vectors[is_known] = matrix.rows(rows)
+            return known_vectors
+        sql = "SELECT key, halfvec_send(vector) FROM fragments WHERE key = ANY(%s)"
+        vectors: dict[int, bytes] = dict(self.revision.queries.rows(sql, array_literal(keys.tolist())))
+        # A halfvec begins with two 16-bit integers (the number of dimensions, and 0), which are cut off.
+        data = b"".join(vectors.get(key, _ZERO_VECTOR)[4:] for key in keys.tolist())
+        return np.frombuffer(data, ">f2").reshape(len(keys), schema.DIMENSIONS).astype(np.float32)
+
+
 class StoreSnapshot(NoteReader):
     """A vault in a store, with only those fragments loaded that some queries need.
 
@@ -252,7 +302,10 @@ class StoreSnapshot(NoteReader):
         self._note_queries: StoreQueries = revision.queries
         self._answers: dict[Statement, list[Row]] = {}
         self.lexical = CandidateTerms(loaded, revision.terms, revision.statistics, revision.count_fragments)
-        self.vectors = CandidateVectors(loaded, revision.statistics, self._fetch_cosines, self._fetch_vectors)
+        self._vector_reader = _VectorReader(connection, revision)
+        self.vectors = CandidateVectors(
+            loaded, revision.statistics, partial(self._vector_reader.cosines, loaded.keys), self._vector_reader.vectors
+        )
 
     @classmethod
     def open(cls, address: PostgresAddress, settings: Settings) -> Self:
@@ -667,7 +720,7 @@ class StoreSnapshot(NoteReader):
                 )
                 yield from self._best_of(scores, query, query.limit)
             if query.vector is not None and not self._revision.has_halfvecs:
-                matrix = self._vector_matrix()
+                matrix = self._vector_reader.matrix()
                 cosines = KeyScores(matrix.keys, matrix.similarities(query.vector))
                 yield from self._best_of(cosines, query, query.vector_limit)
 
@@ -849,48 +902,7 @@ class StoreSnapshot(NoteReader):
             },
         )
 
-    def _vector_matrix(self) -> VectorMatrix:
-        """Return all vectors of a store without pgvector, read from one state of the store."""
-        with self._connection.read_transaction():
-            return self._revision.vector_matrix()
 
-    def _find_in_matrix(self, keys: NDArray[np.int64]) -> tuple[VectorMatrix, NDArray[np.bool_], NDArray[np.intp]]:
-        """Return all vectors, which of `keys` have one (a push may have removed the others), and the rows of these."""
-        matrix = self._vector_matrix()
-        rows = np.searchsorted(matrix.keys, keys)
-        is_known = rows < len(matrix.keys)
-        is_known[is_known] = matrix.keys[rows[is_known]] == keys[is_known]
-        return matrix, is_known, rows[is_known]
-
-    def _fetch_cosines(self, query: Floats) -> Floats:
-        if not self._revision.has_halfvecs:
-            matrix, is_known, rows = self._find_in_matrix(self._loaded.keys)
-            known_cosines = np.zeros(len(is_known), np.float32)
-            if len(rows):
-                known_cosines[is_known] = matrix.similarities_at(query, rows)
-            return known_cosines
-        cosines: dict[int, float] = dict(
-            self._note_queries.rows(
-                "SELECT key, -(vector <#> %s::halfvec) FROM fragments WHERE key = ANY(%s)",
-                *(_vector_literal(query), array_literal(self._loaded.keys.tolist())),
-            )
-        )
-        return np.array([cosines.get(key, 0.0) for key in self._loaded.keys.tolist()], np.float32)
-
-    def _fetch_vectors(self, keys: NDArray[np.int64]) -> Floats:
-        if not self._revision.has_halfvecs:
-            matrix, is_known, rows = self._find_in_matrix(keys)
-            known_vectors = np.zeros((len(keys), schema.DIMENSIONS), np.float32)
-            known_vectors[is_known] = matrix.rows(rows)
-            return known_vectors
-        sql = "SELECT key, halfvec_send(vector) FROM fragments WHERE key = ANY(%s)"
-        vectors: dict[int, bytes] = dict(self._note_queries.rows(sql, array_literal(keys.tolist())))
-        # A halfvec begins with two 16-bit integers (the number of dimensions, and 0), which are cut off.
-        data = b"".join(vectors.get(key, _ZERO_VECTOR)[4:] for key in keys.tolist())
-        return np.frombuffer(data, ">f2").reshape(len(keys), schema.DIMENSIONS).astype(np.float32)
-
-
-Floats = NDArray[np.float32]
 _ZERO_VECTOR = bytes(4 + 2 * schema.DIMENSIONS)
 _ABSENT_TOKEN = "nothing"  # shorter than any token
 _MATCHES_TERMS = f"{schema.TERMS_TSVECTOR} @@ %s::tsquery"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import date
@@ -230,6 +232,19 @@ def test_no_transaction_is_open_after_a_search(folder_and_store: tuple[Vault, Va
     assert isinstance(snapshot, StoreSnapshot)
     answered = snapshot._connection._idle_connection
     assert answered.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+
+
+@pytest.mark.store
+def test_loaded_fragments_are_freed_with_their_snapshot(store: str) -> None:
+    with closing(StoreSnapshot.open(parse_address(store), Settings())) as snapshot:
+        loaded = snapshot.prefetch(lambda base: [build_note_query(base, ["Packs.md"])])
+        lexical = weakref.ref(loaded.lexical)
+        gc.disable()
+        try:
+            del loaded
+            assert lexical() is None
+        finally:
+            gc.enable()
 
 
 # --- agents -----------------------------------------------------------------------------------------------------------
