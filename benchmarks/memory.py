@@ -25,8 +25,8 @@ LIMIT = 400
 SEARCHES = 200
 MARK_EACH = 3
 """In one of this many searches the best hit is marked for the pack; a pack is built for every search."""
-REST = 3.0
-"""Seconds without a search after which the app counts as at rest."""
+REST = 64.0
+"""Seconds without a search after which the app counts as at rest: it has released its caches after a minute."""
 SIZE = (140, 45)
 
 

@@ -745,6 +745,19 @@ async def test_while_the_list_is_filled_keys_act_on_its_rows(
 
 
 @pytest.mark.programs
+async def test_a_list_is_filled_once_for_a_query(scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with scripted.run_test(size=(140, 45)) as pilot:
+        pane, asked = pane_of(scripted), limits_asked_for(scripted, monkeypatch)
+        hits = [hit(f"{at % 9}.md", at + 1) for at in range(100)]
+        await show(pilot, hits[:50], matched=6751)
+        assert pane.result is not None
+        pane._handle_more_hits(100, 45, replace(pane.result, hits=tuple(hits)))
+        asked.clear()
+        pane._fill_list()
+        assert asked == []
+
+
+@pytest.mark.programs
 async def test_a_full_list_is_not_filled(scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with scripted.run_test(size=(140, 45)) as pilot:
         asked = limits_asked_for(scripted, monkeypatch)

@@ -551,9 +551,11 @@ class SearchPane(Vertical):
     def _fill_list(self) -> None:
         """Request more hits if the rows of the hits do not fill the list, because further hits of a note are folded.
 
-        Meanwhile keys act on the rows shown: nobody waits for these hits, so passages are answered before them.
+        Once for a query: 500 hits may be of 24 notes. Meanwhile keys act on the rows shown: nobody waits for these
+        hits, so passages are answered before them.
         """
-        if self.hits.hit_list.display and self.hits.hit_list.has_room and self._has_more_hits:
+        rows, is_first = self.hits.hit_list, self._hit_limit == self._settings.search.limit
+        if is_first and rows.display and rows.has_room and self._has_more_hits:
             from excerpt.service.questions import AskMoreHits
 
             limit, visible_rows = self._hit_limit + self._settings.search.limit, self.size.height
