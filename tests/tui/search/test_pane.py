@@ -384,7 +384,7 @@ async def test_the_status_of_an_unsure_list_names_the_missing_words(app: Excerpt
         pane.result = replace(pane.result, confidence=Confidence.UNSURE, lack=lack, notice=notice)
         await pilot.pause()
         assert f"{lack}; the nearest are below" in drawn_text(app)
-        assert "unsure" in drawn_text(app)
+        await until(pilot, lambda: "unsure" in drawn_text(app), "how sure the pack is")
 
 
 async def test_hits_without_an_answer_are_faint_below_an_explanation(app: ExcerptApp) -> None:
