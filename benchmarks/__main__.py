@@ -10,7 +10,7 @@ import os
 import platform
 from pathlib import Path
 
-from benchmarks import edits, first_paint, indexing, insight, keys, memory, one_command, search_speed
+from benchmarks import edits, first_paint, indexing, insight, keys, memory, one_command, search_speed, store
 from benchmarks.measure import Data, result, write_option
 
 PIECES = {
@@ -22,6 +22,7 @@ PIECES = {
     "edits": edits,
     "memory": memory,
     "insight": insight,
+    "store": store,
 }
 
 

@@ -21,7 +21,7 @@ from textual.widgets import Input, TextArea
 
 from excerpt.base.model import Source
 from excerpt.base.settings import ScreenSettings, Settings, user_paths
-from excerpt.memory import store as store_module
+from excerpt.memory import memory_file
 from excerpt.memory.memory_file import make_memory
 from excerpt.memory.store import FolderMemoryStore
 from excerpt.text.fragments import digest_of_text
@@ -114,7 +114,7 @@ def some_memories() -> None:
     )
     for day, text, tags, why, path, query in kept:
         source = Source(path, 5, 5, digest_of_text(text)) if path else None
-        setattr(store_module, "format_current_time", lambda day=day: f"{day}T09:30:00+00:00")  # noqa: B010
+        setattr(memory_file, "format_current_time", lambda day=day: f"{day}T09:30:00+00:00")  # noqa: B010
         store.remember(make_memory(text, tags.split(","), why, source, query=query))
 
 

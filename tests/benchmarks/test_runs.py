@@ -61,8 +61,7 @@ from benchmarks import (
     soak,
     two_parts,
 )
-from excerpt.memory import recall
-from excerpt.memory import store as memory_store
+from excerpt.memory import memory_file, recall
 from excerpt.tui import clipboard
 from excerpt.vault import known_vaults
 from tests.benchmarks.small_bert import write_wheel
@@ -97,7 +96,7 @@ def room(data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         (Input, "cursor_blink"),
         (TextArea, "cursor_blink"),
         (clipboard, "_abbreviate_home"),
-        (memory_store, "format_current_time"),
+        (memory_file, "format_current_time"),
         (recall, "MIN_RECALL_COSINE"),
     ):
         monkeypatch.setattr(owner, name, getattr(owner, name))
@@ -251,7 +250,7 @@ def test_a_script_runs_to_its_end(name: str, data: Path, capsys: pytest.CaptureF
     assert ": left out" not in printed
 
 
-@pytest.mark.parametrize("piece", [name for name in bench.PIECES if name != "edits"])
+@pytest.mark.parametrize("piece", [name for name in bench.PIECES if name not in {"edits", "store"}])
 def test_a_part_of_make_bench_runs_to_its_end(piece: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _main(bench.main, "--data", str(data), "--only", piece)
     printed = capsys.readouterr().out

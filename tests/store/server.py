@@ -76,16 +76,16 @@ def servers() -> Iterator[Servers]:
 
 
 @contextmanager
-def plain_server() -> Iterator[Servers]:
-    """Yield the server of TEST_PLAIN_DSN, or one without pgvector and replica that runs for the context.
+def single_server(version: str = VERSION) -> Iterator[Servers]:
+    """Yield a server without a replica that runs for the context, or that of TEST_DSN.
 
-    Raises NoServerError.
+    That of PLAIN_VERSION, or of TEST_PLAIN_DSN, has no pgvector. Raises NoServerError.
     """
-    if named := os.environ.get("TEST_PLAIN_DSN"):
+    if named := os.environ.get("TEST_PLAIN_DSN" if version == PLAIN_VERSION else "TEST_DSN"):
         yield Servers(named, "")
         return
     with _password(), ExitStack() as running:
-        primary, _ = _start_primary(PLAIN_VERSION, running)
+        primary, _ = _start_primary(version, running)
         yield Servers(primary.dsn, "")
 
 

@@ -15,7 +15,7 @@ from excerpt_postgres.push import push
 from tests.cli.conftest import Excerpt
 from tests.store import test_memories, test_push, test_push_copies, test_rights, test_snapshot, test_store_command
 from tests.store.conftest import index_of, records_of, temporary_database
-from tests.store.server import NoServerError, Servers, plain_server
+from tests.store.server import PLAIN_VERSION, NoServerError, Servers, single_server
 from tests.store.test_push import NOTES, push_vault
 
 pytestmark = pytest.mark.store
@@ -30,7 +30,7 @@ excerpt, home = test_store_command.excerpt, test_store_command.home
 def running() -> Iterator[Servers]:
     """Start a server of the oldest version, without pgvector."""
     try:
-        with plain_server() as found:
+        with single_server(PLAIN_VERSION) as found:
             yield found
     except NoServerError as error:
         pytest.skip(f"no PostgreSQL without pgvector: {error}")

@@ -91,9 +91,9 @@ def memories(returning_user: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     numbers = count(1)  # ids count in the tokens of a pack
     monkeypatch.setattr("excerpt.memory.store.secrets.token_hex", lambda size: f"{next(numbers):0{2 * size}x}")
-    monkeypatch.setattr("excerpt.memory.store.format_current_time", lambda: "2026-02-27T09:30:00+00:00")
+    monkeypatch.setattr("excerpt.memory.memory_file.format_current_time", lambda: "2026-02-27T09:30:00+00:00")
     store.remember(make_memory("Soup keeps for three days in the fridge.", tags=["kitchen"], why="plan the shopping"))
-    monkeypatch.setattr("excerpt.memory.store.format_current_time", lambda: "2026-03-01T14:05:00+00:00")
+    monkeypatch.setattr("excerpt.memory.memory_file.format_current_time", lambda: "2026-03-01T14:05:00+00:00")
     source = Source("Sync/Conflicts.md", 8, 8, "", ("Conflicts",))
     store.remember(
         make_memory(
