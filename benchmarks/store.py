@@ -13,7 +13,6 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from multiprocessing import get_context
 from pathlib import Path
@@ -23,6 +22,9 @@ from benchmarks.measure import Data, environment, index, percentile, run, table
 from benchmarks.memory import memory
 
 if TYPE_CHECKING:
+    from multiprocessing.queues import Queue
+    from multiprocessing.synchronize import Barrier
+
     from excerpt import Vault
 
 SETS = (("dendron-site", "dendron-site.dev"), ("cpp-docs", "cpp-docs.dev"))
@@ -33,7 +35,7 @@ FIRST = 10
 READERS = 20
 QUERY_SECONDS = 0.5
 QUERIES_OF_A_READER = 20
-OPENING_SECONDS = 40.0
+MAX_SECONDS = 300.0
 FURTHER_READERS = 3
 """How many readers are opened to measure the memory of each."""
 WARMING = ("note", "how do I search for text", "link to a page", "settings", "list of names")
@@ -121,24 +123,31 @@ def _compare(address: str, folder: Path, queries: list[str]) -> list[Sequence[st
 
 def _many_readers(address: str, queries: list[str]) -> Sequence[str]:
     """Return a row for READERS readers, each a process with a query every QUERY_SECONDS."""
-    start = time.time() + OPENING_SECONDS
-    with ProcessPoolExecutor(READERS, mp_context=get_context("spawn")) as readers:
-        arguments = ((address, queries[number:] + queries[:number], start, number) for number in range(READERS))
-        times = [ms for spent in readers.map(_read, *zip(*arguments, strict=True)) for ms in spent]
+    context = get_context("spawn")
+    opened, answers = context.Barrier(READERS), context.Queue()
+    arguments = ((address, queries[number:] + queries[:number], number, opened, answers) for number in range(READERS))
+    readers = [context.Process(target=_read, args=each) for each in arguments]
+    for reader in readers:
+        reader.start()
+    times = [ms for _ in readers for ms in answers.get(timeout=MAX_SECONDS)]
+    for reader in readers:
+        reader.join()
     name = f"{READERS} readers, {1 / QUERY_SECONDS:.0f} queries a second each"
     return name, f"{percentile(times, 0.5):.1f}", f"{percentile(times, 0.95):.1f}", "", "", "", ""
 
 
-def _read(address: str, queries: Sequence[str], start: float, number: int) -> list[float]:
-    """Return the milliseconds of each query, from when it was due: `start` is the time of the first reader's first."""
+def _read(address: str, queries: list[str], number: int, opened: Barrier, answers: Queue[list[float]]) -> None:
+    """Answer with the milliseconds of each query, from when it was due, after all readers have opened the store."""
     times: list[float] = []
     with _open(address) as vault:
+        opened.wait(MAX_SECONDS)
+        start = time.perf_counter() + QUERY_SECONDS * number / READERS
         for turn, query in enumerate(queries[:QUERIES_OF_A_READER]):
-            due = start + QUERY_SECONDS * (turn + number / READERS)
-            time.sleep(max(due - time.time(), 0))
+            due = start + QUERY_SECONDS * turn
+            time.sleep(max(due - time.perf_counter(), 0))
             vault.search(query)
-            times.append((time.time() - due) * 1e3)
-    return times
+            times.append((time.perf_counter() - due) * 1e3)
+    answers.put(times)
 
 
 def _open(path: Path | str) -> Vault:
