@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +99,21 @@ def test_blocks_checked_later_are_read_at_once_and_found_damaged_by_the_check(tm
     source = MatrixSource(tmp_path, file, is_checked_later=True)
     assert len(VectorMatrix.read(source, key_range(1, 20), WIDE).vectors) == 20
     with pytest.raises(DamagedFileError, match="broken block"):
+        source.check()
+    source.close()
+
+
+@pytest.mark.parametrize("damage", [None, 40, -1], ids=["whole", "near the start", "at the end"])
+def test_a_block_is_checked_in_parts(damage: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("excerpt.index.files.READ_BYTES", 100)
+    file = write_rows(tmp_path, 20)
+    if damage is not None:
+        data = bytearray((tmp_path / file.name).read_bytes())
+        data[damage] ^= 1
+        (tmp_path / file.name).write_bytes(data)
+    source = MatrixSource(tmp_path, file, is_checked_later=True)
+    assert len(list(source.blocks(WIDE))) == 1
+    with nullcontext() if damage is None else pytest.raises(DamagedFileError, match="broken block"):
         source.check()
     source.close()
 

@@ -14,6 +14,7 @@ import weakref
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 from msgspec import Struct
 
@@ -21,7 +22,7 @@ from excerpt.base.errors import IndexUnusableError
 from excerpt.base.state_files import open_nonblocking, open_regular
 from excerpt.text.display import format_count
 
-_READ_BYTES = 1 << 22
+READ_BYTES = 1 << 22
 
 EMBEDDINGS_FOLDER = "embeddings"
 """Name of the subfolder with vectors that took long to compute, and outlive the index: see `encoder_vectors`."""
@@ -138,9 +139,17 @@ def remove_other_files(folder: Path, keep: Iterable[str]) -> None:
 
 
 def _compute_crc(path: Path, size: int) -> int:
-    crc, left = 0, size
     with open_regular(path) as file:
-        while left and (data := file.read(min(left, _READ_BYTES))):
-            crc = zlib.crc32(data, crc)
-            left -= len(data)
+        return read_crc(file, size)
+
+
+def read_crc(file: BinaryIO, size: int) -> int:
+    """Return the CRC-32 of the next `size` bytes of an open file, or of what is left if it is shorter.
+
+    They are read in parts: a file may have hundreds of MB.
+    """
+    crc, left = 0, size
+    while left and (data := file.read(min(left, READ_BYTES))):
+        crc = zlib.crc32(data, crc)
+        left -= len(data)
     return crc

@@ -17,7 +17,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from excerpt.base.state_files import open_regular, sync_folder
-from excerpt.index.files import DamagedFileError, DerivedFile, extend_crc, sync_and_record
+from excerpt.index.files import DamagedFileError, DerivedFile, extend_crc, read_crc, sync_and_record
 from excerpt.text.display import format_count
 
 # --- on disk ----------------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class MatrixSource:
             if self._is_checked_later:
                 self._unchecked.append((body_at, size, crc))
             else:
-                self._check_block(body, crc)
+                self._compare_checksum(zlib.crc32(body), crc)
             scales_at, rows_at, total_at = 8 * count, 12 * count, count * (12 + width)
             keys = np.frombuffer(body[:scales_at], "<i8").astype(np.int64)
             scales = np.frombuffer(body[scales_at:rows_at], "<f4").astype(np.float32)
@@ -162,11 +162,11 @@ class MatrixSource:
         while self._unchecked:
             at, size, crc = self._unchecked[-1]
             self._file.seek(at)
-            self._check_block(self._file.read(size), crc)
+            self._compare_checksum(read_crc(self._file, size), crc)
             self._unchecked.pop()
 
-    def _check_block(self, body: bytes | memoryview, crc: int) -> None:
-        if zlib.crc32(body) != crc:
+    def _compare_checksum(self, found: int, recorded: int) -> None:
+        if found != recorded:
             raise DamagedFileError(f"{self._record.name} has a broken block.")
 
 

@@ -353,13 +353,13 @@ class WordIndex:
     def _load_matches(self, terms: tuple[str, ...]) -> TermMatches:
         row_sets = [rows for term in terms if len(rows := self._reader.entries(term).rows)]
         if sum(map(len, row_sets)) > MIN_LAZY_OCCURRENCES:
-            count, idf = self._count_and_idf(terms, self._mark_rows(terms, row_sets))
+            count, idf = self._count_and_idf(terms, self._flags_to_count(terms, row_sets))
             return TermMatches(idf, count, partial(self._compute_scores, terms, idf), partial(self._flag_rows, terms))
         count, idf = self._count_and_idf(terms, merge_rows(*row_sets) if row_sets else NO_ROWS)
         return TermMatches.from_scores(idf, count, self._compute_scores(terms, idf))
 
-    def _mark_rows(self, terms: tuple[str, ...], row_sets: Sequence[Rows]) -> Flags:
-        """Return a flag for each row with one of the terms, or for each row of the vault; those that are set count."""
+    def _flags_to_count(self, terms: tuple[str, ...], row_sets: Sequence[Rows]) -> Flags:
+        """Return flags of which one is set for each row with one of the terms, to count these rows."""
         if len(row_sets) == 1 and self._idf_rows is None:
             # A term's rows ascend: comparing them takes a ninth of the time of flags for all rows.
             return np.append(True, row_sets[0][1:] != row_sets[0][:-1])
