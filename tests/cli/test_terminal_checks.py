@@ -128,3 +128,8 @@ def test_the_editor_is_reported_with_its_source(
     lines = finding_lines(check_editor(setting, environment, programs_finder("hx", "code", "ed", "nano")))
     assert len(lines) == 1
     assert has_finding(lines, level, *facts)
+
+
+def test_a_machine_without_an_editor_is_a_warning() -> None:
+    lines = finding_lines(check_editor("", {}, programs_finder()))
+    assert has_finding(lines, Severity.WARNING, "No editor is set", "$EDITOR")

@@ -182,7 +182,8 @@ def check_editor(setting: str, environment: Mapping[str, str], find_program: Fin
     try:
         first, second = (editor_command(setting, environment, find_program, Path("note.md"), line) for line in (1, 2))
     except ExcerptError as error:
-        yield problem(error.message, error.hint)
+        wants_editor = setting or environment.get("VISUAL") or environment.get("EDITOR")
+        yield problem(error.message, error.hint) if wants_editor else warning(error.message, error.hint)
         return
     from_where = "screen.editor" if setting else "$VISUAL" if environment.get("VISUAL") else "$EDITOR"
     if not (setting or environment.get("VISUAL") or environment.get("EDITOR")):

@@ -104,6 +104,10 @@ def test_free_disk_space_is_compared_with_the_size_of_the_index(
     assert next(one for one in check_folders(paths, None, 229_000_000) if "are free" in one.what).level is level
 
 
+def test_free_disk_space_is_reported_where_there_is_no_index(paths: Paths) -> None:
+    assert has_finding(finding_lines(check_folders(paths, None, 0)), Severity.OK, "free on the disk of the indexes")
+
+
 def test_an_index_on_a_network_drive_is_a_warning(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup_checks, "lacks_change_events", lambda _: True)
     assert has_finding(

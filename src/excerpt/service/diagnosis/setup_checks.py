@@ -194,7 +194,9 @@ def _check_free_space(cache: Path, index_size: int) -> Iterator[Finding]:
         free = shutil.disk_usage(_nearest_existing(cache)).free
     except OSError:
         return
-    message = f"The index has {megabytes(index_size)}, and {megabytes(free)} are free on its disk"
+    message = f"{megabytes(free)} are free on the disk of the indexes"
+    if index_size:
+        message = f"The index has {megabytes(index_size)}, and {megabytes(free)} are free on its disk"
     todo = "Free some space on that disk, or set EXCERPT_HOME to a folder of another disk."
     if free < _MIN_FREE_BYTES:
         yield problem(f"{message}: this is too little to write anything.", todo)
