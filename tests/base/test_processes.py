@@ -6,12 +6,21 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from excerpt.base import processes
 from excerpt.base.errors import ExcerptError
-from excerpt.base.processes import find_program, import_path, program_command, python_command, watch_command
+from excerpt.base.processes import (
+    find_program,
+    import_path,
+    program_command,
+    python_command,
+    start_in_thread,
+    watch_command,
+)
 
 
 def program(folder: Path, name: str) -> Path:
@@ -118,3 +127,19 @@ def test_a_batch_file_is_not_started_with_an_argument_that_cmd_would_execute(
     assert program_command(["code", "a b.md"], platform="win32")[1:] == ["a b.md"]
     with pytest.raises(ExcerptError, match="batch file"):
         program_command(["code", name], platform="win32")
+
+
+@pytest.mark.parametrize(("cores", "is_second_thread"), [(1, False), (2, True)])
+def test_a_second_thread_computes_only_where_there_is_a_second_core(
+    monkeypatch: pytest.MonkeyPatch, cores: int, is_second_thread: bool
+) -> None:
+    monkeypatch.setattr(processes, "count_cores", lambda: cores)
+    wait = start_in_thread(threading.current_thread)
+    assert (wait() is not threading.main_thread()) is is_second_thread
+
+
+def test_an_error_of_a_second_thread_is_raised_where_its_result_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "count_cores", lambda: 2)
+    wait = start_in_thread(lambda: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        wait()

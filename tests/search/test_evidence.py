@@ -130,15 +130,17 @@ def test_an_identifier_that_no_note_has_is_not_found_by_its_meaning(tmp_path: Pa
 QUERIES = ("sync conflict", "how to publish notes", "conflict")
 
 
+@pytest.mark.parametrize("min_rows_of_thread", [0, 50_000])
 @pytest.mark.parametrize("size", [1, 2, 5])
 @pytest.mark.parametrize("query", QUERIES)
 def test_the_approximate_nearest_fragments_equal_the_exact_ones(
-    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, query: str, size: int
+    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, query: str, size: int, min_rows_of_thread: int
 ) -> None:
     vector = snapshot.embedder.embed_query(query)
     exact = QuerySimilarities(vector, snapshot.vectors, snapshot)
     monkeypatch.setattr(evidence, "_STRIPE_LENGTH", 1)
     monkeypatch.setattr(evidence, "POOL_SIZE", 0)
+    monkeypatch.setattr(evidence, "MIN_ROWS_OF_THREAD", min_rows_of_thread)
     rough = QuerySimilarities(vector, snapshot.vectors, snapshot)
     nearest = rough.top_rows(size)
     assert nearest.tolist() == exact.top_rows(size).tolist()

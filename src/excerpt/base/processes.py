@@ -1,4 +1,4 @@
-"""Commands that start other processes without ever running code from the working directory.
+"""Commands that start other processes without ever running code from the working directory, and computing in threads.
 
 The working directory is often a vault or a cloned project, whose Python files and programs must not be run. But
 `python -m` and `python -c` put this directory first on the import path, and Windows searches it first for programs.
@@ -10,11 +10,15 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from excerpt.base.errors import ExcerptError
 from excerpt.base.patterns import lazy_pattern
+
+T = TypeVar("T")
 
 # --- Python -----------------------------------------------------------------------------------------------------------
 
@@ -118,3 +122,41 @@ def program_command(argv: Sequence[str], *, platform: str = sys.platform) -> lis
                     "Name the program's .exe file instead.",
                 )
     return [program, *argv[1:]]
+
+
+# --- cores and threads ------------------------------------------------------------------------------------------------
+
+
+def count_cores() -> int:
+    """Return the number of processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def start_in_thread(compute: Callable[[], T]) -> Callable[[], T]:
+    """Start `compute` in a second thread, and return a function that returns its result, or raises what it raised.
+
+    With a single core nothing is started: the returned function computes.
+    """
+    if count_cores() < 2:
+        return compute
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(compute())
+        except BaseException as error:  # raised where the result is needed
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="compute", daemon=True)
+    thread.start()
+
+    def wait() -> T:
+        thread.join()
+        if errors:
+            raise errors[0]
+        return results[0]
+
+    return wait

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from excerpt.base.errors import ExcerptError, IndexBusyError, IndexUnusableError, ModelUnreachableError
+from excerpt.base.processes import count_cores
 from excerpt.base.settings import Settings
 from excerpt.index.embedding_run import EmbeddingRun
 from excerpt.index.encoder_vectors import SearchVectorsRecord
@@ -116,7 +117,7 @@ class EmbeddingThread:
 
 def background_threads() -> int:
     """Return the number of threads of an embedder in the background: half of the processor's cores."""
-    return max(1, (os.cpu_count() or 1) // 2)
+    return max(1, count_cores() // 2)
 
 
 def _lower_thread_priority() -> None:

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from excerpt.base.errors import IndexUnusableError
 from excerpt.base.model import FileProblem
-from excerpt.base.processes import python_command, start_arguments
+from excerpt.base.processes import count_cores, python_command, start_arguments
 from excerpt.index.in_process import TooLongError, in_process_bytes, prepare_in_process
 from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions, prepare
 from excerpt.index.worker import OUT_OF_MEMORY, Limits, PrepareFunction
@@ -352,7 +352,7 @@ class Workers:
         is_paused: IsPaused = lambda: False,
     ) -> None:
         """Create the pool without starting processes; while `is_paused` returns True, no new files are started."""
-        self._max_workers = min(os.cpu_count() or 1, max_workers)
+        self._max_workers = min(count_cores(), max_workers)
         self._limits = limits
         self._prepare = prepare
         self._is_paused = is_paused

@@ -6,9 +6,9 @@ A row is the position of a fragment in the arrays of a snapshot, which is one st
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from excerpt.base.patterns import lazy_pattern
+from excerpt.base.processes import start_in_thread
 from excerpt.base.settings import EmbeddingSettings, Settings
 from excerpt.corpus.interface import Corpus, Vectors
 from excerpt.corpus.tables import TermTier
@@ -235,6 +236,10 @@ class WordScores:
         return None
 
 
+MIN_ROWS_OF_THREAD = 50_000
+"""Rows above which cosines are computed in a second thread: they then take ten times as long as its start."""
+
+
 class QuerySimilarities:
     """The cosine of each row to a query, computed only as far as needed, and the mean cosine.
 
@@ -254,6 +259,8 @@ class QuerySimilarities:
         self._values = np.zeros(snapshot.lexical.doc_count, np.float32)
         self._max_error = 0.0
         self._exact: Flags | None = None
+        self._approximation: Callable[[], tuple[Floats, float]] | None = None
+        self._top_rows: tuple[int, Rows] | None = None
         self.mean = 0.0
         if self._matrix is None:
             return
@@ -267,7 +274,9 @@ class QuerySimilarities:
             self._values = self._matrix.similarities(self.query)
             self.mean = float(self._values[self._is_note].mean(dtype=np.float64))
         elif len(self._values) > _STRIPE_LENGTH * POOL_SIZE:
-            self._values, self._max_error = self._matrix.approximate_similarities(self.query)
+            self._approximation = partial(self._matrix.approximate_similarities, self.query)
+            if len(self._values) > MIN_ROWS_OF_THREAD:
+                self._approximation = start_in_thread(self._approximation)
             self._exact = np.zeros(len(self._values), np.bool_)
             self.mean = self._matrix.mean_similarity(self.query)
         else:
@@ -281,16 +290,23 @@ class QuerySimilarities:
     def limit_to_rows(self, is_allowed: Flags) -> None:
         """Set the cosines of rows that `is_allowed` does not flag to the mean, so that they are no candidates."""
         self.all_cosines[~is_allowed] = self.mean
+        self._top_rows = None
 
     @property
     def all_cosines(self) -> Floats:
         """The exact cosines of all rows."""
         if self._exact is not None and self._matrix is not None:
-            self._values, self._exact, self._max_error = self._matrix.similarities(self.query), None, 0.0
+            self._values, self._exact, self._approximation = self._matrix.similarities(self.query), None, None
         return self._values
+
+    def _receive_approximation(self) -> None:
+        """Wait for the approximate cosines, if they are still being computed."""
+        if self._approximation is not None:
+            (self._values, self._max_error), self._approximation = self._approximation(), None
 
     def cosines_at(self, rows: Rows) -> Floats:
         """Return the exact cosines of `rows`, which may be in any order."""
+        self._receive_approximation()
         if self._exact is not None and self._matrix is not None:
             inexact = rows[~self._exact[rows]]
             if len(inexact):
@@ -305,11 +321,17 @@ class QuerySimilarities:
 
         With attachments, return up to `size` rows of notes and up to `size` rows of attachments.
         """
+        if self._top_rows is None or self._top_rows[0] != size:
+            self._top_rows = size, self._select_top_rows(size)
+        return self._top_rows[1]
+
+    def _select_top_rows(self, size: int) -> Rows:
         if self._is_note is not None:
             parts = (np.where(is_kind, self._values, np.float32(-1)) for is_kind in (self._is_note, ~self._is_note))
             return merge_rows(*(top_k(values, size, self.mean) for values in parts))
         if self._exact is None:
             return top_k(self._values, size, self.mean)
+        self._receive_approximation()
         # Two compared cosines may have errors in opposite directions.
         threshold = float(_top_k_floor(self._values, size, np.float32(-1))) - 2 * self._max_error
         rows = np.flatnonzero(self._values >= np.float32(threshold)).astype(np.int32)
@@ -451,15 +473,16 @@ def gather_evidence(
     query_words = analyze_text(query.words, snapshot)
     is_open = query.open_word or _ENDS_WITH_JOINING_MARK.search(query.words) is not None
     finished_terms = _count_finished_terms(query_words, open_word=is_open)
+    has_text = bool(query_words) and bool(query.words.strip())
+    vector = query_vectors.find(snapshot, query.words) if has_text else None
+    # Before the words, which are matched while another thread may compute cosines.
+    similarities = static_similarities = QuerySimilarities(vector, snapshot.search_vectors, snapshot)
     words = index.expand(query_words, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
     shares = compute_language_shares(words, snapshot)
     matches = tuple(index.match(word).with_share(share) for word, share in zip(words, shares, strict=True))
     meaning_factor = compute_meaning_factor(
         query.words, snapshot.languages, trusted_languages(snapshot, settings.embedding)
     )
-    has_text = bool(query_words) and bool(query.words.strip())
-    vector = query_vectors.find(snapshot, query.words) if has_text else None
-    similarities = static_similarities = QuerySimilarities(vector, snapshot.search_vectors, snapshot)
     static_factor, is_without_meaning = meaning_factor, False
     if has_chosen_embedder(snapshot):
         is_without_meaning = has_text and meaning_factor > 0 and vector is None
