@@ -289,14 +289,18 @@ class QuerySimilarities:
 
     def limit_to_rows(self, is_allowed: Flags) -> None:
         """Set the cosines of rows that `is_allowed` does not flag to the mean, so that they are no candidates."""
-        self.all_cosines[~is_allowed] = self.mean
+        self._receive_approximation()
+        is_excluded = ~is_allowed
+        self._values[is_excluded] = self.mean
+        if self._exact is not None:
+            self._exact[is_excluded] = True
         self._top_rows = None
 
     @property
     def all_cosines(self) -> Floats:
         """The exact cosines of all rows."""
-        if self._exact is not None and self._matrix is not None:
-            self._values, self._exact, self._approximation = self._matrix.similarities(self.query), None, None
+        if self._exact is not None:
+            self.cosines_at(np.flatnonzero(~self._exact).astype(np.int32))
         return self._values
 
     def _receive_approximation(self) -> None:
