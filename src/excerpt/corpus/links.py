@@ -64,9 +64,7 @@ class LinkResolver:
             plain = name.endswith(".md") and name.isascii()
             name = name[:-3].lower() if plain else _fold(_without_suffix(name))
             self._by_name.setdefault(name, []).append(path)
-        for paths_of_name in self._by_name.values():
-            if len(paths_of_name) > 1:
-                paths_of_name.sort(key=lambda path: (len(path), path))
+        self._sorted_names: set[str] = set()
 
     def resolve(self, target: str, source: str, label: str = "") -> str | None:
         """Return the path of the note that a link with `target` in the note `source` leads to; None if no note matches.
@@ -99,7 +97,7 @@ class LinkResolver:
         name = _fold(bare)
         relative = posixpath.normpath(posixpath.join(posixpath.dirname(_fold(source)), name))
         from_root = posixpath.normpath(name).lstrip("/")
-        paths = self._by_name.get(posixpath.basename(from_root), [])
+        paths = self._list_shortest_first(posixpath.basename(from_root))
         is_relative = bare != written or name.startswith(("./", "../"))
         for candidate in (relative, from_root) if is_relative else (from_root, relative):
             for path in paths:
@@ -108,6 +106,14 @@ class LinkResolver:
         ends = f"/{from_root}"
         nested = next((path for path in paths if _fold(_without_suffix(f"/{path}")).endswith(ends)), None)
         return self._paths_by_id.get(from_root) if nested is None and _ID.fullmatch(from_root) else nested
+
+    def _list_shortest_first(self, name: str) -> list[str]:
+        """Return the paths of the notes with a folded file name; they are sorted when a link first needs them."""
+        paths = self._by_name.get(name, [])
+        if len(paths) > 1 and name not in self._sorted_names:
+            paths.sort(key=lambda path: (len(path), path))
+            self._sorted_names.add(name)
+        return paths
 
     @cached_property
     def _path_by_identifier(self) -> dict[str, str]:

@@ -412,16 +412,20 @@ class WordIndex:
 
         It is the weight of the field divided by its length normalisation in the row (1 at mean length).
         """
-        norms: Floats = np.zeros((len(FIELDS_BY_NUMBER), self._reader.doc_count), np.float32)
-        for number, field in enumerate(FIELDS_BY_NUMBER):
+        weights: Floats = np.empty((len(FIELDS_BY_NUMBER), self._reader.doc_count), np.float32)
+        for row, field in zip(weights, FIELDS_BY_NUMBER, strict=True):
             lengths = self._reader.lengths(field)
             mean = self._reader.mean_length(field)
             if mean is None:
                 filled = lengths[lengths > 0 if self._idf_rows is None else (lengths > 0) & self._idf_rows]
                 mean = float(filled.mean()) if len(filled) else 1.0
             shape = FIELD_WEIGHTS[field]
-            norms[number] = shape.weight / (1 - shape.b + shape.b * lengths / mean)
-        return norms.ravel()
+            # In place: a first query waits for it, and arrays for each step take twice as long.
+            np.multiply(lengths, shape.b, out=row)
+            row /= mean
+            row += 1 - shape.b
+            np.divide(shape.weight, row, out=row)
+        return weights.ravel()
 
     def _complete_prefix(self, prefix: str) -> list[str]:
         """Return the terms that begin with `prefix`.
