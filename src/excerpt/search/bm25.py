@@ -422,8 +422,8 @@ class WordIndex:
             shape = FIELD_WEIGHTS[field]
             # In place: a first query waits for it, and arrays for each step take twice as long.
             np.multiply(lengths, shape.b, out=row)
-            row /= mean
-            row += 1 - shape.b
+            np.divide(row, mean, out=row)
+            np.add(row, 1 - shape.b, out=row)
             np.divide(shape.weight, row, out=row)
         return weights.ravel()
 
