@@ -78,6 +78,17 @@ def test_a_memory_does_not_follow_its_source_into_another_vault(joined_store: Jo
     assert joined_store.get(memory.id).source == SOURCE
 
 
+def test_a_memory_merged_into_one_of_another_vault_is_restored_with_what_it_replaced(
+    joined_store: JoinedMemoryStore,
+) -> None:
+    former = joined_store.remember(make_memory("Buy rope."))
+    merged = joined_store.remember(make_memory("Buy ten metres of rope."), [former.id])
+    other = joined_store.remember(make_memory("Rope is in the shed.", source=SOURCE))
+    joined_store.forget(merged.id, merged_into=other.id)
+    joined_store.restore(merged.id)
+    assert [(memory.id, memory.replaced_by) for memory in joined_store.all().replaced] == [(former.id, merged.id)]
+
+
 def test_an_unknown_id_is_an_error(joined_store: JoinedMemoryStore) -> None:
     for action in (joined_store.get, joined_store.forget, joined_store.restore):
         with pytest.raises(MemoryUnusableError):

@@ -131,9 +131,13 @@ class JoinedMemoryStore:
         return add_vault(name, store.change(memory_id, change_own))
 
     def forget(self, memory_id: str, merged_into: str = "") -> Memory:
-        """Forget a memory, and return it. `restore` undoes this."""
+        """Forget a memory, and return it. `restore` undoes this.
+
+        Memories that it replaced are replaced by the one that it was merged into only if both are in the same store.
+        """
         name, store = self._find(memory_id)
-        return add_vault(name, store.forget(memory_id, merged_into))
+        is_known = merged_into in store.contents().files_by_id
+        return add_vault(name, store.forget(memory_id, merged_into if is_known else ""))
 
     def restore(self, memory_id: str) -> Memory:
         """Make a forgotten or replaced memory current again, and return it."""
