@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
+import sqlite3
 import tempfile
 import weakref
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from excerpt.base.errors import IndexUnusableError
 from excerpt.base.kinds import Strategy
 from excerpt.base.model import Result
 from excerpt.base.settings import EmbeddingSettings, PackSettings, Settings
@@ -224,6 +226,34 @@ def test_a_rebuilt_index_is_read_completely(small_settings: Settings) -> None:
             closing(Snapshot.open(index, small_settings)) as fresh,
         ):
             assert_same(after, fresh, small_settings)
+
+
+@pytest.mark.parametrize(
+    "alter",
+    [
+        "UPDATE notes SET title = 'x' WHERE path = ?",
+        "UPDATE names SET name = 'x' WHERE note = (SELECT id FROM notes WHERE path = ?)",
+    ],
+)
+def test_a_check_compares_the_rows_of_notes_that_changed_since_the_previous_generation(
+    small_settings: Settings, monkeypatch: pytest.MonkeyPatch, alter: str
+) -> None:
+    monkeypatch.setattr(lexical_writer, "_SEGMENTS_PER_MERGE", 8)
+    with opened(small_settings) as (vault, index, before):
+        before.check()
+        edit(vault, [("tea.md", "# Tea\n\nbrew sugar")])
+        build(vault, index, small_settings)
+        for path in ("water.md", "tea.md"):
+            with closing(sqlite3.connect(index / "catalog.sqlite", isolation_level=None)) as connection:
+                assert connection.execute(alter, (path,)).rowcount == 1
+            is_compared = path == "tea.md"
+            with (
+                closing(Snapshot.open(index, small_settings, before=before)) as after,
+                pytest.raises(IndexUnusableError) if is_compared else nullcontext(),
+            ):
+                after.check()
+            with closing(Snapshot.open(index, small_settings)) as fresh, pytest.raises(IndexUnusableError):
+                fresh.check()
 
 
 def test_vectors_of_another_model_are_not_reused(small_settings: Settings, models: tuple[Path, Path]) -> None:

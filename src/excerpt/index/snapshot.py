@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from copy import copy
 from functools import cached_property, reduce
@@ -37,7 +37,7 @@ from excerpt.index import renames
 from excerpt.index.author_view import AuthorQueries, AuthorTerms, CatalogComments
 from excerpt.index.catalog import CATALOG_FILE, Catalog, is_damage
 from excerpt.index.catalog_rows import DamagedRowError
-from excerpt.index.checksums import check_rows, read_checked_notes
+from excerpt.index.checksums import check_rows, read_checked_notes, split_notes
 from excerpt.index.encoder_vectors import (
     MAX_MISSING_SHARE,
     RECORD_KEY,
@@ -106,6 +106,7 @@ class Snapshot(NoteReader):
             if before is None or not self._words.has_common_segment(before._words)
             else before._collect_reusable()
         )
+        self._rows.reuse_checks(self._reusable.checked)
         if settings.text.shows_comments(for_author=for_author):
             self._show_comments()
 
@@ -382,9 +383,10 @@ class Snapshot(NoteReader):
         read, known = self.__dict__, self._reusable
         links = read["facets"].cached_links if "facets" in read else known.links
         chosen = read.get("_chosen_vectors", known.chosen)
+        checked = {**known.checked, **self._rows.checked}
         if "vectors" in read:
-            return _ReusableData(read["vectors"], self.model_id, links, chosen)
-        return replace(known, links=links, chosen=chosen)
+            return _ReusableData(read["vectors"], self.model_id, links, chosen, checked)
+        return replace(known, links=links, chosen=chosen, checked=checked)
 
     # --- lost rows ----------------------------------------------------------------------------------------------------
 
@@ -511,6 +513,7 @@ class _ReusableData(Struct, frozen=True):
     model: str = ""
     links: CachedLinks | None = None
     chosen: _ChosenVectors | None = None
+    checked: Mapping[str, NDArray[np.int64]] = {}
 
 
 def _find_record(catalog: Catalog, settings: Settings) -> SearchVectorsRecord | None:
@@ -527,6 +530,9 @@ def _open_text_vectors(folder: Path, record: SearchVectorsRecord | None) -> Text
     return None
 
 
+_CHECKSUM_BITS = 32
+
+
 class _CatalogReader:
     """Runs SQL queries on the catalog of a snapshot and converts their errors.
 
@@ -536,22 +542,42 @@ class _CatalogReader:
     def __init__(self, folder: Path, catalog: Catalog) -> None:
         self._folder = folder
         self._catalog = catalog
-        self._checked_tables: set[str] = set()
+        self._checked_before: Mapping[str, NDArray[np.int64]] = {}
+        self.checked: dict[str, NDArray[np.int64]] = {}
+        """The checksums of all notes (`_read_checksums`) in each table whose rows were compared with them."""
+
+    def reuse_checks(self, checked: Mapping[str, NDArray[np.int64]]) -> None:
+        """Compare only rows whose checksums are not in `checked`, those of an older generation of the same index."""
+        self._checked_before = checked
 
     def check(self, table: str, notes: Sequence[int] | None = None) -> None:
         """Compare the rows of some notes (by row id; None: all notes) in a table with their checksums.
 
         After one check of all notes, further checks of the table do nothing.
         """
-        if table in self._checked_tables:
+        if table in self.checked:
             return
         with _convert_database_errors(self._folder):
-            if table == "notes":
+            if notes is not None:
+                check_rows(self, table, notes)
+                return
+            checksums = self._read_checksums(table)
+            if (before := self._checked_before.get(table)) is not None:
+                notes = (checksums[~np.isin(checksums, before)] >> _CHECKSUM_BITS).tolist()
+            if table != "notes":
+                check_rows(self, table, notes)
+            elif notes is None:
                 read_checked_notes(self)
             else:
-                check_rows(self, table, notes)
-        if notes is None:
-            self._checked_tables.add(table)
+                for condition, part in split_notes(notes):
+                    read_checked_notes(self, f"id {condition}", *part)
+        self.checked[table] = checksums
+
+    def _read_checksums(self, table: str) -> NDArray[np.int64]:
+        """Return row id and stored checksum of each note in a table, as one integer."""
+        sql = "SELECT id, crc FROM notes" if table == "notes" else f"SELECT note, {table} FROM seals"
+        checksums = np.array(self(sql), np.int64).reshape(-1, 2)
+        return (checksums[:, 0] << _CHECKSUM_BITS) + checksums[:, 1]
 
     def __call__(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         # A query from a terminal may hold a lone surrogate, which no stored text has.
