@@ -189,8 +189,9 @@ class AuthorTerms(LexicalReader):
 
     @cached_property
     def _text_lexicon(self) -> list[str]:
+        words = self._words.lexicon("text")
         own = {term.removesuffix(UNACCENTED_MARK) for term in self._postings}
-        return sorted({*self._words.lexicon("text"), *own})
+        return sorted([*words, *own.difference(words)])
 
     @cached_property
     def _postings(self) -> Mapping[str, _CommentPostings]:

@@ -178,8 +178,10 @@ class Vocabulary:
     def lexicon(self, field: str) -> list[str]:
         """Return every term of `field`, sorted."""
         if field not in self._lexicons:
-            terms = compress(self._terms, (self._counts[:, FIELDS.index(field)] > 0).tolist())
-            self._lexicons[field] = list(dict.fromkeys(term.removesuffix(UNACCENTED_MARK) for term in terms))
+            terms = list(compress(self._terms, (self._counts[:, FIELDS.index(field)] > 0).tolist()))
+            for number in [number for number, term in enumerate(terms) if term[-1:] == UNACCENTED_MARK]:
+                terms[number] = terms[number].removesuffix(UNACCENTED_MARK)
+            self._lexicons[field] = list(dict.fromkeys(terms))
         return self._lexicons[field]
 
     def completions(self, prefix: str, limit: int) -> list[str]:
