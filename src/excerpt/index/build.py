@@ -194,18 +194,18 @@ class _IndexUpdate:
         unreadable = [item.path for item in self._skipped if item.path in known and item.path in scanned_paths]
         if unreadable:
             self._commit([], unreadable, known)
-        self._read_images(scan)
+        self._read_images(vault_scan)
         reporter.notes_done = reporter.notes_total  # also counts files that were removed before they were read
         if self._writer.catalog.is_unfinished and not self._is_partial:
             self._commit([], [], known)
         return len(known.keys() - scanned_paths) + len(unreadable)
 
-    def _read_images(self, scan: Scan) -> None:
+    def _read_images(self, vault_scan: VaultScan) -> None:
         """Read, by OCR, the images that have not been read yet in the files of a scan.
 
         A file for which OCR fails keeps its other text.
         """
-        vault, known = self._options.settings, self._writer.catalog.known_notes()
+        vault, known = self._options.settings, self._writer.catalog.known_notes(vault_scan.only_paths)
         awaiting = [
             FileTask(
                 file.path,
@@ -215,7 +215,7 @@ class _IndexUpdate:
                 kind=kind_of_file(file.path, vault),
                 images=note.unread,
             )
-            for file in scan.files
+            for file in vault_scan.scan.files
             if (note := known.get(file.path)) is not None and needs_ocr(note, vault)
         ]
         tasks = self._skip_given_up(awaiting)
