@@ -62,7 +62,7 @@ class JoinedText(Struct, frozen=True):
 
 def join_marked_words(text: str) -> JoinedText | None:
     """Return `text` without the marks within its words; None if it has none, as most texts."""
-    if not _INNER_MARK.search(text):
+    if ("**" not in text and "</" not in text) or not _INNER_MARK.search(text):
         return None
     parts: list[str] = []
     starts, shifts = [0], [0]

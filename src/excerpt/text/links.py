@@ -24,7 +24,7 @@ The parser takes up to 25 us per character.
 _DENDRON_VAULT = lazy_pattern(r"\s*dendron://[^/#|]*/", re.IGNORECASE)
 _JOPLIN_ADDRESS = lazy_pattern(r"^\s*:/(?=[0-9a-f]{32}\s*(?:#|\Z))")
 SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
-_LINK_OR_TAG_START = lazy_pattern(r"\[|(?<!\S)#[^\s#]")
+_TAG_START = lazy_pattern(r"#(?<!\S#)[^\s#]")
 _BLOCK_ID = lazy_pattern(r"(?:^|[ \t\n])\^([A-Za-z0-9-]+)[ \t]*$")
 _MARKUP = lazy_pattern(r"[\\&*`\[<~$]|==|(?<!\w)_|_(?!\w)")
 # HTML tags that format a heading; any other, as in `std::vector<T>`, is text.
@@ -48,7 +48,7 @@ def find_block_id(text: str) -> str | None:
 
 def may_have_links(text: str) -> bool:
     """Return whether `text` may have links or tags: a fast test before parsing, which may be wrongly True."""
-    return _LINK_OR_TAG_START.search(text) is not None
+    return "[" in text or _TAG_START.search(text) is not None
 
 
 def parse_links_and_tags(text: str, line: int, env: EnvType) -> LinksAndTags:
