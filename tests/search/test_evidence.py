@@ -147,3 +147,21 @@ def test_the_approximate_nearest_fragments_equal_the_exact_ones(
     assert rough.cosines_at(nearest).tobytes() == exact.cosines_at(nearest).tobytes()
     assert rough.mean == pytest.approx(exact.mean, abs=1e-7)
     assert rough.all_cosines.tobytes() == exact.all_cosines.tobytes()
+
+
+def test_approximate_cosines_limited_to_some_rows_have_the_same_nearest_as_exact_ones(
+    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vector = snapshot.embedder.embed_query("sync conflict")
+    exact = QuerySimilarities(vector, snapshot.vectors, snapshot)
+    monkeypatch.setattr(evidence, "_STRIPE_LENGTH", 1)
+    monkeypatch.setattr(evidence, "POOL_SIZE", 0)
+    rough = QuerySimilarities(vector, snapshot.vectors, snapshot)
+    is_allowed = np.ones(len(exact), np.bool_)
+    is_allowed[exact.top_rows(1)] = False
+    for similarities in (exact, rough):
+        similarities.limit_to_rows(is_allowed)
+    nearest = rough.top_rows(2)
+    assert nearest.tolist() == exact.top_rows(2).tolist()
+    assert is_allowed[nearest].all()
+    assert rough.cosines_at(nearest).tobytes() == exact.cosines_at(nearest).tobytes()

@@ -436,7 +436,13 @@ class VectorMatrix:
 
     def rows(self, numbers: NDArray[np.integer]) -> Floats:
         """Return a copy of some rows, shape (len(numbers), dimensions)."""
-        return self._chunked.rows(numbers).floats
+        return self._select(numbers).floats
+
+    def _select(self, numbers: NDArray[np.integer]) -> QuantisedVectors:
+        if len(self._joined_chunks) == 1:
+            rows = self._joined_chunks[0][self._chunked.positions[numbers]]
+            return QuantisedVectors(self._chunked.scales[numbers], rows)
+        return self._chunked.rows(numbers)
 
     def similarities(self, query: Floats) -> Floats:
         """Return the cosine of each row with `query`, a vector of length 1; shape (n,).
@@ -455,7 +461,7 @@ class VectorMatrix:
 
     def similarities_at(self, query: Floats, numbers: NDArray[np.integer]) -> Floats:
         digits, step = _to_digits(query)
-        vectors = self._chunked.rows(numbers)
+        vectors = self._select(numbers)
         first, second = multiply(digits, vectors.rows)
         cosines: Floats = (first.astype(np.float64) * _DIGIT_BASE + second).astype(np.float32)
         cosines *= vectors.scales * np.float32(step)

@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float32]
 FieldBits = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 
-_CACHE_ENTRY_ROWS = 100  # memory of a cache entry besides its rows, in rows
+_CACHE_ENTRY_ROWS = 500  # memory of a cache entry besides its rows, in rows: mostly the candidates of its last query
 NO_ROWS: Rows = np.zeros(0, np.int32)
 _NO_SCORES = np.zeros(0, np.float32)
 _NO_FIELDS = np.zeros(0, np.uint8)
@@ -160,10 +160,9 @@ class TermMatches:
 
     def scores_and_fields_at(self, rows: Rows) -> tuple[Floats, FieldBits]:
         """Return the scores of `rows`, which must be ascending, and their field bits as in `TermScores.fields`."""
-        if self._all_scores is not None:
-            return _align_to_rows(self._all_scores, rows)
         if self._last_rows is None or self._last_rows[0] is not rows:
-            self._last_rows = rows, _align_to_rows(self._compute_scores(rows), rows)
+            known = self._all_scores if self._all_scores is not None else self._compute_scores(rows)
+            self._last_rows = rows, _align_to_rows(known, rows)
         return self._last_rows[1]
 
     def mark(self, flags: Flags) -> None:

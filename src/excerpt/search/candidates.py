@@ -148,10 +148,10 @@ def _score_names(names: Sequence[NameTerms], query: _QueryTermDigests, weight: F
     term_indices = np.flatnonzero(query.terms[at] == terms)
     at = at[term_indices]
     number = np.searchsorted(np.cumsum(lengths), term_indices, side="right")
-    starts_name = np.diff(number, prepend=-1) > 0
-    matching_names, term_groups = number[starts_name], np.cumsum(starts_name) - 1
-    shares = np.zeros((len(matching_names), len(weight)), np.float32)
-    np.maximum.at(shares, term_groups, query.shares[at])
+    first = run_starts(number)
+    matching_names = number[first]
+    term_groups = np.repeat(np.arange(len(first)), np.diff(first, append=len(number)))
+    shares = np.maximum.reduceat(query.shares[at], first)
     extra_words = np.flatnonzero(query.extra_words[at])
     pairs = sorted_unique(term_groups[extra_words] * len(query.terms) + at[extra_words])
     count = shares.sum(axis=1) + np.bincount(pairs // len(query.terms), minlength=len(matching_names))
@@ -274,6 +274,9 @@ class CandidateGenerator:
 
     def _compute_word_signals(self, evidence: Evidence, rows: Rows) -> dict[str, Floats]:
         notes = self._snapshot.table.notes[rows]
+        first = self._find_first_rows(notes)
+        unique = merge_rows(first)
+        intro_scores = evidence.scores.scores_at(unique)[np.searchsorted(unique, first)]
         scores = evidence.scores.scores_at(rows)
         # The highest score of all rows is among the candidates. Scores are divided by the highest score of a note, so
         # that a higher score of an attachment does not lower the signals of notes.
@@ -283,9 +286,6 @@ class CandidateGenerator:
         coverage = self._score_coverage(evidence, rows, attrgetter("share"))
         names, anchor_fits = self._score_note_names(evidence, _weigh_words(evidence), notes)
         names = np.maximum(names, coverage["title"])
-        first = self._find_first_rows(notes)
-        unique = merge_rows(first)
-        intro_scores = evidence.scores.scores_at(unique)[np.searchsorted(unique, first)]
         return {
             **coverage,
             "words": words,
