@@ -113,6 +113,11 @@ def _distances_between(left: Ints, right: Ints) -> tuple[Distances, Distances]:
 # then only those match. A phrase that no fragment has as whole words (a part of a word, symbols alone) is searched in
 # the texts, so that any text copied from a note and quoted is found.
 
+_SEQUENCE_STARTS: Mapping[str, int] = {
+    field: number << 17 for number, field in enumerate(sorted(FIELDS_BY_NUMBER, key=lambda field: field == "text"))
+}
+"""The offset of the positions in each field, so large that no phrase runs from one field into the next."""
+
 AnalyzeWords = Callable[[str], Sequence[QueryWord]]
 """A function that splits a text into words with their stems in the languages of the vault."""
 
@@ -162,11 +167,7 @@ def find_word_sequence(
     Stems are compared, not spelling.
     """
     words = [word for word in query_words if not word.is_compound] or list(query_words)
-    return merge_rows(*(_find_sequence_in_field(reader, field, words) for field in fields))
-
-
-def _find_sequence_in_field(reader: TermReader, field: str, words: Sequence[QueryWord]) -> Rows:
-    term_rows = [[reader.postings(field, term).rows for term in word.terms] for word in words]
+    term_rows = [[_find_term_rows(reader, term, fields) for term in word.terms] for word in words]
     # Rarest word first, so that common words are only looked up in rows that have the rarer ones.
     rarest, *others = sorted(term_rows, key=lambda word_rows: sum(map(len, word_rows)))
     rows = merge_rows(*rarest)
@@ -174,9 +175,17 @@ def _find_sequence_in_field(reader: TermReader, field: str, words: Sequence[Quer
         rows = rows[np.logical_or.reduce([_flag_common_rows(rows, rows_of_term) for rows_of_term in word_rows])]
     if not len(rows) or len(words) == 1:
         return rows
-    first = words[0].position
-    starts = (flatten_positions(reader, {field: 0}, word.terms, rows) - (word.position - first) for word in words)
-    return rows[merge_rows((reduce(_intersect, starts) // ROW_STRIDE).astype(np.int32))]
+    first, starts = words[0].position, {field: _SEQUENCE_STARTS[field] for field in fields}
+    lines = (flatten_positions(reader, starts, word.terms, rows) - (word.position - first) for word in words)
+    return rows[merge_rows((reduce(_intersect, lines) // ROW_STRIDE).astype(np.int32))]
+
+
+def _find_term_rows(reader: TermReader, term: str, fields: Sequence[str]) -> Rows:
+    """Return the rows that have a term in one of `fields`, ascending, a row once for each of its postings."""
+    entries = reader.entries(term)
+    if len(fields) == len(FIELDS_BY_NUMBER):
+        return entries.rows
+    return entries.rows[np.isin(entries.fields, [FIELDS_BY_NUMBER.index(field) for field in fields])]
 
 
 _Numbers = TypeVar("_Numbers", Rows, Ints)
