@@ -224,6 +224,19 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+def test_rewritten_blocks_keep_their_own_vectors(tmp_path: Path) -> None:
+    quantised = quantise(random_vectors(40))
+    file: DerivedFile | None = None
+    for generation, first in enumerate((1, 11, 21, 31), 1):
+        added = QuantisedVectors(quantised.scales[first - 1 : first + 9], quantised.rows[first - 1 : first + 9])
+        keys = key_range(first, first + 9)
+        # The last commit deletes more than a quarter of the rows.
+        living = key_range(15 if first == 31 else 1, first + 9)
+        file = MatrixWriter(tmp_path, file, WIDE).commit(generation, living, keys, added)
+    assert file is not None and file.name == "vectors-4"
+    assert read(tmp_path, file, key_range(15, 40)).vectors.tobytes() == quantised.floats[14:].tobytes()
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_file_is_detected(tmp_path: Path, damage: str) -> None:
     file = write_rows(tmp_path, 20)

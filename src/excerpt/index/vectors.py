@@ -92,7 +92,10 @@ class RowSource(Protocol):
         ...
 
     def blocks(self, dimensions: int, start: int = 0, /) -> Iterator[tuple[Keys, QuantisedVectors]]:
-        """Yield (keys, vectors) of the blocks from byte `start` on, each key once."""
+        """Yield (keys, vectors) of the blocks from byte `start` on, each key once.
+
+        The rows of the vectors are valid until the next block is asked for.
+        """
         ...
 
 
@@ -126,6 +129,7 @@ class MatrixSource:
     def blocks(self, dimensions: int, start: int = 0) -> Iterator[tuple[Keys, QuantisedVectors]]:
         """Yield (keys, vectors) of each block of the file from byte `start` on. Raises DamagedFileError.
 
+        The rows of the vectors are valid until the next block is read: pages of memory of its own would take longer.
         `dimensions` is the length of a vector; a block with another length counts as damaged.
         """
         record = self._record
@@ -134,6 +138,7 @@ class MatrixSource:
             raise DamagedFileError(f"{record.name} is cut short: {actual_size} of {format_count(record.size, 'byte')}.")
         self._file.seek(start)
         at = start
+        buffer = bytearray()
         while at < record.size:
             try:
                 magic, width, count, crc = BLOCK_HEAD.unpack(self._file.read(BLOCK_HEAD.size))
@@ -143,7 +148,10 @@ class MatrixSource:
             size = count * (12 + width) + 8 * width * has_total
             body_at = at + BLOCK_HEAD.size
             at = body_at + size
-            body = memoryview(self._file.read(size if at <= record.size else 0))
+            if len(buffer) < size <= record.size:
+                buffer = bytearray(size)
+            body = memoryview(buffer)[:size]
+            body = body[: self._file.readinto(body) if at <= record.size else 0]
             if not (has_total or magic == BLOCK_MAGIC) or width != dimensions or len(body) < size:
                 raise DamagedFileError(f"{record.name} has a broken block.")
             if self._is_checked_later:
@@ -192,18 +200,19 @@ class MatrixWriter:
             return self._rewrite(generation, living, [(keys, added)])
         total = sum(map(len, self._keys)) + len(keys)
         if total - len(living) > _MAX_DELETED_SHARE * total or len(self._keys) >= _MAX_BLOCKS:
-            return self._rewrite(generation, living, [*self._blocks(), (keys, added)])
+            blocks = [(known, QuantisedVectors(part.scales, part.rows.copy())) for known, part in self._blocks()]
+            return self._rewrite(generation, living, [*blocks, (keys, added)])
         if len(keys):
             self._file = self._append(self._file, keys, added)
             self._keys.append(keys)
         return self._file
 
-    def _blocks(self) -> list[tuple[Keys, QuantisedVectors]]:
+    def _blocks(self) -> Iterator[tuple[Keys, QuantisedVectors]]:
         if self._file is None:
-            return []
+            return
         source = MatrixSource(self._index, self._file)
         try:
-            return list(source.blocks(self._dimensions))
+            yield from source.blocks(self._dimensions)
         finally:
             source.close()
 
