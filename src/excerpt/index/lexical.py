@@ -19,7 +19,7 @@ from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccu
 from excerpt.index import postings as posting_arrays
 from excerpt.index.files import DamagedFileError, DerivedFile, check_file, mark_suspect
 from excerpt.index.postings import DamagedColumnsError, Segment
-from excerpt.index.terms import DOCUMENT_DTYPE, OpenSegment, Term, Vocabulary
+from excerpt.index.terms import OpenSegment, Term, Vocabulary
 
 # --- segments ---------------------------------------------------------------------------------------------------------
 # A segment is three files that never change: `.lex` (its terms, in order), `.pst` (their postings, see postings.py) and
@@ -153,15 +153,18 @@ class LexicalReader:
         self._lock = threading.Lock()
         shared = before._segments if before is not None else []
         self._segments: list[OpenSegment] = open_segments(index, generation, {file.name for file in known}, shared)
-        # Column by column: each start would wait for a copy of all (80 MB for a million fragments).
-        living = [s.docs if s.has_no_deletions else s.docs[s.alive] for s in self._segments]
-        living = living or [np.zeros(0, DOCUMENT_DTYPE)]
-        self.keys: NDArray[np.int64] = np.concatenate([docs["key"] for docs in living], dtype=np.int64)
-        self.notes: NDArray[np.int64] = np.concatenate([docs["note"] for docs in living], dtype=np.int64)
-        self.lines: NDArray[np.int32] = np.concatenate([docs["line"] for docs in living], dtype=np.int32)
-        self._lengths: dict[str, NDArray[np.float32]] = {
-            field: np.concatenate([docs[field] for docs in living], dtype=np.float32) for field in FIELDS
-        }
+        dtypes = {"key": np.int64, "note": np.int64, "line": np.int32, **dict.fromkeys(FIELDS, np.float32)}
+        live_count = sum(segment.live_count for segment in self._segments)
+        columns: dict[str, NDArray[Any]] = {name: np.empty(live_count, dtype) for name, dtype in dtypes.items()}
+        # Segment by segment: its documents stay in the processor's cache while their columns are copied.
+        for segment in self._segments:
+            docs = segment.docs if segment.has_no_deletions else segment.docs[segment.alive]
+            for name, column in columns.items():
+                column[segment.first_row : segment.first_row + segment.live_count] = docs[name]
+        self.keys: NDArray[np.int64] = columns["key"]
+        self.notes: NDArray[np.int64] = columns["note"]
+        self.lines: NDArray[np.int32] = columns["line"]
+        self._lengths: dict[str, NDArray[np.float32]] = {field: columns[field] for field in FIELDS}
         self._cache: OrderedDict[str, Term] = OrderedDict()
         self._cached_bytes = 0
         self._max_cached_bytes = _limit_cache(len(self.keys))
