@@ -143,3 +143,12 @@ def test_an_error_of_a_second_thread_is_raised_where_its_result_is_needed(monkey
     wait = start_in_thread(lambda: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         wait()
+
+
+def test_where_no_thread_can_be_started_the_caller_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(processes, "count_cores", lambda: 2)
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    assert start_in_thread(threading.current_thread)() is threading.current_thread()

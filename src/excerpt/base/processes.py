@@ -137,7 +137,7 @@ def count_cores() -> int:
 def start_in_thread(compute: Callable[[], T]) -> Callable[[], T]:
     """Start `compute` in a second thread, and return a function that returns its result, or raises what it raised.
 
-    With a single core nothing is started: the returned function computes.
+    With a single core, or if no thread can be started, the returned function computes.
     """
     if count_cores() < 2:
         return compute
@@ -151,7 +151,10 @@ def start_in_thread(compute: Callable[[], T]) -> Callable[[], T]:
             errors.append(error)
 
     thread = threading.Thread(target=run, name="compute", daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:  # the system has no thread left, or Python is about to end
+        return compute
 
     def wait() -> T:
         thread.join()
