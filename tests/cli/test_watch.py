@@ -287,14 +287,15 @@ def test_text_output_has_one_line_per_update_until_interrupted(home: Path, vault
         assert process.stderr is not None
         line = process.stdout.readline()
         assert re.findall(r"\d+ [a-z]+", line)[:3] == ["0 changed", "3 added", "0 removed"]
-        assert re.search(r"generation \d+ · ", line)
+        first = re.search(r"generation (\d+) · ", line)  # a first build on a busy machine commits several
+        assert first is not None
         notice = process.stderr.readline()
         assert str(vault) in notice
         assert "Ctrl+C" in notice
         (vault / "New.md").write_text("# New\n", encoding="utf-8")
         line = process.stdout.readline()
         assert re.findall(r"\d+ [a-z]+", line)[:3] == ["0 changed", "1 added", "0 removed"]
-        assert "generation 2" in line
+        assert f"generation {int(first[1]) + 1} · " in line
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 130
         assert process.stderr.read() == ""
