@@ -1,4 +1,4 @@
-"""Commands that start other processes without ever running code from the working directory, and computing in threads.
+"""Commands that start other processes without ever running code from the working directory; the cores of this one.
 
 The working directory is often a vault or a cloned project, whose Python files and programs must not be run. But
 `python -m` and `python -c` put this directory first on the import path, and Windows searches it first for programs.

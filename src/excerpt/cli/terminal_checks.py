@@ -179,14 +179,14 @@ def check_keys(screen: ScreenSettings) -> Iterator[Finding]:
 
 def check_editor(setting: str, environment: Mapping[str, str], find_program: FindProgram) -> Iterator[Finding]:
     """Check which editor opens a note, and whether excerpt can open it at a line; `setting` is `screen.editor`."""
+    is_set = bool(setting or environment.get("VISUAL") or environment.get("EDITOR"))
     try:
         first, second = (editor_command(setting, environment, find_program, Path("note.md"), line) for line in (1, 2))
     except ExcerptError as error:
-        wants_editor = setting or environment.get("VISUAL") or environment.get("EDITOR")
-        yield problem(error.message, error.hint) if wants_editor else warning(error.message, error.hint)
+        yield problem(error.message, error.hint) if is_set else warning(error.message, error.hint)
         return
     from_where = "screen.editor" if setting else "$VISUAL" if environment.get("VISUAL") else "$EDITOR"
-    if not (setting or environment.get("VISUAL") or environment.get("EDITOR")):
+    if not is_set:
         from_where = "no editor is set, and this one is installed"
     program = find_program(first.argv[0]) or first.argv[0]
     if first.argv == second.argv:

@@ -274,6 +274,7 @@ class CandidateGenerator:
 
     def _compute_word_signals(self, evidence: Evidence, rows: Rows) -> dict[str, Floats]:
         notes = self._snapshot.table.notes[rows]
+        # Before the scores of `rows`: each word keeps what it looked up last, and the coverage needs that of `rows`.
         first = self._find_first_rows(notes)
         unique = merge_rows(first)
         intro_scores = evidence.scores.scores_at(unique)[np.searchsorted(unique, first)]
